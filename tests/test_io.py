@@ -41,20 +41,16 @@ def test_a_folder_that_was_made_for_a_lock_goes_with_it(tmp_path):
         pass
 
 
-@pytest.mark.parametrize(("times", "works"), [(1, True), (100, False)])
-def test_a_folder_that_another_process_removes_before_the_lock(tmp_path, monkeypatch, times, works):
-    acquire, gone = FileLock.acquire, iter(range(times))
+def test_a_folder_that_another_process_removes_before_the_lock(tmp_path, monkeypatch):
+    acquire, gone = FileLock.acquire, iter([FileNotFoundError(errno.ENOENT, "gone")])
 
     def late(lock: FileLock) -> object:
-        if next(gone, None) is not None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        for error in gone:
+            raise error
         return acquire(lock)
 
     monkeypatch.setattr(FileLock, "acquire", late)
-    with (
-        contextlib.nullcontext() if works else pytest.raises(FeatbertError, match="cannot"),
-        owning(tmp_path / "runs" / "one"),
-    ):
+    with owning(tmp_path / "runs" / "one"):
         assert lock_beside(tmp_path / "runs" / "one").is_file()
 
 

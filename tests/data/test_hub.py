@@ -1,13 +1,16 @@
 """Datasets read through `datasets`, from local folders without a network."""
 
+import json
 import logging
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import datasets
 import pytest
 
 from featbert.config import Data
+from featbert.data import load
 from featbert.data.hub import CONVERTED, HubName
 from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
@@ -191,6 +194,23 @@ def test_without_the_usual_columns_or_splits(saved):
         load_corpus(saved("two", dev=ROWS, validation=ROWS))
 
 
+@pytest.mark.parametrize("name", ["spans", "choice"])
+def test_questions_and_choices(tmp_path, name):
+    text = next((Path(load.__file__).parent / "sample" / name).glob("dev.*")).read_text("utf-8")
+    if name == "choice":
+        rows = [json.loads(line) for line in text.splitlines()]
+    else:  # a row for each question, with a struct of lists
+        passages = [p for article in json.loads(text)["data"] for p in article["paragraphs"]]
+        rows = [{"context": p["context"], **question} for p in passages for question in p["qas"]]
+        for row in rows:
+            row["answers"] = {k: [a[k] for a in row["answers"]] for k in ("text", "answer_start")}
+    datasets.DatasetDict(dev=datasets.Dataset.from_list(rows)).save_to_disk(tmp_path / "copy")
+    names = (f"hf:{tmp_path}/copy", f"sample:{name}")
+    read, kept = (load_corpus(one, targets=get_task(name).targets)["dev"] for one in names)
+    assert read.text_fingerprint == kept.text_fingerprint
+    assert read.tag_fingerprint == kept.tag_fingerprint
+
+
 GLUE_TASKS = {
     "cola": "classification:matthews",
     "sst2": "classification",
@@ -251,12 +271,6 @@ def test_data_sets_of_glue(glue, config, name):
     assert all((s.pair is not None) == pair for split in corpus.splits.values() for s in split)
     wanted = "validation_matched" if config == "mnli" else "validation"
     assert corpus["dev"].sentences[0].texts[0].startswith(f"{wanted} of ")
-
-
-def test_a_score_is_the_number_of_a_class(glue):
-    corpus = load_corpus(f"hf:{glue}:mnli", targets="scores")
-    assert corpus["train"].tags == [("1.0",), ("0.0",)]
-    assert not corpus["test"].is_tagged
 
 
 def test_parts_that_are_not_read_are_named(glue):
