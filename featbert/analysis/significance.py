@@ -30,14 +30,17 @@ from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
 from featbert.runs.run import Run
 
+# Summed counts of baselines, which many rows share, by split and folders of runs.
+Known = dict[tuple[object, ...], Counts]
 FOLDER = ".statistics"
-VERSION = 1
+VERSION = 2
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
     """The comparison with its `differences` and `leads`; what cannot be tested is in its notes."""
     found: list[Difference] = []
     notes: dict[str, None] = {}
+    known: Known = {}
 
     def tested(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
         results = []
@@ -45,7 +48,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
             if base is None:
                 continue
             try:
-                results.append(_difference(row, base, split, resamples))
+                results.append(_difference(row, base, split, resamples, known))
             except FeatbertError as error:
                 notes[f"{row.name} on {split} is not tested: {error}"] = None
         adjusted = holm([difference.pooled.p_value for difference in results])
@@ -71,14 +74,15 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     )
 
 
-def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
+def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -> Difference:
     pairs = paired_runs(base, row)
     if not pairs:
         raise FeatbertError(
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    marked, apart = any(pairs[0][0].predictions(split).documents), seed_differences(pairs, split)
+    apart, pooled = seed_differences(pairs, split), _pooled(pairs, split, resamples, known)
+    scores = base.runs[0].record.scores[split]
     return Difference(
         row=row.name,
         baseline=base.name,
@@ -86,8 +90,8 @@ def _difference(row: Row, base: Row, split: str, resamples: int) -> Difference:
         seeds=tuple(run.record.seed for _, run in pairs),
         mean=statistics.fmean(apart),
         over_seeds=t_interval(apart),
-        pooled=_pooled(pairs, split, resamples),
-        units=f"{row.task.group if marked else row.task.unit}s",
+        pooled=pooled,
+        units=f"{row.task.unit if pooled.units == scores.examples else row.task.group}s",
         adjusted=1.0,
     )
 
@@ -104,7 +108,9 @@ def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float
     return [second - first for first, second in scores]
 
 
-def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> PairedTest:
+def _pooled(
+    pairs: Sequence[tuple[Run, Run]], split: str, resamples: int, known: Known
+) -> PairedTest:
     """The test of second against first, counts summed over the pairs; results are kept."""
     one = pairs[0][0]
     hashes = [[_hash(run, split) for run in pair] for pair in pairs]
@@ -112,11 +118,11 @@ def _pooled(pairs: Sequence[tuple[Run, Run]], split: str, resamples: int) -> Pai
     kept = one.folder.parent / FOLDER / f"{name}.json"
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         return PairedTest(**json.loads(kept.read_text("utf-8")))
-    first, second = (
-        np.sum([unit_counts(run, split) for run in side], axis=0)
-        for side in zip(*pairs, strict=True)
-    )
-    found = paired_test(first, second, one.task.measure.of, resamples=resamples)
+    key = (split, *(run.folder for run, _ in pairs))
+    if key not in known:
+        known[key] = np.sum([unit_counts(run, split) for run, _ in pairs], axis=0)
+    second = np.sum([unit_counts(run, split) for _, run in pairs], axis=0)
+    found = paired_test(known[key], second, one.task.measure.of, resamples=resamples)
     # The runs directory may be read-only: then nothing is kept.
     with contextlib.suppress(OSError):
         kept.parent.mkdir(exist_ok=True)
