@@ -42,7 +42,7 @@ GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 
 @dataclass(frozen=True)
 class Measure:
-    """A number in [0, 1] that is computed from additive counts.
+    """A number up to 1, and from `lowest` on, that is computed from additive counts.
 
     `key` is its name in records ("f1"), `name` for people; `of` gives values (...) of (..., K).
     """
@@ -50,6 +50,7 @@ class Measure:
     key: str
     name: str
     of: Callable[[NDArray[Any]], Floats]
+    lowest: float = field(default=0.0, kw_only=True)
 
 
 @dataclass(frozen=True)

@@ -189,12 +189,12 @@ OF_CLASSES = {
     "accuracy": ExampleMeasure("accuracy", "accuracy", accuracy_of, _accuracy),
     "f1": ExampleMeasure("f1", "F1", f1_of, _f1, most_classes=2),
     "macro_f1": ExampleMeasure("macro_f1", "macro F1", macro_f1_of, _macro_f1),
-    "matthews": ExampleMeasure("matthews", "Matthews", matthews_of, _matthews),
+    "matthews": ExampleMeasure("matthews", "Matthews", matthews_of, _matthews, lowest=-1.0),
 }
 OF_SCORES = {
     "pearson_spearman": ExampleMeasure(
-        "pearson_spearman", "mean of Pearson and Spearman", pearson_spearman_of, _both
+        "pearson_spearman", "mean of Pearson and Spearman", pearson_spearman_of, _both, lowest=-1.0
     ),
-    "pearson": ExampleMeasure("pearson", "Pearson", pearson_of, _pearson),
-    "spearman": ExampleMeasure("spearman", "Spearman", pearson_of, _spearman),
+    "pearson": ExampleMeasure("pearson", "Pearson", pearson_of, _pearson, lowest=-1.0),
+    "spearman": ExampleMeasure("spearman", "Spearman", pearson_of, _spearman, lowest=-1.0),
 }

@@ -56,7 +56,8 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
     shown = itertools.chain.from_iterable(
         (*curve.low, *curve.high, *(curve.test or ())) for curve in comparison.budgets
     )
-    axes.set(xlabel=title, ylabel=f"{label} (%)", ylim=style.percent_limits(shown))
+    limits = style.percent_limits(shown, comparison.task.measure.lowest)
+    axes.set(xlabel=title, ylabel=f"{label} (%)", ylim=limits)
     first, last = axes.dataLim.intervalx
     ticks = [tick for tick in style.DIGITS if first <= tick <= last]
     if len(ticks) > 2:

@@ -52,7 +52,8 @@ def line_figure(
     if lowest:
         keys.append(style.key(comparison.task.floor, **style.FLOOR))
     label = score_name(comparison, split)
-    axes.set(ylim=style.percent_limits([*shown, *lowest]), ylabel=f"{label} (%)")
+    limits = style.percent_limits([*shown, *lowest], comparison.task.measure.lowest)
+    axes.set(ylim=limits, ylabel=f"{label} (%)")
     axes.grid(axis="y")
     many = any(found.n > 1 for own in lines.values() for _, _, found in own)
     spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"

@@ -62,7 +62,7 @@ def _figure(
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
     drawn, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
     for axes, front in zip(panes, fronts, strict=True):
-        _draw(axes, front)
+        _draw(axes, front, comparison.task.measure.lowest)
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
     keys = tuning_keys(point.tuning for point in points)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
@@ -92,7 +92,7 @@ def _figure(
     return style.header(drawn, title, remarks, keys)
 
 
-def _draw(axes: Axes, front: ParetoFront) -> None:
+def _draw(axes: Axes, front: ParetoFront, lowest: float) -> None:
     timed, show = front.currency.unit == "seconds", SHOWN[front.currency.unit]
     costs = [point.cost for point in front.points]
     steps = _SECONDS if timed else style.DIGITS
@@ -109,7 +109,7 @@ def _draw(axes: Axes, front: ParetoFront) -> None:
     axes.grid()
     spreads = [(point.score.mean, point.score.sd or 0.0) for point in front.points]
     ends = [(mean - sd, mean + sd) for mean, sd in spreads]
-    axes.set_ylim(*style.percent_limits(itertools.chain(*ends)))
+    axes.set_ylim(*style.percent_limits(itertools.chain(*ends), lowest))
     corners = _steps(front, axes.get_xlim()[1])
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)

@@ -37,14 +37,14 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
-    levels = floors(comparison, split)
+    levels, lowest = floors(comparison, split), comparison.task.measure.lowest
     shown = [
         *levels,
         *itertools.chain(*(found.values for found in scored.values())),
         *itertools.chain(*(bar for bar in bars.values() if bar)),
         *baselines.values(),
     ]
-    drawn, axes, places = _row_axes(rows, shown, width)
+    drawn, axes, places = _row_axes(rows, style.percent_limits(shown, lowest), width)
     axes.set_xlabel(f"{score_name(comparison, split)} (%)")
     for level in levels:
         axes.axvline(100 * level, **style.FLOOR)
@@ -62,7 +62,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
                 100 * baseline, *ends, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED
             )
         if bar := bars[i]:
-            low, high = (100 * min(max(end, 0.0), 1.0) for end in bar)
+            low, high = (100 * min(max(end, lowest), 1.0) for end in bar)
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
         if found.n > 1:
             axes.vlines(100 * found.mean, y - 0.075, y + 0.075, color=color, linewidth=1.5)
@@ -94,11 +94,11 @@ def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
 
 
 def _row_axes(
-    rows: Sequence[Row], shown: Sequence[float], width: float | None
+    rows: Sequence[Row], limits: tuple[float, float], width: float | None
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
     """A figure without marks, whose y is in inches, and the middle and height of each row.
 
-    A line parts rows of different tunings; `shown` are the scores in [0, 1] that will be drawn.
+    A line parts rows of different tunings; `limits` are of the scores, in percent.
     Without a width it has one column of a page where names are short, else both.
     """
     longest = max(len(row.name) for row in rows)
@@ -109,7 +109,7 @@ def _row_axes(
     places = [(edge + height / 2, height) for edge, height in zip(edges, heights, strict=False)]
     figure = style.new_figure(width, edges[-1] + 0.45)
     axes = figure.subplots()
-    axes.set(xlim=style.percent_limits(shown), ylim=(edges[-1], 0))
+    axes.set(xlim=limits, ylim=(edges[-1], 0))
     axes.set_yticks([middle for middle, _ in places], texts, linespacing=1.15)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labeltop=edges[-1] > _TALL, top=edges[-1] > _TALL)

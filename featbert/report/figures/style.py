@@ -191,13 +191,13 @@ def _fitting(width: float, size: float) -> int:
     return max(6, int((width - 2 * _MARGIN) * 72 / (0.52 * size)))
 
 
-def percent_limits(shares: Iterable[float]) -> tuple[float, float]:
-    """Limits in percent around shares of [0, 1], with room for marks on the outermost."""
-    shown = [100 * min(max(share, 0.0), 1.0) for share in shares]
+def percent_limits(shares: Iterable[float], lowest: float) -> tuple[float, float]:
+    """Limits in percent around shares of [lowest, 1], with room for marks on the outermost."""
+    shown = [100 * min(max(share, lowest), 1.0) for share in shares]
     low, high = min(shown), max(shown)
     # A point at least is shown, so that what is nothing does not look like much.
     room = max(0.06 * (high - low), (1.0 - (high - low)) / 2)
-    return max(low - room, -2.0), min(high + room, 102.0)
+    return max(low - room, 100 * lowest - 2.0), min(high + room, 102.0)
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
