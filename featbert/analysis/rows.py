@@ -158,6 +158,11 @@ class Row:
         return float(self.settings.get("train_share", 1.0))
 
     @property
+    def learned_from(self) -> tuple[float, list[tuple[int, str]]]:
+        """Its share of a training text, and that text, its sentences first: more is higher."""
+        return self.train_share, natural(self.conditions["train"])
+
+    @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.record.seed for run in self.runs)
 
@@ -190,7 +195,7 @@ def learned(run: Run) -> bool:
 
 def same_task(one: Row, other: Row) -> bool:
     """Whether two rows were given the same: text, encoder, and sentences to learn from."""
-    first, second = ((row.cell, row.trained_on, row.train_share) for row in (one, other))
+    first, second = ((row.cell, row.trained_on, row.learned_from) for row in (one, other))
     return first == second
 
 
@@ -206,8 +211,8 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows that learned from as much, the most there is, by text, encoder and context."""
     cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
-    most = [(cell, max(row.train_share for row in cell)) for cell in cells]
-    return [[row for row in cell if row.train_share == share] for cell, share in most]
+    most = [(cell, max(row.learned_from for row in cell)) for cell in cells]
+    return [[row for row in cell if row.learned_from == text] for cell, text in most]
 
 
 def left_out(rows: Iterable[Row]) -> Iterator[str]:
@@ -473,10 +478,8 @@ def _canonical(value: Any) -> str:
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
     """Sort key: tunings as registered, then combinations; with `indices` single layers first."""
     name = layers or ""
-    order = [*NAMES, name].index(name)
     single = len(indices or ()) == 1
-    if indices and single:
-        order = indices[0]
+    order = indices[0] if indices and single else [*NAMES, name].index(name)
     way, _, number = tuning.partition(":")
     place = [*TUNINGS].index(way), int(number or 0)
     return place, not single, order, natural(name)
