@@ -31,8 +31,7 @@ VARYABLE: dict[str, tuple[str, ...]] = {
 # Fields of the signature that name freed parts of the key: columns of a table that varies.
 VARIED: dict[str, tuple[str, ...]] = {
     "corpus": (*_TEXTS, *_TAGS),
-    "model": ("encoder_weights",),
-    **{name: VARYABLE[name] for name in ("context", "casing", "scorer")},
+    **{name: VARYABLE[name] for name in ("model", "context", "casing", "scorer")},
 }
 
 # Parts of the signature outside the key. They keep rows apart, so runs that differ in them are

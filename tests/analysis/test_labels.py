@@ -119,7 +119,7 @@ def test_training_texts_are_told_by_size_or_by_fingerprint():
 def test_what_varies_by_declaration_is_no_part_of_the_label():
     signatures = {
         "document": {"context": "document"},
-        "other": {"encoder_weights": "f" * 64},
+        "other": {"encoder_files": "0" * 64},
         "big": {"encoder_weights": "d" * 64, "model": "big"},
     }
     (comparison,) = compare(
@@ -131,8 +131,8 @@ def test_what_varies_by_declaration_is_no_part_of_the_label():
     assert {row.label for row in comparison.rows} == {"concat_last4"}
     assert comparison.varied == ("model", "context")
     assert [dict(row.varied) for row in comparison.rows] == [
-        # Two encoders of one name are told apart by their weights.
-        {"model": "all-MiniLM-L6-v2 eeeeeeee", "context": "document"},
-        {"model": "all-MiniLM-L6-v2 ffffffff", "context": "sentence"},
+        # Two encoders of one name are told apart by their weights and files.
+        {"model": "all-MiniLM-L6-v2 eeeeeeee/00000000", "context": "sentence"},
+        {"model": "all-MiniLM-L6-v2 eeeeeeee/ffffffff", "context": "document"},
         {"model": "big", "context": "sentence"},
     ]
