@@ -55,8 +55,7 @@ def _panel(axes: Axes, mixes: list[Mix]) -> None:
         if one.sd is not None:
             ends = one.mean - one.sd, one.mean + one.sd
             axes.vlines(layer, *ends, color=style.INK, linewidth=0.9, zorder=3)
-            right = [layer + 0.16] * one.n
-            axes.scatter(right, one.values, s=7, color=color, linewidth=0, zorder=3)
+            axes.scatter([layer + 0.16] * one.n, one.values, s=7, color=color, lw=0, zorder=3)
     equal = 1 / len(layers)
     axes.axhline(equal, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED, zorder=1)
     axes.set(xlabel="layer", ylabel="weight", xlim=(layers[0] - 0.6, layers[-1] + 0.6))

@@ -33,14 +33,14 @@ def types(comparison: Comparison, split: str, width: float | None) -> dict[str, 
     if not parts:
         parts = with_breakdowns(comparison, [*comparison.task.facets][:1]).breakdowns
     found: dict[str, Figure] = {}
-    for breakdown in parts:
-        if breakdown.split == split and breakdown.gold and breakdown.rows:
-            base = "" if breakdown.facet == "type" else breakdown.facet
-            number = 1 + sum(name.partition("-")[0] == base for name in found)
-            name = base if number == 1 else f"{base}-{number}".strip("-")
-            alike = [one for one in parts if one.facet == breakdown.facet]
-            means = [s.mean for one in alike for row in one.rows.values() for s in row.values()]
-            found[name] = _draw(comparison, breakdown, scale_of([means]), width)
+    shown = [one for one in parts if one.split == split and one.gold and one.rows]
+    for breakdown in shown:
+        base = "" if breakdown.facet == "type" else breakdown.facet
+        number = 1 + [one for one in shown if one.facet == breakdown.facet].index(breakdown)
+        name = base if number == 1 else f"{base}-{number}".strip("-")
+        alike = [one for one in parts if one.facet == breakdown.facet]
+        means = [s.mean for one in alike for row in one.rows.values() for s in row.values()]
+        found[name] = _draw(comparison, breakdown, scale_of([means]), width)
     return found
 
 
