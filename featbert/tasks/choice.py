@@ -78,7 +78,7 @@ class Choice(ExampleTask):
         return marks
 
     def _answers(self, rows: Rows) -> list[str]:
-        return [" ".join(row) for row in rows]
+        return [str(row.index(RIGHT)) for row in rows]
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet != "length":

@@ -113,7 +113,7 @@ class ExampleTask(Task, Protocol):
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The answer, before the first word."""
-        return [{(answer, 0, -1) for answer in row} for row in rows]
+        return [{(answer, 0, -1)} for answer in self._answers(rows)]
 
     def predictions_name(self, split: str) -> str:
         return f"{split}.jsonl"
