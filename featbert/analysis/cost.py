@@ -26,8 +26,7 @@ _PARTS = ("corpus", "scorer")
 
 def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with every row's cost, in the order of rows."""
-    rows = comparison.rows
-    notes = comparison.notes
+    rows, notes = comparison.rows, comparison.notes
     if any(_read(row) < 1 for row in rows):
         notes = (*notes, "extraction counts for the part of train that a row read, not for all")
     places = machines_of(comparison, "one_by_one")

@@ -57,7 +57,8 @@ def _contest(comparison: Comparison, rows: tuple[Row, ...]) -> Contest:
     split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
     seeds = t_interval(seed_differences(paired_runs(tuned, features), split))
     wanted = (features.name, tuned.name, split)
-    found = (d for d in comparison.differences if (d.row, d.baseline, d.split) == wanted)
+    tests = (*comparison.differences, *comparison.leads)
+    found = (d for d in tests if (d.row, d.baseline, d.split) == wanted)
     return Contest(comparison, rows, features, tuned, split, seeds, next(found, None))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from featbert.analysis.compare import Breakdown, Comparison, Difference
-from featbert.analysis.cost import CURRENCIES
+from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.overview import Contest, contests
 from featbert.analysis.resampling import FEWEST, Interval, PairedTest
 from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev
@@ -107,11 +107,13 @@ def _verdict(contest: Contest, leader: Row) -> str:
     if not leads:
         return f"Undecided: {score}; differences are not tested."
     near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
+    left = len(contest.rows) - 1 - len(leads)
+    untested = f" {counted(left, 'row is', 'rows are')} not tested." if left else ""
     if not near:
         label, lead = next(iter(leads.items()))
         return (
-            f"{name} is the best of {len(contest.rows)} rows: {_score(leader, split)} on "
-            f"{split}. The next is {label} ({_apart(lead)})."
+            f"{name} is the best of {len(leads) + 1} rows: {_score(leader, split)} on "
+            f"{split}. The next is {label} ({_apart(lead)}).{untested}"
         )
     parts, alike = [f"Undecided: {score}"], dict[str, list[str]]()
     for label, lead in near.items():
@@ -124,7 +126,7 @@ def _verdict(contest: Contest, leader: Row) -> str:
         parts.append(f"Clearly below it: {counted(behind, 'row')}")
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
         parts.append(few_seeds(most))
-    return f"{'. '.join(parts)}."
+    return f"{'. '.join(parts)}.{untested}"
 
 
 def few_seeds(n: int) -> str:
@@ -175,9 +177,10 @@ def _trade_offs(contest: Contest, leader: Row) -> str:
     split, leads, best = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     rows = [row for row in contest.rows if split in row.splits]
     found = {best: [f"the best {leader.splits[0]} score"]}
-    for currency in map(CURRENCIES.__getitem__, _BOUGHT):
+    for name in _BOUGHT:
+        currency, places = CURRENCIES[name], machines_of(contest.comparison, name)
         known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
-        if len(known) > 1:
+        if len(known) > 1 and len(places) < 2:
             show, least = units.SHOWN[currency.unit], min(cost for cost, _ in known)
             most = _AS_QUICK * least if currency.timed else least
             equal = [one for one in known if one[0] <= most or show(one[0]) == show(least)]
@@ -206,8 +209,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
     test = contest.over_text
     if test is None:
-        how = "not tested, which needs predictions of both rows with a common seed"
-        return f"{said} ({how}).{floor}"
+        return f"{said} (not tested against each other).{floor}"
     if not equal:
         said += _holds(test)
     over = "" if test.over_seeds is None else f"over seeds: {_from_to(test.over_seeds)}; "
@@ -248,7 +250,8 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
     time, operations = (words.get(run, f"from run {run} on") for run in runs)
-    return f"{said} Features take less time {time}, and fewer operations {operations}."
+    less = f"less time {time}, and " * (len(machines_of(comparison)) < 2)
+    return f"{said} Features take {less}fewer operations {operations}."
 
 
 def _where(contest: Contest, found: Breakdown, features: Row, tuned: Row) -> str:

@@ -6,6 +6,7 @@ import pytest
 
 from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import Difference, compare, compare_runs
+from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import Interval, PairedTest
 from featbert.report.summary import findings, verdicts
 from tests.analysis.records import make_run, make_seeds, usual_runs
@@ -99,6 +100,14 @@ def test_scores_that_need_no_skill_are_no_verdict(dev, floor) -> None:
     assert lines(compare([*runs, *above])[0])["Verdict"].startswith("Undecided")
 
 
+def test_times_of_two_machines_are_not_compared() -> None:
+    for threads in (2, 8):
+        tuned = make_seeds("tuned", [0.5], layers=None, signature={"threads": threads})
+        cost = lines(with_costs(compare([*tuned, *make_seeds("concat", [0.6])])[0]))["Cost"]
+        assert "fewer operations" in cost
+        assert ("less time" in cost) == (threads == 2)
+
+
 @pytest.mark.parametrize("layers", [None, "last"])
 def test_one_way_alone_is_not_compared(layers) -> None:
     found = lines(compare([make_run("a", layers=layers)])[0])
@@ -123,6 +132,7 @@ def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
     best = said(last, lead("fine-tuning", 0.01, behind))
     assert best.startswith("concat_last4 is the best of 3 rows: 59.00")
     assert "last (2.00 points below it; 95% interval over seeds: 1.00 to 3.00 below" in best
+    assert said(last).startswith("concat_last4 is the best of 2 rows")  # fine-tuning: not tested
     for p, seeds, stands in (
         (0.2, behind, "Below it with other seeds, too, but perhaps not on other text"),
         (0.01, level, "Below it on this text, but perhaps not with other seeds"),
