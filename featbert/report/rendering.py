@@ -166,7 +166,7 @@ def _packs(sizes: Sequence[int], joined: Sequence[bool], width: int | None) -> I
 
 def markdown_text(text: str) -> str:
     """`text` as Markdown shows it literally."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#~$" else char for char in text)
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#~$&" else char for char in text)
 
 
 def as_markdown(table: Table) -> str:
@@ -195,10 +195,11 @@ def as_latex(table: Table) -> str:
         texts = [(cell.text.translate(_LATEX), cell.best) for cell in cells]
         return " & ".join(rf"\textbf{{{text}}}" if best else text for text, best in texts) + r" \\"
 
+    caption = ". ".join(filter(None, (table.title, table.subtitle)))
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
-        rf"\caption{{{f'{table.title}. {table.subtitle}.'.translate(_LATEX)}}}",
+        *(rf"\caption{{{f'{one}.'.translate(_LATEX)}}}" for one in [caption] if one),
         *(rf"\begin{{tabular}}{{{places}}}", r"\toprule"),
         *(line(Cell(column.head) for column in table.columns), r"\midrule"),
         *(*map(line, table.rows()), r"\bottomrule", r"\end{tabular}"),
