@@ -39,7 +39,8 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
                 axes.hlines(place + above, 100 * low, 100 * high, color, linewidth=line)
         axes.plot(100 * one["difference"], place, color=color, marker="o", markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
-    names = [visible(f"{one['corpus']} · {one['task']}") for one in found]
+    apart = [n for n in ("model", "context") if len({one[n] for one in found}) > 1]
+    names = [visible(" · ".join(one[n] for n in ("corpus", *apart, "task"))) for one in found]
     axes.set_yticks(range(len(found)), names)
     axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
     axes.grid(axis="x")
