@@ -579,14 +579,11 @@ def run_lines(
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
     parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}
 
-    def fits(text: str, name: str, part: str) -> bool:  # names are found by any part of them
+    def fits(line: Mapping[str, Any], name: str, part: str) -> bool:
+        text = str(line.get(name) or "").casefold()  # names are found by any part of them
         return text.startswith(part) or (name in ("corpus", "model", "tags") and part in text)
 
-    lines = [
-        line
-        for line in lines
-        if all(fits(str(line.get(name)).casefold(), name, part) for name, part in parts.items())
-    ]
+    lines = [line for line in lines if all(fits(line, *part) for part in parts.items())]
     named = [line for line in lines if line.get("tuning")]
     ways = [
         (tuple(line[name] for name in _OF_RUNS), line["tuning"], line["layers"], line["settings"])

@@ -82,6 +82,7 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
         return [line["run"][-4:] for line in json.loads(done.stdout)]
 
     assert names("--sort", "dev") == ["2234", "3234", "1234"]
+    (tmp_path / "interrupted").mkdir()  # which is of no known way to tune
     assert names("--sort", "seed", "--data", "WIKI", "--tuning", "none") == ["1234", "2234", "3234"]
     assert call("runs", "--runs-dir", tmp_path, "--model", "gpt").exit_code == 1
     text = call("runs", "--runs-dir", tmp_path).stdout
