@@ -46,11 +46,7 @@ def with_budgets(comparison: Comparison) -> Comparison:
         for seed, (row, trials, _) in enumerate(found)
     }
     curves = {row.name: _curve(row, trials, ended, drawn[row.name]) for row, trials, ended in found}
-    currencies = [
-        "operations",
-        "trials",
-        *(["seconds"] if len(machines_of(comparison)) < 2 else []),
-    ]
+    currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
     pairs = [
         (a.name, b.name)
         for (a, *_), (b, *_) in itertools.product(found, found)
@@ -119,13 +115,11 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     numbers = np.arange(1, n + 1)
-    seconds, operations = (
-        [getattr(t, n) or 0.0 for t in trials] for n in ("seconds", "operations")
-    )
+    of = {n: np.mean([getattr(t, n) or 0.0 for t in trials]) for n in ("seconds", "operations")}
     arrays = {
         "trials": numbers,
-        "operations": paid_once(row, "flops") + numbers * np.mean(operations),
-        "seconds": paid_once(row, "seconds") + numbers * np.mean(seconds),
+        "operations": paid_once(row, "flops") + numbers * of["operations"],
+        "seconds": paid_once(row, "seconds") + numbers * of["seconds"],
         "dev": expected_best(dev),
         "low": low,
         "high": high,

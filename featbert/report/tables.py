@@ -215,7 +215,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
                 "score: the task's measure, in percent; Δ: features less fine-tuning, in points",
                 "over text: with the counts of equal seeds added up; better: significant over text "
                 "(p) and over seeds (interval)",
-            ],
+            ][: 1 + frame["ahead"].notna().any()],
         )
     ]
 
@@ -313,7 +313,7 @@ def _significance_table(comparison: Comparison) -> Table:
             Column("p (Holm)", f"{split}_p_adjusted", p_value, best=clear, joined=True),
         ]
     base = [f"baseline: {baselines[0]}"] if len(baselines) == 1 else []
-    if comparison.differences == comparison.leads:
+    if not any(row.is_baseline for row in comparison.rows):
         base.append("no fully tuned row: the best row by dev is the baseline")
     few = max((len(d.seeds) for d in comparison.differences if d.over_seeds is None), default=0)
     return Table(
@@ -329,14 +329,15 @@ def _significance_table(comparison: Comparison) -> Table:
 
 def _trust_legend(comparison: Comparison) -> Iterator[str]:
     differences = comparison.differences
-    one = differences[0].pooled
-    level = f"{100 * one.level:.0f}%"
+    tests = [difference.pooled for difference in differences]
+    level = f"{100 * tests[0].level:.0f}%"
     yield "Δ: difference from the baseline's mean over the seeds in common, in points"
     counts = dict.fromkeys(f"{d.pooled.units:,} {d.units} of {d.split}" for d in differences)
     yield f"over text: {level} bootstrap interval over {', '.join(counts)}"
     if any(d.over_seeds for d in differences):
         yield f"over seeds: {level} t interval of the mean difference of runs with equal seeds"
-    how = "every exchange counted" if one.exact else f"{one.resamples:,} resamples"
+    ways = {"every exchange counted" if t.exact else f"{t.resamples:,} resamples" for t in tests}
+    how = " or, where that is less, ".join(sorted(ways))
     yield f"p: two-sided, approximate randomisation, {how}; Holm: adjusted for the rows of a split"
     if any(len(d.seeds) > 1 for d in differences):
         yield "over text and p are of the counts of all common seeds added up"
@@ -448,11 +449,9 @@ def _budget_table(comparison: Comparison) -> Table:
 def lead_line(lead: BudgetLead) -> str:
     """Which of two rows is ahead at which budget, in a sentence."""
     show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
-    said = []
-    for span in lead.spans:
-        end = "on" if span.end is None else f"to {show(span.end)}"
-        where = f"from {show(span.start)} {end}"
-        said.append(f"{span.ahead or 'neither'} is ahead {where}")
+    ends = ["on" if span.end is None else f"to {show(span.end)}" for span in lead.spans]
+    pairs = zip(lead.spans, ends, strict=True)
+    said = [f"{s.ahead or 'neither'} is ahead from {show(s.start)} {end}" for s, end in pairs]
     by = "time" if lead.currency == "seconds" else lead.currency
     return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
 
@@ -531,7 +530,7 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
             *(_scores(visible(label), label) for label in matrix.evaluated_on),
             Column(AVERAGE, AVERAGE, percent, f"{AVERAGE}_sd"),
         ],
-        f"transfer to the {matrix.split} split of each language · scorer: {one.scorer}",
+        f"transfer to the {matrix.split} split of each corpus · scorer: {one.scorer}",
         legend=[
             f"{one.task.measure.name} in percent; columns, evaluated on: {sizes}",
             f"{AVERAGE}: mean of a row's scores on data other than its own",
@@ -709,8 +708,7 @@ def corpus_table(corpus: Corpus) -> Table:
     columns = [_names("split"), *(Column(head, key, "{:,}".format) for head, key in counts.items())]
     columns += [Column(kind, kind, "{:,}".format) for kind in kinds]
     frame = frames.frame_of(lines, [column.name for column in columns])
-    legend = [f"{corpus.targets} from {corpus.source}"]
-    return Table(corpus.name, frame, columns, legend=legend)
+    return Table(corpus.name, frame, columns, legend=[f"{corpus.targets} from {corpus.source}"])
 
 
 def run_scores_table(run: Run) -> Table:
@@ -757,8 +755,7 @@ def evaluations_tables(
         ]
         columns = [_names("row"), Column("seed", "seed"), _names("id"), _names("scored on", "on")]
         columns += [Column(task.columns[key], key, percent) for key in keys]
-        if scores.floor is not None:
-            columns.append(Column(task.floor, "floor", percent))
+        columns += [Column(task.floor, "floor", percent)] * (scores.floor is not None)
         columns += [
             Column(f"{task.unit}s", "examples", "{:,}".format),
             Column("words", "words", "{:,}".format),

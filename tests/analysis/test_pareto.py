@@ -52,15 +52,9 @@ def test_every_cost_has_a_front_where_it_is_known():
     (comparison,) = compare(runs)
     fronts = {name: pareto_fronts(comparison, "dev", name)[0] for name in CURRENCIES}
     costs = {name: [point.cost for point in front.points] for name, front in fronts.items()}
-    assert costs == {
-        "operations": [6.08e13, 6e13],
-        "time": [53.5, 95.5],
-        "trained": [5, 22_600_000],
-        "kept": [50, 53_000_000],
-        "memory": [900, 1_260_000_000],
-        "one_by_one": [],
-        "batched": [],
-    }
+    known = {"operations": [6.08e13, 6e13], "time": [53.5, 95.5], "trained": [5, 22_600_000]}
+    known |= {"kept": [50, 53_000_000], "memory": [900, 1_260_000_000]}
+    assert costs == known | {"one_by_one": [], "batched": []}
     assert [p.on_front for p in fronts["operations"].points] == [False, True]
     assert [p.on_front for p in fronts["kept"].points] == [True, True]
 
@@ -69,9 +63,7 @@ def test_rows_of_several_texts_have_a_front_each():
     runs = []
     for corpus, last in (("de", 0.5), ("en", 0.7)):
         usual = make_signature().splits
-        splits = {
-            name: dataclasses.replace(one, text=corpus + one.text) for name, one in usual.items()
-        }
+        splits = {n: dataclasses.replace(s, text=corpus + s.text) for n, s in usual.items()}
         signature = {"corpus": corpus, "splits": splits}
         runs += make_seeds(f"{corpus}-last", [last], layers="last", signature=signature)
         runs += make_seeds(f"{corpus}-tuned", [0.6], layers=None, signature=signature)

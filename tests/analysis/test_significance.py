@@ -12,6 +12,7 @@ from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import paired_test, t_interval
 from featbert.analysis.significance import unit_counts, with_significance
+from featbert.report.tables import comparison_tables
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of
@@ -41,7 +42,10 @@ def compared(runs: list[Run], **options):
 
 def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_path) -> None:
     runs = both(tmp_path)
-    (found,) = compared(runs).differences
+    comparison = compared(runs)
+    assert comparison.differences == comparison.leads  # no test: the best by dev is the baseline
+    assert "by dev" not in comparison_tables(comparison)["trust"][0].subtitle
+    (found,) = comparison.differences
     assert (found.row, found.baseline, found.split) == ("concat_last4", "fine-tuning", "dev")
     assert (found.seeds, found.units) == ((1, 2, 3), "documents")
 

@@ -22,7 +22,7 @@ from featbert.report.figures.registry import NAMES, comparison_figures, crossing
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
 from featbert.report.figures.values import tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
-from featbert.tasks.base import get_task
+from featbert.tasks.base import Scores, get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
@@ -44,29 +44,17 @@ def one(runs):
 
 def single_layers(layers=range(7)):
     """A BiLSTM (0.7 + layer) and a probe (0.5 + layer) for each layer, in percent."""
-    return [
-        run
-        for layer, (name, lstm) in itertools.product(layers, (("b", 2), ("p", 0)))
-        for run in make_seeds(
-            f"{name}{layer}",
-            [0.5 + 0.1 * lstm + 0.01 * layer + 0.002 * seed for seed in range(2)],
-            layers=f"layer:{layer}",
-            layer_indices=[layer],
-            settings={"lstm_layers": lstm},
-        )
-    ]
+    runs = []
+    for layer, (name, lstm) in itertools.product(layers, (("b", 2), ("p", 0))):
+        dev = [0.5 + 0.1 * lstm + 0.01 * layer + 0.002 * seed for seed in range(2)]
+        own = {"layers": f"layer:{layer}", "settings": {"lstm_layers": lstm}}
+        runs += make_seeds(f"{name}{layer}", dev, layer_indices=[layer], **own)
+    return runs
 
 
 def frozen(steps=(None, 0, 2, 4, 6)):
-    runs = [
-        make_seeds(
-            f"k{highest}",
-            [0.9 - 0.02 * n, 0.91 - 0.02 * n],
-            layers=None,
-            settings={"freeze_to": highest},
-        )
-        for n, highest in enumerate(steps)
-    ]
+    tuned = [(n, {"layers": None, "settings": {"freeze_to": k}}) for n, k in enumerate(steps)]
+    runs = [make_seeds(f"k{n}", [0.9 - 0.02 * n, 0.91 - 0.02 * n], **own) for n, own in tuned]
     levels = {"last": 0.80, "concat_last4": 0.801, "weighted_all": 0.85}
     runs += [make_seeds(name, [f1], layers=name) for name, f1 in levels.items()]
     return [*itertools.chain(*runs)]
@@ -178,12 +166,8 @@ def dots(axes):
 
 def level_lines(axes):
     """Ends of the lines that are level."""
-    segments = [
-        segment
-        for one in axes.collections
-        if isinstance(one, LineCollection)
-        for segment in one.get_segments()
-    ]
+    lines = (one for one in axes.collections if isinstance(one, LineCollection))
+    segments = [segment for one in lines for segment in one.get_segments()]
     return [(x, to_x) for (x, y), (to_x, to_y) in segments if y == to_y]
 
 
@@ -396,6 +380,22 @@ def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind):
     assert [25, 25] in [[*end] for end in ends]
     assert "chance" in {text for text, _ in texts(figure)}
     check_readable(figure)
+
+
+def test_each_of_several_texts_has_a_figure():
+    comparison = one(usual_runs())
+    for kind in ("PER", "LOC", "ORG"):
+        comparison = broken_down(comparison, buckets=[kind])
+    names = [name for _, name, _ in comparison_figures(comparison, only=["types"])]
+    assert names == ["types-dev", "types-2-dev", "types-3-dev"]
+
+
+def test_correlations_below_zero_are_within_the_axes():
+    task = "classification:matthews"
+    scores = [{"dev": Scores({"matthews": r}, {}, 10, 100)} for r in (-0.3, 0.1, 0.2)]
+    runs = [make_run(f"r{n}", seed=n, task=task, scores=s) for n, s in enumerate(scores)]
+    (axes,) = plot(one(runs), "seeds").axes
+    assert axes.get_xlim()[0] < -30 < min(dots(axes)[0]) + 1
 
 
 def test_many_buckets_are_continued_below_and_further_facets_have_names():

@@ -23,23 +23,12 @@ def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparis
     signature = {"corpus": name, "splits": splits}
     runs = make_seeds(f"{name}-tuned", tuned, layers=None, signature=signature)
     for layer in (1, 2, 3):
-        runs += make_seeds(
-            f"{name}-{layer}",
-            [score - 0.1 * (3 - layer) for score in features],
-            layers=f"layer:{layer}",
-            layer_indices=[layer],
-            signature=signature,
-        )
+        lower = [score - 0.1 * (3 - layer) for score in features]
+        own = {"layers": f"layer:{layer}", "layer_indices": [layer], "signature": signature}
+        runs += make_seeds(f"{name}-{layer}", lower, **own)
     mix = Mix([1, 2, 3], [0.2, 0.5, 0.3], 1.0)
-    low = [score - 0.3 for score in features]
-    runs += make_seeds(
-        f"{name}-mix",
-        low,
-        layers="weighted_all",
-        layer_indices=[1, 2, 3],
-        mix=mix,
-        signature=signature,
-    )
+    own = {"layers": "weighted_all", "layer_indices": [1, 2, 3], "mix": mix}
+    runs += make_seeds(f"{name}-mix", [s - 0.3 for s in features], signature=signature, **own)
     (comparison,) = compare(runs)
     return comparison
 
@@ -78,6 +67,7 @@ def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
     }
     assert shown["Δ"] == [f"{100 * d:+.2f}" for d in overview_frame(two)["difference"]]
     assert "better" not in shown  # not tested over the text
+    assert "better" not in "".join(first.legend)
     report = json.loads(render(two, "json"))
     assert [line["corpus"] for line in report["overview"]] == ["first", "second"]
     assert not overview_tables(two[:1])

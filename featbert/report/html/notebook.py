@@ -33,12 +33,8 @@ def notebook_html(comparisons: Sequence[Comparison]) -> str:
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
-    shown = (
-        tables.run_scores_table(run),
-        tables.facts_table(run.name, tables.run_facts(run)),
-        tables.epochs_table(run),
-    )
-    return as_html(shown)
+    facts = tables.facts_table(run.name, tables.run_facts(run))
+    return as_html((tables.run_scores_table(run), facts, tables.epochs_table(run)))
 
 
 def found_html(found: FoundRuns) -> str:

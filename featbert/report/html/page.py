@@ -142,11 +142,10 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
     captioned = set()
     for kind, name, figure in figures:
         title = str(figure.get_label())
-        svg = _inline_svg(figure, prefix=f"{prefix}-{name}", label=str(escape(title)))
         drawn = {
             "title": title,
             "caption": "" if kind.name in captioned else kind.caption,
-            "svg": Markup(svg),
+            "svg": Markup(_inline_svg(figure, prefix=f"{prefix}-{name}", label=escape(title))),
             "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
         }
         captioned.add(kind.name)
