@@ -401,6 +401,8 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     for row in rows:
         if seeds := [str(run.record.seed) for run in row.runs if not learned(run)]:
             yield f"{row.name}, seed {', '.join(seeds)}: {NOTHING}"
+    if len(rows) > 1 and not any(row.is_baseline for row in rows):
+        yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit

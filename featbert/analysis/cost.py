@@ -28,7 +28,7 @@ def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with every row's cost, in the order of rows."""
     rows, notes = comparison.rows, comparison.notes
     if any(_read(row) < 1 for row in rows):
-        notes = (*notes, "extraction counts for the part of train that a row read, not for all")
+        notes = (*notes, "costs count extraction for the part of train that a row read alone")
     places = machines_of(comparison, "one_by_one")
     if len(places) > 1:
         notes = (*notes, f"labelling was timed on different hardware ({'; '.join(places)})")

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from featbert.runs.planned import PlannedRun
 
 # What is said of runs that are not `learned`.
-NOTHING = "learned nothing that dev shows; try a higher learning rate or more epochs"
+NOTHING = (
+    "not clearly better than guessing on dev; check the labels, or try a higher learning rate or "
+    "more epochs"
+)
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
 

@@ -132,7 +132,7 @@ def _verdict(contest: Contest, leader: Row) -> str:
 def few_seeds(n: int) -> str:
     """What fewer than `FEWEST` seeds leave open."""
     says = counted(n, "seed says", "seeds say")
-    return f"{says} nothing about further seeds, which needs at least {FEWEST}"
+    return f"{says} nothing about other seeds; that takes at least {FEWEST}"
 
 
 def _stands(lead: Difference) -> str:
@@ -153,6 +153,8 @@ def _apart(lead: Difference) -> str:
     """`1.20 points below it; 95% interval over seeds: 0.40 to 2.00 below; adjusted p = 0.012`"""
     over, interval = ("seeds", lead.over_seeds) if lead.over_seeds else ("text", lead.pooled)
     level = f"{100 * interval.level:.0f}% interval over {over}"
+    if lead.mean == interval.low == interval.high == 0:
+        return "equal to it"
     return f"{_above(lead.mean)} it; {level}: {_from_to(interval)}; adjusted {_p(lead.adjusted)}"
 
 
@@ -266,7 +268,9 @@ def _where(contest: Contest, found: Breakdown, features: Row, tuned: Row) -> str
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(said) or 'none'}."
+    if not said:
+        return f"By {found.meaning} on {found.split}, neither row leads anywhere."
+    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(said)}."
 
 
 def _score(row: Row, split: str) -> str:

@@ -61,6 +61,8 @@ AVERAGE = "average of zero-shot"
 MOST_KINDS = 12
 # What is above a table of runs, or a column of it where runs differ in it.
 _OF_RUNS = ("corpus", "model", "task")
+# Of a class in a run's scores.
+_COUNTS = ("gold", "predicted")
 
 
 class Cell(NamedTuple):
@@ -380,8 +382,8 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     legend = [
         "to keep: size of a run's own weights, without the shared encoder",
         "once: extraction, needed once for all runs; a run: training one seed, dev scores included",
-        "cheaper from: number of runs from which features, extraction included, cost less than as "
-        "many tuned runs",
+        "cheaper from: as soon as there are so many runs, features cost less in all than as many "
+        "tuned runs; extraction is included",
         "operations: estimated from shapes; a multiply-add counts as two",
     ]
     if frame["one_by_one_seconds"].notna().any():
@@ -722,13 +724,14 @@ def run_scores_table(run: Run) -> Table:
         mapped = "".join(f" {old}={new}" for old, new in one.mapping.items())
         splits[f"{one.corpus} {one.split}{mapped}"] = one.scores
     for split, found in splits.items():
-        named = {"all": found.values, **found.by_class}
+        counts = {n: sum(v.get(n, 0) for v in found.by_class.values()) for n in _COUNTS}
+        named = {"all": {**found.values, **(counts if found.by_class else {})}, **found.by_class}
         lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
-    frame = frames.frame_of(lines, ["scores", *run.task.columns, "gold", "predicted"])
+    frame = frames.frame_of(lines, ["scores", *run.task.columns, *_COUNTS])
     columns = [_names("scores")]
     columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
-    counts = [name for name in ("gold", "predicted") if frame[name].notna().any()]
-    columns += [Column(name, name, "{:,.0f}".format) for name in counts]
+    known = [name for name in _COUNTS if frame[name].notna().any()]
+    columns += [Column(name, name, "{:,.0f}".format) for name in known]
     sections = [name.endswith(" all") and i > 0 for i, name in enumerate(frame["scores"])]
     return Table(f"Scores of {run.task.title} in percent", frame, columns, sections=sections)
 

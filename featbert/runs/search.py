@@ -65,6 +65,13 @@ def _distribution(values: Any) -> BaseDistribution:
     return FloatDistribution(low, high, log="log_uniform" in values)
 
 
+def _rounded(value: Any, kind: Any) -> Any:
+    """A number drawn from a range with three digits, which labels show and people can type."""
+    if not isinstance(value, float) or hasattr(kind, "choices"):
+        return value
+    return min(max(float(f"{value:.3g}"), kind.low), kind.high)
+
+
 @dataclass(frozen=True)
 class Trials:
     """The trials of one study, by number from 0.
@@ -83,19 +90,26 @@ class Trials:
 
     def settings(self, number: int) -> dict[str, Any] | None:
         """Those of a trial that was asked for before, or of the next one; None after a grid."""
+        from optuna import create_study
         from optuna.samplers import RandomSampler, TPESampler
 
         known = self.study.get_trials(deepcopy=False)
         if number < len(known):
             return dict(known[number].params)
+        # By name: the order of keys in a file plays no part.
+        kinds = {name: _distribution(self.ranges[name]) for name in sorted(self.ranges)}
         if self.sampler == "grid":
             if number == len(self.points):
                 return None
-            self.study.enqueue_trial(dict(self.points[number]))
-        kind = TPESampler if self.sampler == "tpe" else RandomSampler
-        self.study.sampler = kind(seed=int(json_hash([self.seed, number])[:8], 16))
-        # By name: the order of keys in a file plays no part.
-        self.study.ask({name: _distribution(self.ranges[name]) for name in sorted(self.ranges)})
+            wanted = dict(self.points[number])
+        else:
+            kind = TPESampler if self.sampler == "tpe" else RandomSampler
+            sampler = kind(seed=int(json_hash([self.seed, number])[:8], 16))
+            draft = create_study(direction="maximize", sampler=sampler)
+            draft.add_trials(known)
+            wanted = {n: _rounded(v, kinds[n]) for n, v in draft.ask(kinds).params.items()}
+        self.study.enqueue_trial(wanted)
+        self.study.ask(kinds)
         asked = self.study.get_trials()[number]
         if self.journal is not None:
             self.journal.add_trial(asked)

@@ -59,6 +59,6 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     assert small["flops_once"] == pytest.approx(8e11 * 7602 / 18_402)
     assert small["seconds_cheaper_from"] == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
     assert (whole["tuned_row"], whole["seconds_once"]) == ("fine-tuning (train_share=1)", 12.5)
-    note = "extraction counts for the part of train that a row read, not for all"
+    note = "costs count extraction for the part of train that a row read alone"
     assert with_them.notes == (*comparison.notes, note)
     assert note not in with_costs(compare(usual_runs())[0]).notes
