@@ -14,7 +14,7 @@ from pathlib import Path
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, Examples, table_rows
-from featbert.data.files import COLUMN_EXTENSIONS, Row, is_json, json_rows
+from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, Row, is_json, json_rows
 from featbert.data.rows import Words
 from featbert.data.spans import json_questions
 from featbert.data.tags import targets_of
@@ -62,13 +62,14 @@ def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) ->
 
 def piece_of(given: str | Sequence[str], document: int | None) -> Sentence:
     """A line of raw text, split into words, or words as they are; InputError for anything else."""
+    # A text is a sequence, too: of characters.
+    fits = isinstance(given, Sequence) and all(isinstance(w, str) and w for w in given)
+    if not fits or not (given or given == "") or SURROGATE.search("".join(given)):
+        raise InputError(f"{given!r:.60} is neither a text nor a list of words")
     if isinstance(given, str):
         places = tuple(split_words(given))
         words = tuple(given[a:b] for a, b in places)
         return Sentence(words, document=document, texts=(given,), places=places)
-    fits = isinstance(given, Sequence) and all(isinstance(w, str) and w for w in given)
-    if not given or not fits:
-        raise InputError(f"{given!r:.60} is neither a text nor a list of words")
     return Sentence(tuple(given), document=document)
 
 

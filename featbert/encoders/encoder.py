@@ -448,11 +448,7 @@ def load_encoder(
     use_dropout(model)
     model.config.use_cache = False  # of keys and values, which only generation reads again
     return Encoder(
-        model,
-        wordpieces,
-        pooling=pooling or source.pooling,
-        pooler=pooler,
-        causal=source.causal,
+        model, wordpieces, pooling=pooling or source.pooling, pooler=pooler, causal=source.causal
     ).eval()
 
 

@@ -1,7 +1,8 @@
 """What an encoder computes on a processor in ways of its own: matrix products and dropout.
 
 torch gives float32 products to MKL, which on processors of other makers than Intel reaches less
-than half of oneDNN's rate; bfloat16 products go to oneDNN anyway, after a copy of the bias.
+than half of oneDNN's rate; bfloat16 products go to oneDNN anyway where it has them, after a copy of
+the bias.
 
 Dropout, in training, takes fewer random numbers and less memory:
 
@@ -31,7 +32,7 @@ class Linear(nn.Linear):
 
     def forward(self, vectors: Tensor) -> Tensor:
         learns = torch.is_grad_enabled()
-        kinds = (torch.float32,) if learns else (torch.float32, torch.bfloat16)
+        kinds = [torch.float32] if learns else KINDS
         plain = vectors.device.type == "cpu" and vectors.dtype in kinds and vectors.numel()
         if not plain or torch.is_autocast_enabled("cpu"):
             return super().forward(vectors)
@@ -58,6 +59,10 @@ def _product_flops(vectors: Any, weight: Any, *_: Any, out_shape: Any = None, **
 PRODUCT_FLOPS: dict[Any, Any] = {}
 if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     PRODUCT_FLOPS[torch.ops.mkldnn._linear_pointwise] = _product_flops
+# What it multiplies on this processor: bfloat16 not on every one.
+KINDS = [torch.float32]
+if PRODUCT_FLOPS and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+    KINDS.append(torch.bfloat16)
 
 
 def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,6 +76,12 @@ class EncoderSource:
     folder: Path
     reference: str
     depth: int | None = None
+
+    @property
+    def whole(self) -> str:
+        """What transformers finds all of its layers by: a folder or a Hub id."""
+        name = self.reference.removesuffix(f":{self.depth}")
+        return PACKAGED[name][2] if name in PACKAGED else name
 
     @property
     def loading(self) -> dict[str, Any]:
@@ -149,7 +156,7 @@ class EncoderSource:
 
     @cached_property
     def parameters(self) -> int | None:
-        """Parameters without heads, of all layers; None where no safetensors file says it."""
+        """Parameters without heads, of the layers left; None where no safetensors file says it."""
         known: dict[str, list[int]] = {}  # a second copy in another precision counts once
         try:
             for path in self.weight_files:
@@ -158,7 +165,10 @@ class EncoderSource:
                     known |= {name: file.get_slice(name).get_shape() for name in names}
         except (OSError, SafetensorError):
             return None
-        return sum(math.prod(shape) for n, shape in known.items() if not n.startswith(HEADS))
+        layers = {name: re.search(r"\blayers?\.([0-9]+)\.", name) for name in known}
+        most = self.depth or math.inf
+        left = (n for n, layer in layers.items() if layer is None or int(layer[1]) < most)
+        return sum(math.prod(known[n]) for n in left if not n.startswith(HEADS))
 
     @cached_property
     def weights_hash(self) -> str:

@@ -21,20 +21,10 @@ from featbert.data.corpus import Corpus, Sentence
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, TokenBudget, length_batches, padded_tokens
-from featbert.encoders.device import (
-    computing_threads,
-    find_device,
-    to_device,
-    torch_dtype,
-)
+from featbert.encoders.device import computing_threads, find_device, to_device, torch_dtype
 from featbert.encoders.encoder import Encoder, load_encoder, pooled_by_layer
 from featbert.encoders.encoding import Encoding, Reading, texts_of
-from featbert.encoders.memory import (
-    check_memory,
-    freed_memory_kept,
-    peak_memory,
-    reset_peak_memory,
-)
+from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction

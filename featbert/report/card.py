@@ -17,7 +17,7 @@ from featbert.errors import FeatbertError
 from featbert.report import tables
 from featbert.report.rendering import as_markdown, markdown_text
 from featbert.report.units import NONE, percent
-from featbert.runs.run import Run
+from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
 
 # What is asked in examples where transformers has no pipeline; other texts are as these.
@@ -28,18 +28,18 @@ _GIVEN: dict[str, Any] = {
 _TEXT, _PAIR = "Ada Lovelace was born in London .", ("It rained.", "I got wet.")
 
 
-def model_card(run: Run, folder: Path, form: str) -> str:
+def model_card(run: UsableRun, folder: Path, form: str) -> str:
     """Markdown with the Hub's metadata before it, for a run that is exported to `folder`."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     r, s, task = run.record, run.record.signature, run.task
-    frozen, packaged = get_tuning(r.tuning).frozen, PACKAGED.get(s.model)
+    frozen, base = get_tuning(r.tuning).frozen, s.model.removesuffix(f":{run.source.depth}")
     data = ModelCardData(
         language=s.language if re.fullmatch(r"[a-z]{2,3}(-\w+)?", s.language or "") else None,
         library_name=form,
         pipeline_tag=task.pipeline,
         # The Hub takes every model with a base for one that was tuned.
-        base_model=None if frozen else s.model if packaged is None else packaged[2],
+        base_model=None if frozen else PACKAGED[base][2] if base in PACKAGED else base,
         tags=["featbert", *(["feature-based"] if frozen else ["fine-tuned", r.tuning])],
         model_name=run.name,
         eval_results=[
@@ -72,9 +72,9 @@ def model_card(run: Run, folder: Path, form: str) -> str:
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
 
 
-def _use(run: Run, folder: str, form: str) -> list[str]:
+def _use(run: UsableRun, folder: str, form: str) -> list[str]:
     """Code that runs next to the folder: with featbert, and without it where `form` allows that."""
-    task, source, name = run.task, run.record.model_source, run.task.pipeline
+    task, name = run.task, run.task.pipeline
     pairs = name not in _GIVEN and run.record.signature.packing is not None
     given = _GIVEN.get(name, _PAIR if pairs else _TEXT)
     blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({given!r}))\n"]
@@ -84,10 +84,9 @@ def _use(run: Run, folder: str, form: str) -> list[str]:
     if form == "transformers":
         lines.append(f"model = {task.auto_model}.from_pretrained({folder!r})")
     else:
-        base = PACKAGED[source][2] if source in PACKAGED else source
         lines += [
             f"config = AutoConfig.from_pretrained({folder!r})",
-            f"base = {task.auto_model}.from_pretrained({base!r}, config=config)",
+            f"base = {task.auto_model}.from_pretrained({run.source.whole!r}, config=config)",
             f"model = PeftModel.from_pretrained(base, {folder!r}).get_base_model()",
         ]
     if name not in _GIVEN:

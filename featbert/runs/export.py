@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
 from featbert.encoders.encoder import PieceBatch
-from featbert.encoders.source import PACKAGED, TOKENIZER_FILES, find_encoder
+from featbert.encoders.source import TOKENIZER_FILES, find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
@@ -60,6 +60,8 @@ def export(
     if form != "featbert":
         _check_read_alike(usable)
     folder = folder.expanduser().resolve()
+    if folder == usable.folder.resolve():
+        raise InputError(f"{folder} is the run that is to be exported; name another folder")
     new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))
     with owning(folder), explaining(folder, SafetensorError):
         shutil.rmtree(new, ignore_errors=True)
@@ -137,10 +139,9 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
 def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
     """The adapters and the head of transformers' model, for peft; all else as for featbert."""
     loaded, model, batch = _transformed(usable, folder)
-    kept = usable.record.model_source
-    base = PACKAGED[kept][2] if kept in PACKAGED else kept
+    kind, base = usable.task.auto_model, usable.source.whole
     try:
-        write_adapters(model, usable.task.auto_model, loaded.encoder, folder, base, batch)
+        write_adapters(model, kind, loaded.encoder, folder, base, batch)
     except InputError as error:
         raise InputError(f"{usable.name} cannot be exported for peft: {error}") from None
     return _for_featbert(usable, folder)

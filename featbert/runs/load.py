@@ -30,6 +30,7 @@ from featbert.features.extraction import block_edges, block_states, run_extracti
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
 from featbert.io import file_hash
 from featbert.models.model import Model, stored_model, tuned_model
+from featbert.models.registry import KEPT_POOLINGS
 from featbert.runs.folder import WEIGHTS
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
@@ -181,6 +182,7 @@ class FrozenRun(LoadedRun):
             pooling=signature.pooling,
             precision=signature.encoder_precision,
             dtype=signature.store_dtype or "float16",
+            keep="pooled" if self.settings.reads in KEPT_POOLINGS else "words",
             device=self.device.kind,
         )
         return plan_extraction(corpus, self.source, encoding, cache_dir=folder)

@@ -4,6 +4,7 @@ Finding runs reads their records and nothing else; predictions are read when the
 """
 
 import contextlib
+import dataclasses
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -273,6 +274,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             "one with --model"
         )
     settings = defaults(record.tuning, record.task).but(**record.settings)
+    record = dataclasses.replace(record, model_source=source.reference)  # where it is now
     return UsableRun(run.folder, record, source, settings, Reading(counted, signature.casing))
 
 

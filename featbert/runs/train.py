@@ -319,7 +319,8 @@ class _Training:
 
         def name_of(number: int) -> str:
             first = self.train.sentences[number if groups is None else groups[number]]
-            return named_sentence(number, "train", first.words, self.task.unit)
+            where = self.train.name if self.drawn is None else "the drawn part of train"
+            return named_sentence(number, where, first.words, self.task.unit)
 
         with epoch_log(self.log_dir, self.plan.name) as log:
 

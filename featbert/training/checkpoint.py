@@ -93,7 +93,8 @@ class Checkpoint:
         for name, part in learner.parts.items():
             part.load_state_dict(state[name])
         torch.set_rng_state(state["random"]["cpu"])
-        torch.cuda.set_rng_state_all(state["random"]["cuda"])
+        if state["random"]["cuda"] is not None:
+            torch.cuda.set_rng_state(state["random"]["cuda"])
         if progress.best is not None:
             learner.best = state["best"] or state["weights"]
         return progress
@@ -101,6 +102,7 @@ class Checkpoint:
     def keep(self, learner: Learner, progress: Progress) -> None:
         """Writes how far the training is; the old file stays where a FeatbertError is raised."""
         began = time.perf_counter()
+        on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         state = {
             "identity": self.identity,
             "progress": json.dumps(dataclasses.asdict(progress)),
@@ -110,7 +112,7 @@ class Checkpoint:
             **{name: part.state_dict() for name, part in learner.parts.items()},
             "random": {
                 "cpu": torch.get_rng_state(),
-                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+                "cuda": torch.cuda.get_rng_state() if on_gpu else None,
             },
         }
         # Not flushed: a power cut may cost it, and its checksums show damage.

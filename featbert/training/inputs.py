@@ -219,12 +219,7 @@ class PieceInputs:
     prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4, "mps": 1}
 
     def __init__(
-        self,
-        alignment: Alignment,
-        encoder: Encoder,
-        device: torch.device,
-        *,
-        reads: str = "words",
+        self, alignment: Alignment, encoder: Encoder, device: torch.device, *, reads: str = "words"
     ) -> None:
         """`reads` is what the head reads (`Settings.reads`): what is pooled is read as words."""
         self.alignment, self.encoder, self.device, self.reads = alignment, encoder, device, reads

@@ -28,7 +28,9 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     (Howard and Ruder 2018, section 3.2). The head on an encoder may have a rate of its own.
     """
     model.set_trained(settings, settings.epochs)
-    by_layer = (settings.discriminative, settings.unfreeze, settings.freeze_to) != (1, None, None)
+    used = settings.used()  # what has no effect on this way to tune has none here
+    slower = used.get("discriminative", 1)
+    by_layer = slower != 1 or any(used.get(name) is not None for name in ("unfreeze", "freeze_to"))
     depths = model.parameter_depths()
     top = max(depths.values())
     of_head = None if model.encoder is None else settings.head_learning_rate
@@ -45,7 +47,7 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
         if by_layer:
             depth = depths[name]
             place = {0: "embeddings ", top: "head "}.get(depth, f"layer {depth} ")
-            rate /= settings.discriminative ** (top - depth)
+            rate /= slower ** (top - depth)
         if of_head is not None:
             is_head = depths[name] == top
             rate = of_head if is_head else rate

@@ -16,12 +16,7 @@ OPEN_BATCHES = 16
 
 
 def epoch_batches(
-    lengths: Ints,
-    batch_size: int,
-    *,
-    seed: int,
-    epoch: int,
-    documents: Ints | None = None,
+    lengths: Ints, batch_size: int, *, seed: int, epoch: int, documents: Ints | None = None
 ) -> list[Ints]:
     """Sentence ids of each step of an epoch (from 1); every sentence once.
 

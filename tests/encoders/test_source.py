@@ -27,12 +27,11 @@ def test_a_folder(encoder_folder, monkeypatch):
 
 def test_an_encoder_cut_to_its_lowest_layers_is_another_encoder(encoder_folder):
     folder = encoder_folder("bert")
-    whole, cut = find_encoder(str(folder)), find_encoder(f"{folder}:2")
+    whole, cut, one = (find_encoder(f"{folder}{depth}") for depth in ("", ":2", ":1"))
     assert (cut.name, cut.reference, cut.num_layers) == ("bert:2", f"{folder}:2", 2)
     assert find_encoder(cut.reference) == cut
-    assert (
-        len({whole.weights_hash, cut.weights_hash, find_encoder(f"{folder}:1").weights_hash}) == 3
-    )
+    assert len({source.weights_hash for source in (whole, cut, one)}) == 3
+    assert whole.parameters - cut.parameters == cut.parameters - one.parameters > 0
     for depth in (0, 3):
         with pytest.raises(InputError):
             find_encoder(f"{folder}:{depth}")

@@ -56,14 +56,10 @@ def made(tmp_path_factory, tiny_bert):
         folder = write_corpus(root / name, pairs=name == "pairs")
         for packing in ("joint", "apart") if name == "pairs" else ("joint",):
             for keep in ("words", "pooled"):
-                found[name, packing, keep] = extract(
-                    load_corpus(folder, targets=None),
-                    find_encoder(str(tiny_bert)),
-                    cache_dir=root / f"{name}-{packing}-{keep}",
-                    packing=packing,
-                    keep=keep,
-                    **FP32,
-                )
+                cache, how = root / f"{name}-{packing}-{keep}", {"packing": packing, "keep": keep}
+                corpus, source = load_corpus(folder, targets=None), find_encoder(str(tiny_bert))
+                store = extract(corpus, source, cache_dir=cache, **how, **FP32)
+                found[name, packing, keep] = store
     return found
 
 
@@ -248,11 +244,13 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
     for file in folder.iterdir():
         file.write_text(file.read_text("utf-8").replace("\tpos", "\t1").replace("\tneg", "\t0"))
     corpus = load_corpus(folder, targets="classes")
-    mapping = {"1": "pos", "0": "neg"}
-    record = evaluate(
-        run, corpus, "test", mapping=mapping, cache_dir=tmp_path / "cache", device="cpu"
-    )
+    mapping, cache = {"1": "pos", "0": "neg"}, tmp_path / "cache"
+    record = evaluate(run, corpus, "test", mapping=mapping, cache_dir=cache, device="cpu")
     assert record.scores.values["accuracy"] == run.record.scores["test"].values["accuracy"]
+    cache, own = made["texts", "joint", "pooled"].path.parent, made["root"] / "texts"
+    again = evaluate(run, load_corpus(own, targets="classes"), cache_dir=cache, device="cpu")
+    assert again.extraction_seconds is None  # a store of pooled vectors serves as well
+    assert again.scores == run.record.scores["test"]
 
 
 @pytest.mark.parametrize(

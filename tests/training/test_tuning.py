@@ -183,7 +183,7 @@ def test_dropout_is_on_where_something_is_trained(encoder_folder):
 
 def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
     model = model_of(encoder_folder("bert"), tuning="lora")
-    settings = SETTINGS.but(tuning="lora", head_learning_rate=0.5)
+    settings = SETTINGS.but(tuning="lora", head_learning_rate=0.5, discriminative=2.0)
     names, rates = groups_of(model, settings)
     assert names["head matrices"] | names["head vectors"] == HEAD
     assert {name: rate for name, (rate, _) in rates.items()} == {

@@ -3,8 +3,5 @@
 from featbert.encoders.tunings.base import Tuning
 
 TUNING = Tuning(
-    "none",
-    "features",
-    {"body": "bilstm", "learning_rate": 2e-3, "dropout": 0.5},
-    frozen=True,
+    "none", "features", {"body": "bilstm", "learning_rate": 2e-3, "dropout": 0.5}, frozen=True
 )
