@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 import featbert
 from featbert.cli.main import app
-from featbert.config import RowsTable, defaults
+from featbert.config import RowsTable, defaults_by_task
 from featbert.features.store import Manifest, StoredSplit
 from featbert.runs import experiment_file as files
 from featbert.runs import record
@@ -42,8 +42,8 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "file": lambda: keys(files.FileKeys),
     "configuration": lambda: keys(files.Configuration),
     "train_sizes": lambda: keys(files.TrainSizes),
-    "features": lambda: keys(files.FeaturesTable, defaults("none")),
-    "finetune": lambda: keys(RowsTable, defaults("full")),
+    "features": lambda: keys(files.FeaturesTable, defaults_by_task("none")),
+    "finetune": lambda: keys(RowsTable, defaults_by_task("full")),
     "adapt": lambda: keys(files.AdaptTable),
     "search": lambda: keys(files.Search),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},
@@ -119,7 +119,7 @@ def parameter(p: Any) -> tuple[str, str, str]:
     return name, default, _DEFAULT.sub("", text)
 
 
-def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
+def keys(model: type[BaseModel], given: Mapping[str, Any] = {}) -> Iterator[str]:
     """The keys of a table of experiment files.
 
     Args:
@@ -128,7 +128,7 @@ def keys(model: type[BaseModel], given: Any = None) -> Iterator[str]:
     rows = []
     for name, field in model.model_fields.items():
         usual = "required" if field.is_required() else field.get_default(call_default_factory=True)
-        default = getattr(given, name, usual)
+        default = given.get(name, usual)
         rows.append(
             (f"`{name}`", values(field.annotation), shown(default), field.description or "")
         )

@@ -391,6 +391,20 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     return Settings(tuning=tuning, **{**way.defaults, **own, **asked})
 
 
+def defaults_by_task(tuning: str) -> dict[str, Any]:
+    """The settings of a way to tune for entities, as text where other tasks have other ones."""
+    usual = defaults(tuning).model_dump()
+    others: dict[str, dict[Any, list[str]]] = {}
+    for task in TASKS:
+        for name, value in defaults(tuning, task).model_dump().items():
+            if value != usual[name]:
+                others.setdefault(name, {}).setdefault(value, []).append(task)
+    for name, found in others.items():
+        own = (f"{', '.join(tasks)}: {value}" for value, tasks in found.items())
+        usual[name] = "; ".join([str(usual[name]), *own])
+    return usual
+
+
 # Depths in an experiment file: "all" is the whole encoder, "none" leaves the setting out.
 _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None

@@ -13,7 +13,15 @@ from featbert.cli import options as o
 from featbert.cli.extract import find_or_extract
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
-from featbert.config import Compute, Data, Encoding, RowsTable, Tuning, defaults, parse_seeds
+from featbert.config import (
+    Compute,
+    Data,
+    Encoding,
+    RowsTable,
+    Tuning,
+    defaults_by_task,
+    parse_seeds,
+)
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.progress import labelled, notice, report
@@ -33,7 +41,7 @@ OF_THE_STORE = dict.fromkeys(
 @o.command(
     "train --data corpora/mine --layers concat_last4,last",
     (RowsTable, Data, Encoding, Compute),
-    defaults=defaults("none").model_dump() | OF_THE_STORE,
+    defaults=defaults_by_task("none") | OF_THE_STORE,
     without=Tuning.model_fields,
 )
 def train(
@@ -110,7 +118,7 @@ def train(
 @o.command(
     "finetune --model bert-base-cased --seeds 1-5",
     (Encoding, Data, RowsTable, Compute),
-    defaults=defaults("full").model_dump(),
+    defaults=defaults_by_task("full"),
     without=("store_dtype", "keep"),
 )
 def finetune(
