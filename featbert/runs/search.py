@@ -96,7 +96,7 @@ class Trials:
         self.study.sampler = kind(seed=int(json_hash([self.seed, number])[:8], 16))
         # By name: the order of keys in a file plays no part.
         self.study.ask({name: _distribution(self.ranges[name]) for name in sorted(self.ranges)})
-        asked = self.study.get_trials()[number]
+        asked = self.study.get_trials(deepcopy=False)[number]
         if self.journal is not None:
             self.journal.add_trial(asked)
         return asked.params
