@@ -325,10 +325,8 @@ class Settings(Training, Tuning, Head):
         """Raises InputError for given settings that are `idle`, with what would read them."""
         idle = {n: _OPTIONAL.get(n, ["another value"]) for n in self.idle(given, weighted=weighted)}
         if idle:
-            lines = [
-                f"{name}: no effect without {' or '.join(idle[name])}" for name in sorted(idle)
-            ]
-            raise InputError("; ".join([*lines, "leave out what has none"]))
+            what = [f"{name}: no effect without {' or '.join(idle[name])}" for name in sorted(idle)]
+            raise InputError("; ".join([*what, "leave out what has none"]))
 
 
 # Settings that belong to some bodies, outputs or tunings, or to scalar mixes, and these.

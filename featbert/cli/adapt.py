@@ -19,7 +19,7 @@ from featbert.text import printable, unusual
     defaults={"max_length": "128 or less"},
     without=(
         *("task", "scheme", "tag_column", "label_names", "tag_scheme"),
-        *("context", "casing", "pooling", "store_dtype"),
+        *("context", "casing", "pooling", "packing", "keep", "store_dtype"),
     ),
 )
 def adapt(

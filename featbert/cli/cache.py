@@ -16,7 +16,6 @@ from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import disk, grid, remove
 from featbert.encoders.source import ADAPTATION_RECORD
 from featbert.errors import FeatbertError, check_known
-from featbert.io import owning
 from featbert.report.units import size
 from featbert.text import counted, json_text, printable
 
@@ -63,27 +62,20 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove feature stores and adapted encoders; asks first. Runs stay."""
-    check_known("name", names, completion.in_cache(cache_dir))
-    found = []
-    for path in (cache_dir / name for name in dict.fromkeys(names)):
-        with owning(path):  # refused while it is made
-            first = path / ADAPTATION_RECORD if path.is_dir() else path
-            found.append((first, path, _shards(path)))
-    remove(found, "item", yes=yes)
-
-
-def _shards(path: Path) -> Path:
     from featbert.features.store import shards_folder
 
-    return shards_folder(path)
+    check_known("name", names, completion.in_cache(cache_dir))
+    paths = [cache_dir / name for name in dict.fromkeys(names)]
+    firsts = [path / ADAPTATION_RECORD if path.is_dir() else path for path in paths]
+    remove([*zip(firsts, paths, map(shards_folder, paths), strict=True)], "item", yes=yes)
 
 
 def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
     """What there is to say of a store or an adapted encoder, and the runs that have its values."""
-    from featbert.features.store import FeatureStore
+    from featbert.features.store import FeatureStore, shards_folder
 
     path = cache_dir / name
-    one = {"name": name, "bytes": disk(path) + disk(_shards(path))}
+    one = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
     try:
         if path.is_dir():
             about = json.loads((path / ADAPTATION_RECORD).read_text("utf-8"))

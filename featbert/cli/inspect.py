@@ -31,9 +31,7 @@ def inspect(
         typer.echo(json_text(manifest))
         return
     typer.echo(printable(str(store)))
-    typer.echo(
-        grid(["", ""], [(name, [text]) for name, text in store_facts(opened)], justify="left")
-    )
+    typer.echo(grid(["", ""], [(n, [text]) for n, text in store_facts(opened)], justify="left"))
 
 
 @o.command(f"verify {EXAMPLE}")

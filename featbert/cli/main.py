@@ -40,7 +40,7 @@ COMMANDS = {
 INTERRUPTED, TERMINATED = 130, 143
 WRONG_USAGE = 2
 # How to go on after a command was stopped, and what needs less memory.
-RESUMES = "finished work is kept; run the same command again (--overwrite would start over)"
+RESUMES = "finished work is kept; run the same command again"
 SMALLER = (
     "compute less at a time (a smaller --token-budget or --lstm-size, fewer layers or --jobs), or "
     "use --device cpu or a machine with more memory"
@@ -124,7 +124,8 @@ class Commands(Group):
             how = "terminated" if terminated else "interrupted"
             # The terminal has written ^C at the cursor.
             start = "\n" if sys.stderr.isatty() else ""
-            sys.stderr.write(f"{start}{how}; {RESUMES}\n")
+            overwrites = " (--overwrite would start over)" * ("--overwrite" in sys.argv)
+            sys.stderr.write(f"{start}{how}; {RESUMES}{overwrites}\n")
             raise typer.Exit(TERMINATED if terminated else INTERRUPTED) from None
         except (typer.Exit, typer.Abort, USAGE_ERROR):
             raise

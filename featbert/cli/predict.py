@@ -86,8 +86,10 @@ def predict(
     if kind not in kinds:
         wanted = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give --input")
-    if kind == "text" and (text.token_column or text.delimiter) is not None:
+    if kind == "text" and columns != Columns():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")
+    if columns.of_texts and not of_texts:
+        raise InputError(f"{usable.name} reads words, which --text and --pair do not name")
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
         stream: BinaryIO = stack.enter_context(given_text)

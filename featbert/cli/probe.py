@@ -43,9 +43,7 @@ def probe(
 
     store = FeatureStore(features or o.only_store(cache_dir))
     m = store.manifest
-    specs = [
-        one for spec in layers or [f"layer:{n}" for n in m.layers] for one in split_specs(spec)
-    ]
+    specs = [s for spec in layers or [f"layer:{n}" for n in m.layers] for s in split_specs(spec)]
     wanted = [parse_layers(spec, m.num_layers) for spec in specs]
     for combination in wanted:
         if combination.mode != "single":

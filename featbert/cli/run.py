@@ -154,13 +154,14 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
     runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
     head = [f"{plan.experiment.name}: {runs}{_later(plan)}"]
+    about = "more than" if unknown else "about"
     if expected or not unknown:
-        about = "more than" if unknown else "about"
         head.append(f"{about} {duration(expected)} here, a run at a time")
     if unknown:
         told = "" if measure else "; leave out --no-measure"
         head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{told}")
-    head.append(f"{size(kept)} of disk")
+    if kept or not unknown:
+        head.append(f"{about} {size(kept)} of disk")
     table = grid(["row", "seeds", "to train", "time", "measured by"], rows).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []
     return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

@@ -15,6 +15,7 @@ import typer
 
 from featbert.cli.options import check_folder
 from featbert.errors import InputError, check_known
+from featbert.io import owning
 from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import NAMES
@@ -172,7 +173,8 @@ def remove(found: Sequence[Sequence[Path]], noun: str, *, yes: bool) -> None:
     total = sum(disk(path) for _, *paths in found for path in paths)
     what = f"{counted(len(found), noun)}, {size(total)}"
     for _, path, *_ in found:
-        typer.echo(printable(str(path)))
+        with owning(path):  # refused while it is made
+            typer.echo(printable(str(path)))
     if not yes:
         typer.confirm(f"Remove {what}?", abort=True)
     for path in chain.from_iterable(found):

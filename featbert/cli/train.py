@@ -27,7 +27,7 @@ from featbert.errors import InputError
 from featbert.progress import labelled, notice, report
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
-from featbert.text import unusual
+from featbert.text import listed, unusual
 
 OF_THE_STORE = dict.fromkeys(
     (
@@ -78,7 +78,10 @@ def train(
     numbers = parse_seeds(seeds)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
     store = None
-    if features is not None or not given.keys() & {"data", *Encoding.model_fields}:
+    encoded = [f"--{name.replace('_', '-')}" for name in Encoding.model_fields if name in given]
+    if features is not None and encoded:
+        raise InputError(f"{listed(encoded)} with --features, which is encoded already; omit one")
+    if features is not None or not (encoded or "data" in given):
         store = FeatureStore(features or o.only_store(cache_dir))
         given = {"data": store.manifest.source, **store.manifest.reading, **given}
     text = o.chosen(Data, given)

@@ -97,8 +97,8 @@ class CorpusReport:
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Count what the corpus holds; linear in its words."""
     examples = whole_examples(corpus)
-    contents = {name: _Contents(split, corpus.targets) for name, split in examples.splits.items()}
-    reports = {name: found.report(corpus[name]) for name, found in contents.items()}
+    contents = {n: _Contents(s, corpus[n], corpus.targets) for n, s in examples.splits.items()}
+    reports = {name: found.report() for name, found in contents.items()}
     against = {
         name: found.against(contents["train"])
         for name, found in contents.items()
@@ -155,15 +155,17 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
 
 
 class _Contents:
-    """What a split of whole examples has: words, labels or entity types, and entity forms."""
+    """What a split of whole examples has: words, labels or entity types, and entity forms.
 
-    def __init__(self, split: Split, targets: str | None) -> None:
-        self.split, self.targets = split, targets
-        self.words: Counter[str] = Counter()
+    `read` is the split as it was read, with a sequence for each choice.
+    """
+
+    def __init__(self, split: Split, read: Split, targets: str | None) -> None:
+        self.split, self.read, self.targets = split, read, targets
+        self.words = Counter(word for s in read for word in s.words)
         self.kinds: Counter[str] = Counter()
         self.forms: set[Words] = set()
         for s in track(split.sentences, f"counting {targets} of {split.name}", "sentences"):
-            self.words.update(s.words)
             tags = s.tags or ()
             if targets == "entities":
                 found = spans(tags)
@@ -175,9 +177,8 @@ class _Contents:
                 self.kinds.update(tags)
         self.sentences = {s.words for s in split}
 
-    def report(self, split: Split) -> SplitReport:
-        """Of the split as it was read, with a sequence for each choice."""
-        examples = self.split
+    def report(self) -> SplitReport:
+        examples, split = self.split, self.read
         scores = [float(s.tags[0]) for s in split if s.tags] if self.targets == "scores" else []
         answers = {(s.words, s.pair, s.tags) for s in examples}
         answers_of = Counter((words, pair) for words, pair, _ in answers)

@@ -53,9 +53,7 @@ class Choices(Examples):
         target = self.target_of([*row.values], row.where)
         context, choices = self._texts(row, names, target)
         if len(choices) < 2:
-            raise InputError(
-                f"{counted(len(choices), 'choice')}, {row.where}; at least two are needed"
-            )
+            raise InputError(f"{counted(len(choices), 'choice')}, {row.where}; two are needed")
         right = None if target is None else _label(row, target, len(choices))
         id_ = next((row.values[names[key]] for key in IDS if key in names), None)
         if self.keys is not None and id_ not in (None, ""):

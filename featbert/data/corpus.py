@@ -104,21 +104,26 @@ class Split:
     def __iter__(self) -> Iterator[Sentence]:
         return iter(self.sentences)
 
-    @property
+    @cached_property
     def n_words(self) -> int:
         return sum(map(len, self.sentences))
 
-    @property
+    @cached_property
     def has_documents(self) -> bool:
         return any(s.document is not None for s in self.sentences)
 
-    @property
+    @cached_property
     def has_pairs(self) -> bool:
         return any(s.pair is not None for s in self.sentences)
 
-    @property
+    @cached_property
     def is_tagged(self) -> bool:
         return all(s.tags is not None for s in self.sentences)
+
+    @cached_property
+    def labels(self) -> frozenset[str]:
+        """The tags that occur."""
+        return frozenset(tag for s in self for tag in s.tags or ())
 
     @property
     def tags(self) -> list[tuple[str, ...]]:
@@ -178,10 +183,8 @@ class Corpus:
     targets: str | None = "entities"
 
     def __repr__(self) -> str:
-        sizes = [
-            f"{s.name} {len(s):,} sentences, {s.n_words:,} words" for s in self.splits.values()
-        ]
-        return f"<Corpus: {' · '.join([self.name, *sizes])}>"
+        size = [f"{s.name} {len(s):,} sentences, {s.n_words:,} words" for s in self.splits.values()]
+        return f"<Corpus: {' · '.join([self.name, *size])}>"
 
     def _repr_html_(self) -> str:
         from featbert.report.html.notebook import as_html

@@ -132,9 +132,7 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
     for number, row in cells if has_header else chain([head], cells):
         where = f"line {number} of {path}"
         if len(row) != len(names):
-            raise InputError(
-                f"{counted(len(row), 'column')}, {where}; the first line has {len(names)}"
-            )
+            raise InputError(f"{counted(len(row), 'column')}, {where}; the first has {len(names)}")
         yield Row(dict(zip(names, row, strict=True)), where, number)
 
 

@@ -147,9 +147,7 @@ def usual_column(
     by_lower = lower_names(names)
     found = [by_lower[name] for name in usual if name in by_lower]
     if len(found) > 1:
-        raise InputError(
-            f"several columns for --{option} in {where}: {', '.join(found)}; name one of them"
-        )
+        raise InputError(f"several columns for --{option} in {where}: {', '.join(found)}; name one")
     return found[0] if found else None
 
 
@@ -160,12 +158,10 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """
     if path.suffix.lower() == ".json":
         lines = list(lines)
-        whole = _parsed(lines, path, 1)
-        found = whole.get("data") if isinstance(whole, dict) else whole
-        if isinstance(found, list):
-            yield from (
-                _object(values, number, "row", path) for number, values in enumerate(found, 1)
-            )
+        if (whole := _parsed(lines, path, 1) if lines else []) is not None:
+            found = whole.get("data") if isinstance(whole, dict) else whole
+            rows, unit = (found, "row") if isinstance(found, list) else ([whole], "line")
+            yield from (_object(values, n, unit, path) for n, values in enumerate(rows, 1))
             return
     for number, line in enumerate(lines, start=1):
         if line.strip(" \t"):
@@ -255,9 +251,7 @@ def _checked(line: str, number: int, name: str, is_text: bool) -> str:
     if SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
         fault = "lone surrogate"
     if fault:
-        raise InputError(
-            f"{fault}, line {number} of {name}; give --encoding if the text is in another one"
-        )
+        raise InputError(f"{fault}, line {number} of {name}; give --encoding if it is another")
     return line
 
 

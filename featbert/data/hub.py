@@ -131,15 +131,13 @@ def _load(where: HubName) -> Mapping[str, Any]:
         return {str(found.split or "train"): found} if single else dict(found)
     # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
     path = where.name if where.is_folder else f"hf://datasets/{where.name}"
-    loaded: Mapping[str, Any]
     try:
-        loaded = datasets.load_dataset(path, where.config)
+        return dict(datasets.load_dataset(path, where.config))
     except RuntimeError as error:
         if where.is_folder or "scripts are no longer supported" not in str(error):
             raise
         config = _converted_config(where)
-        loaded = datasets.load_dataset(path, data_dir=config, revision=CONVERTED)
-    return loaded
+        return dict(datasets.load_dataset(path, data_dir=config, revision=CONVERTED))
 
 
 def _converted_config(where: HubName) -> str:

@@ -52,9 +52,7 @@ _SPLIT_WORDS = {
     **dict.fromkeys(("valid", "validation", "val", "testa"), "dev"),
     **dict.fromkeys(("test", "testing", "testb"), "test"),
 }
-_GLUED = re.compile(
-    rf".*[^a-z]({'|'.join(sorted(_SPLIT_WORDS, key=len, reverse=True))})", re.DOTALL
-)
+_GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(_SPLIT_WORDS, key=len, reverse=True))})", re.S)
 _NO_DATA = {"readme", "license", "licence"}
 _LANGUAGE = re.compile(r"[a-z]{2}")
 # Of targets that columns show: what a file has, and the task for it.
@@ -114,30 +112,37 @@ def load_corpus(
     kind = targets_of(targets)
     if delimiter is not None and len(delimiter) != 1:
         raise InputError(f"delimiter {delimiter!r} is not one character")
+    for option, given, fits in (
+        ("scheme", scheme != "auto", kind.has_scheme),
+        ("label_names", label_names, not kind.numbered),
+        ("answerable", answerable, kind.name == "spans"),
+    ):
+        if given and kind.keys is not None and not fits:
+            raise InputError(f"{option} is given, but it is not for {kind.name}; leave it out")
     columns = Columns(text, pair, target, token_column, tag_column, delimiter)
     read = _Reader(kind, encoding, columns, answerable, limit)
-    place = Path(os.path.abspath(Path(path or SAMPLE).expanduser()))
-    if str(path) not in SAMPLES and is_dataset(place):
+    path = SAMPLE if path is None else str(path)
+    place = Path(os.path.abspath(Path(path).expanduser()))
+    if path not in SAMPLES and is_dataset(place):
         path = f"{PREFIX}{place}"
-    if str(path).startswith(PREFIX):
+    if path.startswith(PREFIX):
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
-        where = HubName.parse(str(path))
+        where = HubName.parse(path)
         raw, (name, found), source = read.dataset(where), where.corpus, where.source
         place = Path(where.name if where.is_folder else os.devnull)
-    elif path is None or str(path) in SAMPLES:
-        source = str(path or SAMPLE)
-        (name, found), place = (source.replace(":", "-"), "en"), Path(os.devnull)
+    elif path in SAMPLES:
+        (name, found), source, place = (path.replace(":", "-"), "en"), path, Path(os.devnull)
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
             raw = read.files(find_splits(folder / SAMPLES[source]))
     else:
-        raw = read.files(_files(place, str(path)))
+        raw = read.files(_files(place, path))
         (name, found), source = _name(place), str(place)
     _check_alike({file.path: file.sentences[0] for file in raw.values()})
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
     names = names or (read_file(beside, encoding) if beside.is_file() else [])
-    if names and kind.keys is not None and not kind.numbered:
+    if names and not kind.numbered and kind.keys is not None:
         raw = {split: _named(file, names) for split, file in raw.items()}
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if folds is not None or fold is not None:
@@ -209,7 +214,7 @@ class _Reader:
         usual = None if words else usual_form(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
-        of_texts = path.suffix.lower() == ".csv" and not of_words
+        of_texts = bool(values) and path.suffix.lower() == ".csv" and not of_words
         if not (self.columns.of_texts or kind.form or of_texts or usual):
             return None
         named = self.columns.text or self.columns.pair
@@ -237,9 +242,7 @@ class _Reader:
                     named[split] = names[0]
                     break
         if not named:
-            raise InputError(
-                f"no split train, validation or test in {where.source}; it has {listed(loaded)}"
-            )
+            raise InputError(f"no train, dev or test in {where.source}; it has {listed(loaded)}")
         if others := loaded.keys() - named.values():
             notice(f"not read of {where.source}: {listed(sorted(others))}")
         return {
@@ -282,8 +285,6 @@ def _splits(
     raw: Mapping[str, RawFile], kind: Targets, scheme: str, codec: str, *, keep_paths: bool
 ) -> dict[str, Split]:
     found = "none"
-    if kind.keys is not None and not kind.has_scheme and scheme != "auto":
-        raise InputError(f"scheme {scheme!r} is given, but {kind.name} have no tag scheme")
     if kind.has_scheme:
         labels = (
             s.tags or ()
@@ -384,9 +385,7 @@ def find_splits(folder: Path) -> dict[str, Path]:
                 name = excerpt(path.name)
                 raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
             if len(named[path]) > 1:
-                raise InputError(
-                    f"{path} could be {' or '.join(named[path])} by its name; rename it"
-                )
+                raise InputError(f"{path} could be {' or '.join(named[path])}; rename it")
             found[split] = path
     if not found:
         seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]

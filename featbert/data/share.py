@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.corpus import SPLITS, Split
+from featbert.data.corpus import SPLITS, ReadingNotes, Split
 from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -74,7 +74,8 @@ def _train_without(splits: Mapping[str, Split], name: str, asked: str) -> Split:
 def _with_part(splits: Mapping[str, Split], name: str, drawn: Ints) -> dict[str, Split]:
     train = splits["train"]
     rest = np.setdiff1d(np.arange(len(train)), drawn)
-    part = dataclasses.replace(_part(train, drawn), name=name)
+    notes = ReadingNotes(train.notes.scheme, train.notes.encoding)  # what was counted stays train's
+    part = dataclasses.replace(_part(train, drawn), name=name, notes=notes)
     found = {**splits, "train": _part(train, rest), name: part}
     return {name: found[name] for name in SPLITS if name in found}
 

@@ -100,9 +100,7 @@ def read_texts(
         for sentence in read(row):
             if (sentence.pair is None) == pairs:
                 wanted = "pairs of texts" if pairs else "single texts"
-                raise InputError(
-                    f"the run reads {wanted}, {row.where}; name columns with --text, --pair"
-                )
+                raise InputError(f"the run reads {wanted}, {row.where}; give --text, --pair")
             yield sentence
 
 

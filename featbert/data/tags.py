@@ -167,7 +167,7 @@ class Targets:
         keys: its usual names; None where no labels are read.
         conllu: its column in CoNLL-U, if there is one.
         form: what reads examples with such answers; None for a tag a word.
-        numbered: whether a class of a dataset is its number, not its name.
+        numbered: whether answers have no names: a class of a dataset is its number.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
 
@@ -188,7 +188,7 @@ TARGETS = {
     "classes": Targets("classes", CLASS_KEYS, form=Classes),
     "scores": Targets("scores", SCORE_KEYS, form=Scores, numbered=True),
     "choices": Targets("choices", RIGHT_KEYS, form=Choices, numbered=True),
-    "spans": Targets("spans", ANSWER_KEYS, form=Questions),
+    "spans": Targets("spans", ANSWER_KEYS, form=Questions, numbered=True),
 }
 
 

@@ -114,8 +114,8 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     if job.extraction is None:
         run = plan_tuned_run(source, text, options, configuration.for_encoder())
         return train_planned(run, source, text).record
-    where = {"precision": configuration.precision, "device": configuration.device}
-    plan = plan_extraction(text, source, configuration.for_encoder(**where), cache_dir=folder)
+    encoding = configuration.for_encoder(**configuration.where)
+    plan = plan_extraction(text, source, encoding, cache_dir=folder)
     store = plan.hit or run_extraction(plan, text, source)
     run = plan_stored_run(store.manifest, store.path, text, str(job.run.layers), options)
     return train_planned(run, store, text).record

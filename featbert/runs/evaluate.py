@@ -203,7 +203,7 @@ class PlannedEvaluation:
         try:
             record = read_evaluation(self.usable, self.path)
         except InputError as error:
-            raise InputError(f"{error}; --overwrite evaluates the run again") from None
+            raise InputError(f"{error}; delete it to evaluate again") from None
         return record if record.scorer == self.usable.task.scorer else None
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from featbert.config import Adapt
+from featbert.config import Adapt, Compute, Data, Encoding
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device, use_threads
@@ -114,6 +114,7 @@ class ExperimentPlan:
     jobs: dict[str, Job] = field(default_factory=dict, init=False)
     rows: dict[str, Job] = field(default_factory=dict, init=False)
     found: dict[str, SearchRecord] = field(default_factory=dict, init=False)
+    extractions: dict[str, ExtractionPlan] = field(default_factory=dict, init=False)
 
     def renewed(self, **changes: Any) -> ExperimentPlan:
         """The same, with changes, for what is finished now: checks everything that can be checked.
@@ -318,13 +319,18 @@ class ExperimentPlan:
         return Job(configuration, run, extraction)
 
     def _extraction(self, configuration: Configuration) -> ExtractionPlan:
-        return plan_extraction(
-            self.resources.corpus(configuration),
-            self.resources.encoder(configuration.model),
-            configuration.for_encoder(**configuration.where),
-            cache_dir=self.cache_dir,
-            reading=configuration.reading,
-        )
+        """That of a text and encoding, planned once however many rows read it."""
+        named = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields}
+        key = repr(configuration.model_dump(include=named))
+        if key not in self.extractions:
+            self.extractions[key] = plan_extraction(
+                self.resources.corpus(configuration),
+                self.resources.encoder(configuration.model),
+                configuration.for_encoder(**configuration.where),
+                cache_dir=self.cache_dir,
+                reading=configuration.reading,
+            )
+        return self.extractions[key]
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
 from featbert.config import (
     LARGEST_SEED,
@@ -198,10 +198,20 @@ class Configuration(Data, Encoding, Compute):
         found = validated(Configuration, merged(given, {table: settings}))
         return found.model_copy(update={"train_on": "train"})
 
+    def tries(self, table: str) -> list[Configuration]:
+        """With the first value of each searched setting, and with each choice or end of one."""
+        asked = self.searched(table)
+        ends = {n: ends_of(v) for n, v in asked.ranges(table).items()} if asked else {}
+        first = {name: values[0] for name, values in ends.items()}
+        others = [first | {name: end} for name in ends for end in ends[name][1:]]
+        return [self.at(table, point) for point in (first, *others)]
+
     def idle(self, table: str) -> set[str]:
-        """Settings of a table that have no effect on its rows."""
-        rows: RowsTable = getattr(self, table)
-        return self.settings(table).idle(rows.model_fields_set, weighted=True)
+        """Settings of a table, searched ones too, that have no effect on its rows."""
+        layers = self.features.layers if self.features and table == "features" else []
+        weighted = any(parse_layers(one).mode == "weighted" for one in layers if one != EACH)
+        found = ((one.settings(table), getattr(one, table)) for one in self.tries(table))
+        return set.intersection(*(s.idle(t.model_fields_set, weighted=weighted) for s, t in found))
 
 
 class TrainSizes(Section):
@@ -215,6 +225,13 @@ class TrainSizes(Section):
     )
 
 
+class Variant(Section):
+    """`[[variant]]`: keys of a configuration, and for which corpora they are (None: all)."""
+
+    model_config = ConfigDict(extra="allow")
+    corpora: list[str] | None = None
+
+
 class FileKeys(Section):
     """Keys of the file itself; all others are those of its configurations."""
 
@@ -224,7 +241,7 @@ class FileKeys(Section):
     variants: Annotated[dict[str, Any], AfterValidator(_lists)] = Field(
         {}, description="Keys with lists: every combination."
     )
-    variant: list[dict[str, Any]] = Field(
+    variant: list[Variant] = Field(
         [], description="Single alternatives; corpora names those that one is for, else all."
     )
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
@@ -275,7 +292,7 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     if not path.exists() and path.parent.name in ("", "experiments"):
         path = shipped_experiments().get(path.name.removesuffix(".toml"), path)
     try:
-        data = tomllib.loads(path.read_text("utf-8"))
+        data = tomllib.loads(path.read_text("utf-8-sig"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         near = nearest_path(path, "*.toml") or nearest(path.stem, shipped_experiments())
         names = "featbert run --list shows those that come with it"
@@ -361,15 +378,13 @@ class _Reader:
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
-        called = {"language": "corpus"} if file.corpora else {}
+        known = {"language": "corpus"} if file.corpora else {}
         freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
         return Experiment(
             keys=file,
             configurations=tuple(configurations),
             names=tuple(
-                ", ".join(
-                    f"{called.get(k, k)}={end[k]}" for k in varied if k in end and k != "data"
-                )
+                ", ".join(f"{known.get(k, k)}={end[k]}" for k in varied if k in end and k != "data")
                 for end in ends
             ),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),
@@ -381,7 +396,7 @@ class _Reader:
             name: {"language": name} | ({"data": own} if isinstance(own, str) else own)
             for name, own in file.corpora.items()
         }
-        for name in (name for way in file.variant for name in way.get("corpora", ())):
+        for name in (name for way in file.variant for name in way.corpora or ()):
             if name not in corpora:
                 self.note([f"variant.corpora: unknown corpus {name!r}{nearest(name, corpora)}"])
         sizes: list[dict[str, Any]] = [{}]
@@ -389,12 +404,11 @@ class _Reader:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
         found = []
-        parts = (corpora or [""], file.variant or [{}], every(file.variants), sizes)
+        parts = (corpora or [""], file.variant or [Variant()], every(file.variants), sizes)
         for name, way, combination, size in itertools.product(*parts):
-            if name not in way.get("corpora", [name]):
+            if way.corpora is not None and name not in way.corpora:
                 continue
-            own = {key: value for key, value in way.items() if key != "corpora"}
-            overlay = merged(merged(corpora.get(name, {}), own), combination)
+            overlay = merged(merged(corpora.get(name, {}), way.model_extra or {}), combination)
             if size and any("train_share" in keys for keys in (self.common, overlay)):
                 self.note(["train_share is given twice: by itself and in [train_sizes]"])
             found.append(merged(overlay, size))
@@ -418,11 +432,8 @@ class _Reader:
                 check_known("setting to search", ranges, Settings.model_fields)
                 if asked is not None and asked.sampler == "grid":
                     _lists(ranges)
-                # The ends of each range, and each choice, the others at their first
-                ends = {name: ends_of(values) for name, values in ranges.items()}
-                first = {name: values[0] for name, values in ends.items()}
-                for point in (first | {name: end} for name in ends for end in ends[name]):
-                    configuration.at(table, point).settings(table)
+                for one in configuration.tries(table):
+                    one.settings(table)
             except ValueError as error:
                 self.note([f"[{table}]: {error}"])
         return configuration

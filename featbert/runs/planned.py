@@ -110,7 +110,7 @@ class PlannedRun:
         try:
             record = read_record(self.folder)
         except InputError as error:
-            raise InputError(f"{error}; --overwrite trains the run again") from None
+            raise InputError(f"{error}; featbert runs rm removes the run") from None
         found = (record.layers, record.seed, record.settings, record.signature.splits)
         if found != (self.layers, self.options.seed, self.settings, self.signature.splits):
             raise InputError(f"{self.folder} holds another run than its name says; move it away")
@@ -193,9 +193,7 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     has = ", ".join(corpus.splits) or "none"
     for name, share in (("train", ""), ("dev", ", or make it a part of train: --dev-share 0.1")):
         if name not in corpus or not len(corpus[name]):
-            raise InputError(
-                f"{where} has no {name} split (found: {has}); add a {name} file{share}"
-            )
+            raise InputError(f"{where} has no {name} split (only {has}); add a {name} file{share}")
         if not corpus[name].is_tagged:
             raise InputError(f"{corpus[name].path or name} has texts but no answers")
     if settings.train_on != "train" and "test" not in corpus:
@@ -203,7 +201,7 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
             f"{where} has no test split to score a run that learns from {settings.train_on} "
             f"(found: {has}); train on train"
         )
-    if settings.train_share != 1 and unit_numbers(corpus["train"])[-1] == 0:
+    if settings.train_share != 1 and not unit_numbers(corpus["train"]).any():
         raise InputError(
             f"{corpus['train'].path or 'train'} is one document or sentence; a share of "
             f"{settings.train_share:g} needs several"

@@ -106,11 +106,12 @@ class Trials:
             kind = TPESampler if self.sampler == "tpe" else RandomSampler
             sampler = kind(seed=int(json_hash([self.seed, number])[:8], 16))
             draft = create_study(direction="maximize", sampler=sampler)
-            draft.add_trials(known)
+            if kind is TPESampler:
+                draft.add_trials(known)
             wanted = {n: _rounded(v, kinds[n]) for n, v in draft.ask(kinds).params.items()}
         self.study.enqueue_trial(wanted)
         self.study.ask(kinds)
-        asked = self.study.get_trials()[number]
+        asked = self.study.get_trials(deepcopy=False)[number]
         if self.journal is not None:
             self.journal.add_trial(asked)
         return asked.params

@@ -275,7 +275,7 @@ class Task(Protocol):
 
     def classes_of(self, corpus: Corpus) -> tuple[str, ...]:
         """Names of the classes of a corpus for people, sorted."""
-        rows = [s.tags for split in corpus.splits.values() for s in split if s.tags is not None]
+        rows = [(tag,) for split in corpus.splits.values() for tag in split.labels]
         return tuple(self.classes_in(rows))
 
     def classes_in(self, gold: Rows) -> list[str]:

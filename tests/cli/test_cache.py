@@ -15,10 +15,8 @@ def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace)
     where = ("--cache-dir", workspace.cache)
 
     def listed() -> dict[str, dict]:
-        done = workspace.call(
-            "cache", "ls", *where, "--runs-dir", workspace.runs, "--format", "json"
-        )
-        return {one["name"]: one for one in json.loads(ok(done).stdout)}
+        it = workspace.call("cache", "ls", *where, "--runs-dir", workspace.runs, "--format", "json")
+        return {one["name"]: one for one in json.loads(ok(it).stdout)}
 
     found = listed()
     (run,) = workspace.runs.iterdir()

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
+from featbert.io import owning
 from featbert.runs.folder import move_into_place
 from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
@@ -157,6 +158,8 @@ def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
     before = sorted(runs_dir.rglob("*"))
     done = call(*words, input="n\n")
     assert (done.exit_code, sorted(runs_dir.rglob("*"))) == (1, before)
+    with owning(runs_dir / "last-1"):  # as while it trains
+        assert "last-1" in error_of(call(*words, input="y\n"))
     assert "removed 3 runs" in ok(call(*words, input="y\n")).stdout
     assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
     ok(call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir))

@@ -27,9 +27,7 @@ def tags(corpus, split):
 
 def written(corpus, folder, scheme="BIO"):
     """A corpus as Parquet files, its tags as numbers in a scheme."""
-    rows = {
-        name: [from_bio(s.tags, scheme) for s in split] for name, split in corpus.splits.items()
-    }
+    rows = {n: [from_bio(s.tags, scheme) for s in split] for n, split in corpus.splits.items()}
     names = sorted({tag for split in rows.values() for row in split for tag in row})
     number = datasets.Value("int32")
     types = datasets.Features(

@@ -88,12 +88,8 @@ def test_hidden_labels(tmp_path, hidden):
 
 
 def test_which_choices_belong_together_is_of_the_labels(tmp_path):
-    rows = [
-        {"ctx": "a", "endings": e, "label": n} for e, n in ((["b", "c", "d"], 0), (["e", "f"], 0))
-    ]
-    moved = [
-        {"ctx": "a", "endings": e, "label": n} for e, n in ((["b", "c"], 0), (["d", "e", "f"], 1))
-    ]
+    rows = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bcd", 0), ("ef", 0))]
+    moved = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bc", 0), ("def", 1))]
     one, other = (read(tmp_path, lines(r))["train"] for r in (rows, moved))
     assert [s.tags for s in one] == [s.tags for s in other]
     assert one.text_fingerprint == other.text_fingerprint
@@ -101,12 +97,13 @@ def test_which_choices_belong_together_is_of_the_labels(tmp_path):
 
 
 def test_a_share_of_train_has_whole_examples(tmp_path):
-    rows = [
-        {"ctx": f"c{n}", "endings": ["x", "y", "z"][: 2 + n % 2], "label": 1} for n in range(40)
-    ]
+    rows = [{"ctx": f"c{n}", "endings": [*"xyz"][: 2 + n % 2], "label": 1} for n in range(40)]
     corpus = read(tmp_path, lines(rows), dev_share=0.2)
     found = [examples(corpus, split) for split in ("train", "dev")]
     assert [len(part) for part in found] == [32, 8]
+    known = {word for s in corpus["train"] for word in s.words}
+    unseen = sum(word not in known for s in corpus["dev"] for word in s.words)
+    assert check_corpus(corpus).against_train["dev"].unseen_words == unseen > 8
     assert sorted(c for part in found for c, _, _ in part) == sorted(row["ctx"] for row in rows)
 
 

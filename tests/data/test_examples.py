@@ -175,8 +175,10 @@ def test_a_word_that_is_the_name_of_a_column_is_a_word(tmp_path, word):
     assert corpus["train"].sentences[0].words == (word, "Rome")
 
 
-def test_an_empty_file_is_named(tmp_path):
+@pytest.mark.parametrize("ending", ["tsv", "csv", "json", "jsonl"])
+def test_an_empty_file_is_named(tmp_path, ending):
+    (tmp_path / f"dev.{ending}").touch()
+    with pytest.raises(InputError, match=rf"no sentence .*dev\.{ending}"):
+        load_corpus(tmp_path)
     with pytest.raises(InputError, match="no sentence"):
-        read(tmp_path, "")
-    with pytest.raises(InputError, match=r"no sentence .*train\.tsv"):
-        load_corpus(folder(tmp_path, train="", dev=GLUE), targets="classes")
+        load_corpus(tmp_path, targets="classes")

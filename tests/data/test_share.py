@@ -1,13 +1,14 @@
 """A share of a training text: whole documents, nested, the same for all rows with one seed."""
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.data.corpus import Split
+from featbert.data.corpus import ReadingNotes, Split
 from featbert.data.share import drawn_part, drawn_sentences, with_fold
 from tests.features.support import sentences_of
 
@@ -67,7 +68,8 @@ def test_the_seed_draws_the_documents():
 @settings(max_examples=50)
 @given(st.lists(st.integers(1, 9), min_size=2, max_size=30), st.integers(2, 30), st.booleans())
 def test_folds_share_out_the_documents(sizes, folds, documents):
-    whole = split_of(sizes, documents=documents)
+    notes = ReadingNotes(repaired_tags=7)
+    whole = replace(split_of(sizes, documents=documents), notes=notes)
     units = [{whole.sentences[i] for i in unit} for unit in _units(whole)]
     folds = min(folds, len(units))
     made = [with_fold({"train": whole}, folds, i) for i in range(1, folds + 1)]
@@ -78,6 +80,7 @@ def test_folds_share_out_the_documents(sizes, folds, documents):
     assert max(counts) - min(counts) <= 1
     for splits, test in zip(made, tests, strict=True):
         assert {*splits["train"]} == {*whole} - test
+        assert sum(split.notes.repaired_tags for split in splits.values()) == 7
 
 
 def test_shares_by_hand():

@@ -240,9 +240,7 @@ def test_an_encoder_is_adapted_before_its_runs(lab):
     assert (len(plan.adaptations), len(plan.jobs)) == (1, 2)
     comparison = lab.run(**keys)
     assert len(comparison.rows) == 4
-    signatures = [
-        (r.tuning, r.signature) for r in (run.record for run in find_runs(lab.space.runs))
-    ]
+    signatures = [(r.tuning, r.signature) for r in (x.record for x in find_runs(lab.space.runs))]
     assert sorted((tuning, s.adapted_epochs) for tuning, s in signatures) == [
         ("full", 0), ("full", 1), ("none", 0), ("none", 1),
     ]  # fmt: skip

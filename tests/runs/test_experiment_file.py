@@ -111,6 +111,9 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[features]\n[grid.features]\nclip_norm = [1, -1]\n", "clip_norm is -1"),
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
+        ("[finetune]\nmix_learning_rate = 1\n", "finetune.mix_learning_rate"),
+        ("[features]\n[grid.features]\nrank = [4, 8]\n", "features.rank"),
+        ("[finetune]\n[[variant]]\ncorpora = 'de'\n", "variant.0.corpora is 'de'"),
     ],
 )
 def test_one_mistake(tmp_path, text, named):
@@ -276,9 +279,8 @@ def test_a_variant_is_for_the_corpora_that_it_names(tmp_path):
 def test_glue_is_planned_as_in_the_paper():
     """Devlin et al. 2019, section 4.1: batch 32, 3 epochs, the rate chosen on dev."""
     experiment = read_experiment(ROOT / "experiments" / "glue.toml")
-    measured = {
-        c.language: (c.data, get_task(c.task).measure.key) for c in experiment.configurations
-    }
+    arms = experiment.configurations
+    measured = {c.language: (c.data, get_task(c.task).measure.key) for c in arms}
     assert {data.partition(":")[0] for data, _ in measured.values()} == {"hf"}
     assert {name: key for name, (_, key) in measured.items() if key != "accuracy"} == {
         "cola": "matthews",

@@ -67,9 +67,7 @@ def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
 
     sizes = []
     inputs = LoadedRun.inputs
-    monkeypatch.setattr(
-        LoadedRun, "inputs", lambda self, s: sizes.append(len(s)) or inputs(self, s)
-    )
+    monkeypatch.setattr(LoadedRun, "inputs", lambda o, s: sizes.append(len(s)) or inputs(o, s))
     stream = predict_stream(loaded, endless(), block_words=40)
     for given_back in range(1, 36):
         assert next(stream)[0].words[0] == "Jordan"

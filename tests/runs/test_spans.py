@@ -113,9 +113,8 @@ def test_sequences_of_every_family_are_those_of_the_store(
 ):
     """The keystone: first pieces and words of stores and of tuned encoders, in windows too."""
     source = find_encoder(str(encoder_folder(family)))
-    split = dataclasses.replace(
-        made["corpus"]["dev"], sentences=made["corpus"]["dev"].sentences[:4]
-    )
+    dev = made["corpus"]["dev"]
+    split = dataclasses.replace(dev, sentences=dev.sentences[:4])
     corpus = dataclasses.replace(made["corpus"], splits={"dev": split})
     options = {"cache_dir": tmp_path, "pooling": pooling, "dtype": "float32", **FP32}
     store = extract(corpus, source, packing=packing, **options)
