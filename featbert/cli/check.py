@@ -67,7 +67,8 @@ def check(
             return
         pairs = zip(first.words[:12], first.tags or (), strict=False)
         shown = [f"{shortened(word)}/{shortened(tag)}" for word, tag in pairs]
-        typer.echo(printable(f"first sentence as read: {' '.join(shown)}"))
+        more = " …" * (len(first.words) > len(shown))
+        typer.echo(printable(f"first sentence as read: {' '.join(shown)}{more}"))
 
 
 def _text(report: CorpusReport, task: Task) -> str:
@@ -130,7 +131,7 @@ def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
         f"{item}s also in train": lambda s, a: share(a.repeated_sentences, s.sentences)
     }
     if report.targets == "entities":
-        cells["entities not seen in train"] = lambda _, a: share(a.unseen_forms, a.entity_forms)
+        cells["distinct entities not in train"] = lambda _, a: share(a.unseen_forms, a.entity_forms)
     else:
         cells["words not seen in train"] = lambda s, a: share(a.unseen_words, s.words)
     if report.targets not in ("scores", "choices"):

@@ -134,7 +134,7 @@ def compare(
 
         comparisons = [with_budgets(comparison) for comparison in comparisons]
         if not any(comparison.budgets for comparison in comparisons):
-            notice(f"no row was found by a random search with {FEWEST_TRIALS} finished trials")
+            notice(f"--budget needs a row with {FEWEST_TRIALS} finished trials of a random search")
     if scorers:
         for task in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
             notice(f"{task.title} have one scorer, {task.scorer}: there is nothing to compare")

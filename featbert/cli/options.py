@@ -164,7 +164,7 @@ def only_store(cache_dir: Path) -> Path:
     found = sorted(cache_dir.glob("*.h5"))
     if len(found) != 1:
         where = f"{len(found) or 'no'} feature stores in {cache_dir}"
-        raise InputError(f"{where}; name one with --features, or give train --data and --model")
+        raise InputError(f"{where}; name one with --features, or the text with train --data")
     return found[0]
 
 

@@ -15,7 +15,9 @@ from featbert.text import printable
 
 @o.command("probe --layers last,layer:3")
 def probe(
-    features: Path | None = o.FEATURES,
+    features: Path | None = o.option(
+        "STORE", "Feature store.  [default: the only one]", completion.stores
+    ),
     layers: list[str] | None = o.option(
         "SPEC",
         "Single layers: last, layer:3, ...; may be given several times.  [default: all]",

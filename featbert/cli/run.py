@@ -118,9 +118,10 @@ def run(
 
 
 def _later(plan: ExperimentPlan) -> str:
-    waiting = len(plan.adaptations) + sum(search.chosen is None for search in plan.searches)
-    what = "encoder or search decides", "encoders or searches decide"
-    return f"; {counted(waiting, *what)} on further runs" if waiting else ""
+    searches = sum(search.chosen is None for search in plan.searches)
+    of = [counted(n, "adapted encoder") for n in [len(plan.adaptations)] if n]
+    of += [counted(searches, "search", "searches")] * bool(searches)
+    return f"; more runs follow from {' and '.join(of)}" if of else ""
 
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:

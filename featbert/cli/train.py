@@ -94,8 +94,8 @@ def train(
     m = store.manifest
     for spec in specs:
         store.require(parse_layers(spec, m.num_layers).indices)
-    classes = ", ".join(task.classes_of(corpus))
-    report(f"{corpus.name}: {corpus.source}, {classes}; features: {store.path.name}")
+    classes = "".join(f", {name}" for name in task.classes_of(corpus))
+    report(f"{corpus.name}: {corpus.source}{classes}; features: {store.path.name}")
     if m.uncased:
         report(f"{m.model} is uncased: words were lowercased before they were read")
     load_torch(compute.threads)

@@ -104,6 +104,12 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         for name, found in contents.items()
         if name != "train" and "train" in contents
     }
+    overlaps = [
+        f"{name}: more than half of its {len(contents[name].split):,} texts are also in train, so "
+        "scores will be too high"
+        for name, found in against.items()
+        if 2 * found.repeated_sentences > len(contents[name].split)
+    ]
     both = "dev" in contents and "test" in contents
     return CorpusReport(
         corpus.name,
@@ -114,7 +120,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         against,
         contents["dev"].repeated_in(contents["test"]) if both else None,
         _recognise(reports),
-        doubts(corpus),
+        [*doubts(corpus), *overlaps],
     )
 
 
@@ -128,7 +134,7 @@ def doubts(corpus: Corpus) -> list[str]:
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     if "train" not in corpus:
-        found.append("no train part, which training needs; name a file or split train")
+        found.append("no train part, which training needs; name a file train, in a folder")
     return found
 
 

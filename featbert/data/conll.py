@@ -94,7 +94,7 @@ class Layout:
         if tag is None:
             raise InputError(
                 f"no column of entities in {path}: it is CoNLL-U; name a column with "
-                "--tag-column, or read parts of speech (task labels)"
+                "--tag-column, or read parts of speech with --task labels"
             )
         self.tag = names.index(tag)
         if self.token == self.tag:

@@ -221,7 +221,8 @@ class Examples:
             text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
         else:
             raise InputError(
-                f"no column of texts in {self.path}; it has {', '.join(names)}; name it with --text"
+                f"no column of texts in {self.path}; it has {', '.join(names)}; name "
+                "it with --text; a column without header by its number"
             )
         self.columns = Columns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns
@@ -262,7 +263,7 @@ class Scores(Examples):
     def answer(self, value: Any) -> str:
         number = number_of(value)
         if not math.isfinite(number):
-            raise ValueError(f"{excerpt(str(value))} is no finite number")
+            raise ValueError(f"{excerpt(str(value))} is not a number")
         return repr(number)
 
 

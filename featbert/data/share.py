@@ -55,8 +55,8 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
     n_units = int(units.max()) + 1
     if not 0 < fold <= folds <= n_units or folds == 1:
         raise InputError(
-            f"fold is {fold}; folds is {folds}; give both, folds from 2 to {n_units} (documents of "
-            "train, or sentences without them) and fold from 1 to folds"
+            f"folds is {folds} and fold {fold or 'not given'}; give folds from 2 to {n_units} "
+            "(documents of train, or sentences without them) and fold from 1 to folds"
         )
     order = np.random.default_rng([0, folds]).permutation(n_units)
     drawn = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
@@ -66,8 +66,9 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
 def _train_without(splits: Mapping[str, Split], name: str, asked: str) -> Split:
     """Train, of which a part becomes the split `name`; InputError where there is one, or none."""
     if name in splits or "train" not in splits:
-        reason = f"there is a {name} split" if name in splits else "there is no train split"
-        raise InputError(f"{asked}, but {reason}; leave it out")
+        if name in splits:
+            raise InputError(f"{asked}, but there is a {name} split; leave it out")
+        raise InputError(f"{asked}, but there is no train split; name a file train, in a folder")
     return splits["train"]
 
 

@@ -174,7 +174,8 @@ class Configuration(Data, Encoding, Compute):
         tuning = "none" if table == "features" else "full"
         settings = rows.settings(tuning, num_layers, self.task, **common)
         if get_tuning(settings.tuning).frozen != (table == "features"):
-            raise InputError(f"tuning is {settings.tuning!r}; use the other table for it")
+            other = "[finetune]" if table == "features" else "[features]"
+            raise InputError(f"tuning is {settings.tuning!r}; it belongs to {other}")
         if self.equal_steps:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings

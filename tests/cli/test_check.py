@@ -46,7 +46,7 @@ def test_all_that_was_read(folder, workspace):
     assert rows["encoding"] == ["utf-8", "utf-8", "utf-8"]
     assert rows["repaired tags"] == ["1", "0", "0"]
     assert rows["sentences also in train"] == ["1 (50.0%)", "0 (0.0%)"]
-    assert rows["entities not seen in train"] == ["1 (50.0%)", "2 (100.0%)"]
+    assert rows["distinct entities not in train"] == ["1 (50.0%)", "2 (100.0%)"]
     assert rows["types missing from train"] == ["none", "MISC"]
     assert rows["sentences also in test"] == ["1"]
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout

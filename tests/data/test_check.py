@@ -81,7 +81,8 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
 def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, advice):
     for name in ("train", "dev"):
         (tmp_path / f"{name}.conll").write_text(text, "utf-8")
-    found = check_corpus(load_corpus(tmp_path, targets=targets)).doubts
+    *found, overlap = check_corpus(load_corpus(tmp_path, targets=targets)).doubts
+    assert "also in train" in overlap
     assert [(advice in doubt, doubt.split(":")[0]) for doubt in found] == [
         (True, "train, dev")
     ] * bool(advice)
