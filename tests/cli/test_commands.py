@@ -73,7 +73,7 @@ def test_a_damaged_record_is_refused_and_trained_again(workspace):
     (run,) = find_runs(workspace.runs)
     record = run.folder / "record.json"
     record.write_text(record.read_text("utf-8")[:200], "utf-8")
-    assert "--overwrite" in error_of(workspace.train("--layers", "last", "--quiet"))
+    assert "runs rm" in error_of(workspace.train("--layers", "last", "--quiet"))
     assert workspace.train("--layers", "last", "--overwrite").exit_code == 0
     assert [r.record.scores for r in find_runs(workspace.runs)] == [run.record.scores]
 

@@ -152,7 +152,7 @@ def test_the_same_again_is_found(run, elsewhere, tmp_path, monkeypatch):
     assert plan_evaluation(check_usable(run), elsewhere, "dev", mapping).finished is None
     evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
     path.write_text(path.read_text("utf-8")[:50], "utf-8")
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="delete it"):
         evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
 
 
