@@ -151,6 +151,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
     "the search for defaults": search_for_defaults,
     "the search for defaults of sentences": lambda: search_for_rates("defaults-sentences"),
+    "the search for defaults of tunings": lambda: search_for_rates("defaults-tunings"),
     "the search for defaults of labels": lambda: search_for_rates("defaults-labels"),
     "tolerances": tolerances,
 }

@@ -19,7 +19,7 @@ def _prepare(model: nn.Module, settings: Any) -> None:
 TUNING = Tuning(
     "bitfit",
     "BitFit",
-    {"body": "linear", "learning_rate": 1e-3},
+    {"body": "linear", "learning_rate": 4e-3},
     lambda name, *_: name.endswith("bias"),
     prepare=_prepare,
 )

@@ -37,7 +37,7 @@ def _prepare(model: Any, settings: Any) -> None:
 TUNING = Tuning(
     "ia3",
     "IA3",
-    {"body": "linear", "learning_rate": 3e-3},
+    {"body": "linear", "learning_rate": 3e-2},
     lambda name, *_: "ia3_" in name,
     settings=("targets",),
     prepare=_prepare,

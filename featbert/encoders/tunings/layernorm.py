@@ -5,6 +5,6 @@ from featbert.encoders.tunings.base import Tuning
 TUNING = Tuning(
     "layernorm",
     "LayerNorm",
-    {"body": "linear", "learning_rate": 1e-3},
+    {"body": "linear", "learning_rate": 1e-2},
     lambda name, *_: "norm" in name.lower(),  # LayerNorm, sa_layer_norm, attn_norm, ...
 )

@@ -48,7 +48,7 @@ def _prepare(model: Any, settings: Any) -> None:
 TUNING = Tuning(
     "lora",
     "LoRA",
-    {"body": "linear", "learning_rate": 1e-3},
+    {"body": "linear", "learning_rate": 2e-3},
     lambda name, *_: "lora_" in name,
     settings=("rank", "alpha", "adapter_dropout", "targets", "dora", "rslora"),
     prepare=_prepare,

@@ -15,7 +15,8 @@ def _top(layers: int) -> Tuning:
             raise InputError(f"tuning is top:{layers}, but the encoder has {num_layers} layers")
 
     title = "top layer" if layers == 1 else f"top {layers} layers"
-    return Tuning(f"top:{layers}", title, {"body": "linear"}, trains, check=check, numbered=_top)
+    usual = {"body": "linear", "learning_rate": 8e-4}
+    return Tuning(f"top:{layers}", title, usual, trains, check=check, numbered=_top)
 
 
 TUNING = _top(1)
