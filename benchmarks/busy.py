@@ -37,7 +37,7 @@ WORKS = ("bilstm", "finetune")
 POLICIES = {
     "not set": {},
     "passive": {"OMP_WAIT_POLICY": "PASSIVE"},
-    "spincount 0": {"GOMP_SPINCOUNT": "0"},
+    "spincount 1000": {"GOMP_SPINCOUNT": "1000"},
 }
 # torch is loaded first, before featbert sets a policy of its own.
 CHILD = "import sys, torch; from benchmarks.busy import child; child(sys.argv[1:])"

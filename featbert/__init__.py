@@ -10,8 +10,11 @@ from typing import Any
 
 __version__ = "0.1.0"
 # What threads of OpenMP, torch's, do that wait for each other: beside another busy process it takes
-# a fraction of the time when they sleep. It is read when torch is loaded.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# a fraction of the time when they soon sleep. Both are read when torch is loaded, the second one by
+# GNU's library: after so many turns.
+if "OMP_WAIT_POLICY" not in os.environ:
+    os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 # Public names by the module that defines them.
 _HOMES = {
     "Adapt": "featbert.config",

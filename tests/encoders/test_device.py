@@ -13,16 +13,16 @@ from featbert.errors import InputError
 from featbert.features.extraction import HostCopy
 
 CPU = Device("cpu", "a processor", 1)
-POLICY = "OMP_WAIT_POLICY"
+POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
-@pytest.mark.parametrize("own", [{}, {POLICY: "ACTIVE"}])
+@pytest.mark.parametrize("own", [{}, {POLICIES[0]: "ACTIVE"}])
 def test_waiting_threads_sleep_unless_the_user_says_otherwise(own):
-    """Where torch is not loaded yet: it reads the variable then."""
-    code = f"import os, sys, featbert; print(os.environ[{POLICY!r}], 'torch' in sys.modules)"
-    env = {name: value for name, value in os.environ.items() if name != POLICY} | own
+    """Where torch is not loaded yet: it reads the variables then."""
+    code = f"import os, sys, featbert; print(*map(os.getenv, {POLICIES}), 'torch' in sys.modules)"
+    env = {name: value for name, value in os.environ.items() if name not in POLICIES} | own
     found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert found.stdout.split() == [own.get(POLICY, "PASSIVE"), "False"]
+    assert found.stdout.split() == (["ACTIVE", "None"] if own else ["PASSIVE", "1000"]) + ["False"]
 
 
 def test_auto_takes_a_gpu_where_there_is_one(monkeypatch):
