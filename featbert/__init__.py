@@ -10,8 +10,8 @@ from typing import Any
 
 __version__ = "0.1.0"
 # What threads of OpenMP, torch's, do that wait for each other: beside another busy process it takes
-# a fraction of the time when they soon sleep. Both are read when torch is loaded, the second one by
-# GNU's library: after so many turns.
+# a fraction of the time when they soon sleep. Torch's library reads both when it is loaded; the
+# second is the number of turns before they sleep, with GNU's OpenMP.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")

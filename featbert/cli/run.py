@@ -119,9 +119,9 @@ def run(
 
 def _later(plan: ExperimentPlan) -> str:
     searches = sum(search.chosen is None for search in plan.searches)
-    of = [counted(n, "adapted encoder") for n in [len(plan.adaptations)] if n]
-    of += [counted(searches, "search", "searches")] * bool(searches)
-    return f"; more runs follow from {' and '.join(of)}" if of else ""
+    waiting = (len(plan.adaptations), "encoder", "encoders"), (searches, "search", "searches")
+    said = " and ".join(counted(*one) for one in waiting if one[0])
+    return f"; more runs follow from {said}" if said else ""
 
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:

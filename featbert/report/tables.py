@@ -382,8 +382,8 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     legend = [
         "to keep: size of a run's own weights, without the shared encoder",
         "once: extraction, needed once for all runs; a run: training one seed, dev scores included",
-        "cheaper from: as soon as there are so many runs, features cost less in all than as many "
-        "tuned runs; extraction is included",
+        "cheaper from: the number of runs from which features, with extraction, cost less in all "
+        "than as many tuned runs",
         "operations: estimated from shapes; a multiply-add counts as two",
     ]
     if frame["one_by_one_seconds"].notna().any():
