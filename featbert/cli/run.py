@@ -80,6 +80,8 @@ def run(
     that fails does not stop the others.
     """
     o.check_folder(cache_dir, "--cache-dir")
+    if not (measure or dry_run):
+        raise InputError("--no-measure is of the estimate; add --dry-run")
     log_dir = o.check_log(log_with, runs_dir)
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
@@ -113,7 +115,7 @@ def run(
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
         waiting = sum(job.name not in plan.failures for job in plan.missing)
         skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
-        failed = f"{counted(len(plan.failures), 'run')} failed{skipped}"
+        failed = f"{counted(len(plan.failures), 'failure')}{skipped}"
         raise InputError(f"{failed}; run the same command to try again")
 
 

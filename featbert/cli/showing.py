@@ -51,6 +51,8 @@ class Outputs:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
             check_folder(self.report.parent, "--report")
+        elif not self.sentences:
+            raise InputError("--no-text is of the report; add --report PAGE.html")
 
     def show(
         self,

@@ -143,6 +143,8 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
     if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
         option = "--target" if first.texts else "--tag-column"
         yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
+    if split.notes.misplaced_answers * 2 > labels.total() - labels[""]:
+        yield "most answers are not where answer_start says; it counts characters from 0"
     if first.texts:
         return
     words, begin = [word for s in split for word in s.words], " ".join(first.words[:3])

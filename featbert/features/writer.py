@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import h5py
@@ -28,6 +29,7 @@ from featbert.features.store import (
     checksum,
     frame_checksum,
     layer_path,
+    shards_folder,
 )
 from featbert.io import cannot_write, flush, json_hash, owning, write_text
 from featbert.progress import track
@@ -99,6 +101,7 @@ class StoreWriter:
         with suppress(OSError):  # the store is complete
             flush(self.path.parent)
             self.journal.unlink()
+            rmtree(shards_folder(self.path))  # of a set that the store replaces
         self._lock.close()
         return FeatureStore(self.path)
 

@@ -130,8 +130,8 @@ class _Work:
             elif isinstance(made, PrunedError):
                 report(f"{titles[name]}: {made}")
             elif isinstance(made, Exception):
-                self.failures |= dict.fromkeys(names, reason(made, SMALLER))
-                report(f"{titles[name]}: failed; reasons are at the end")
+                self.failures |= dict.fromkeys(names, why := reason(made, SMALLER))
+                report(f"{titles[name]}: failed: {why}")
 
 
 def _stores(

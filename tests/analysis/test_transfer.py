@@ -86,7 +86,7 @@ def test_what_was_not_evaluated_is_empty_and_said(tmp_path):
     assert row(matrix, "es").average == pytest.approx(0.4)
     missing = [note for note in matrix.notes if "not evaluated" in note]
     assert [note.partition(":")[0] for note in missing if "fr" not in note] == [
-        *("de on es", "en on es", "es on en", "es on nl", "nl on es"),
+        *("de on es", "en on es", "es on en", "es on nl", "nl on es")
     ]
 
 

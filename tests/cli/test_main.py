@@ -85,6 +85,8 @@ REFUSED = {
     "compare --runs-dir {runs} --figures {folder}/notes.txt": "{folder}/notes.txt",
     "compare --runs-dir {runs} --figures {folder}/new --figure layres": "'layers'",
     "compare --runs-dir {runs} --report {folder}/report.txt": "report.txt",
+    "compare --runs-dir {runs} --no-text": "--report",
+    "run quickstart --no-measure": "--dry-run",
     "compare --runs-dir {runs} --by sen": "'sen'",
     f"{ADAPT} --data {{folder}}/nowhere": "{folder}/nowhere",
     f"{ADAPT} --model {{folder}}/nowhere": "{folder}/nowhere",

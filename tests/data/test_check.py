@@ -13,10 +13,7 @@ from featbert.data.load import load_corpus
 def corpus(**splits: list[Sentence]) -> Corpus:
     notes = ReadingNotes("IOB1", "utf-8", repaired_tags=3, comment_lines=2)
     return Corpus(
-        "tiny",
-        {k: Split(k, tuple(v), Path("x") / k, notes) for k, v in splits.items()},
-        "en",
-        "/x",
+        "tiny", {k: Split(k, tuple(v), Path("x") / k, notes) for k, v in splits.items()}, "en", "/x"
     )
 
 

@@ -99,7 +99,11 @@ def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
         for first, last in [at]
     ]
     assert words == [("Rhône",), ("Rhône",), ("from",), ("Celtic", ".")]
-    report = check_corpus(corpus).splits["train"]
+    checked = check_corpus(corpus)
+    wrong = load_corpus(write(tmp_path / "w", "dev.jsonl", lines(odd[1:2])), targets="spans")
+    doubts = [str(found.doubts) for found in (checked, check_corpus(wrong))]
+    assert ["answer_start" in found for found in doubts] == [False, True]
+    report = checked.splits["train"]
     assert (report.misplaced_answers, report.partial_words, report.empty_texts) == (2, 2, 1)
     assert (report.documents, report.answers) == (1, 5)
 

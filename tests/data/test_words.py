@@ -16,10 +16,7 @@ PIECES = [
     *("e\u0301", "🏴\U000e0067\U000e007f"),
 ]
 KNOWN_LINES = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
-LINES = st.one_of(
-    KNOWN_LINES,
-    st.text(st.characters(exclude_categories=("Cs",)), max_size=20),
-)
+LINES = st.one_of(KNOWN_LINES, st.text(st.characters(exclude_categories=("Cs",)), max_size=20))
 
 
 def words(line: str) -> list[str]:

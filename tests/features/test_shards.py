@@ -78,6 +78,9 @@ def test_a_set_is_the_store_in_one_piece(corpus, options, source, tmp_path):
         np.concatenate(mapped, axis=1), whole.read("train", [0, 3], kind=kind)
     )
     assert sharded(corpus, source, tmp_path / "cache", **options).path == found.path
+    found.path.unlink()
+    one = extract(corpus, source, cache_dir=tmp_path / "cache", **HOW, **options)
+    assert [*one.path.parent.iterdir()] == [found.path]
 
 
 def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):

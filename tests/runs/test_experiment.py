@@ -137,10 +137,7 @@ def test_what_a_grid_tries_is_tried_once(lab):
     # A single layer has no mix, so its rate changes nothing.
     rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
     plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
-    assert [(s.layers, len(s.tried)) for s in plan.searches] == [
-        ("last", 1),
-        ("weighted_all", 2),
-    ]
+    assert [(s.layers, len(s.tried)) for s in plan.searches] == [("last", 1), ("weighted_all", 2)]
     plan = lab.plan(  # variants share the search of what they do not change
         features=SMALL,
         finetune={"epochs": 1},

@@ -65,10 +65,7 @@ def test_both_approaches_begin_from_the_same_states(
     )
     encoder = tuned(folder, pooling=pooling).eval().encoder
     alignment = align(
-        corpus["train"].sentences,
-        encoder.wordpieces,
-        positions=encoder.positions,
-        context=context,
+        corpus["train"].sentences, encoder.wordpieces, positions=encoder.positions, context=context
     )
     assert alignment.counts[f"windowed_{context}s"] >= 1
     pieces = PieceInputs(alignment, encoder, CPU)

@@ -252,12 +252,7 @@ def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(input
     """The number of steps may differ by epoch; the schedule still ends with the last step."""
     ear = Ear()
     with heard_by(ear):
-        run(
-            inputs,
-            model_of(),
-            score_dev=None,
-            documents=np.repeat([0, 1, 2, 3], [3, 11, 1, 9]),
-        )
+        run(inputs, model_of(), score_dev=None, documents=np.repeat([0, 1, 2, 3], [3, 11, 1, 9]))
     assert sum(ear.done.values()) == len(inputs.drawn)
     drawn = sorted(s for batch in inputs.drawn for s in batch)
     assert drawn == sorted(list(range(24)) * 3)
