@@ -2,8 +2,8 @@
 
     python -m benchmarks.keep bert-table7 --runs-dir experiments/runs --to experiments/results
 
-copies the experiment's record, those of its rows and of what its grids tried, and evaluations on
-other data. `python -m docs.generate` then renews the tables that are made of them.
+copies the experiment's record, those of its rows and of what its grids tried, evaluations on other
+data, and the tests that `compare --stats` has made. `python -m docs.generate` then renews the tables that are made of them.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import json
 import shutil
 from pathlib import Path
 
+from featbert.analysis.significance import FOLDER as TESTS
 from featbert.runs.evaluate import FOLDER as EVALUATIONS
 from featbert.runs.record import (
     RECORD_NAME,
@@ -32,6 +33,8 @@ def keep(experiment: str, runs_dir: Path, kept_dir: Path) -> int:
         (kept_dir / name).mkdir(parents=True, exist_ok=True)
         keep_run(runs_dir / name, kept_dir / name)
     shutil.copyfile(experiment_path(runs_dir, experiment), experiment_path(kept_dir, experiment))
+    if (runs_dir / TESTS).is_dir():
+        shutil.copytree(runs_dir / TESTS, kept_dir / TESTS, dirs_exist_ok=True)
     return len(names)
 
 

@@ -25,7 +25,7 @@ from featbert.analysis.resampling import (
     t_interval,
 )
 from featbert.analysis.rows import Row, best_by_dev, rivals
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
 from featbert.runs.run import Run
@@ -40,6 +40,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     """The comparison with its `differences` and `leads`; what cannot be tested is in its notes."""
     found: list[Difference] = []
     notes: dict[str, None] = {}
+    lacking: dict[str, None] = {}
     known: Known = {}
 
     def tested(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
@@ -49,6 +50,8 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
                 continue
             try:
                 results.append(_difference(row, base, split, resamples, known))
+            except MissingError:
+                lacking[row.name] = None
             except FeatbertError as error:
                 notes[f"{row.name} on {split} is not tested: {error}"] = None
         adjusted = holm([difference.pooled.p_value for difference in results])
@@ -66,6 +69,8 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
             others = [row for row in alike if row is not first and split in row.splits]
             rows = track(others, f"testing the best row by dev on {split}", "rows")
             leads += tested(((row, first) for row in rows), split)
+    if lacking:
+        notes[f"not tested, for the lack of predictions: {', '.join(lacking)}"] = None
     return dataclasses.replace(
         comparison,
         differences=tuple(found),
@@ -151,9 +156,11 @@ def unit_counts(run: Run, split: str) -> Counts:
 
 
 def _hash(run: Run, split: str) -> str:
-    """Of the predictions, which are all that a test depends on."""
+    """Of the predictions, which are all that a test depends on; a kept record alone has it too."""
     try:
         return file_hash(run.predictions_path(split))
     except OSError:
+        if split in run.record.predictions:
+            return run.record.predictions[split]
         run.predictions(split)  # says what is wrong
         raise

@@ -124,8 +124,10 @@ def compare(
     if stats:
         from featbert.analysis.significance import with_significance
 
-        comparisons = [with_significance(comparison) for comparison in comparisons]
-        if not any(one.differences or one.leads for one in comparisons):
+        before = comparisons
+        comparisons = [with_significance(comparison) for comparison in before]
+        tested = zip(comparisons, before, strict=True)
+        if not any(c.differences or c.leads or c.notes != was.notes for c, was in tested):
             notice("nothing is tested: no two rows learned from as much of the same text")
     if cost:
         comparisons = [with_costs(comparison) for comparison in comparisons]

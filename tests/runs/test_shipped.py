@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.runs.experiment_file import read_experiment
 from featbert.tasks.base import get_task
 from featbert.text import counted
 from tests.runs.questions import write_questions
@@ -84,6 +85,11 @@ SMALL = {
     "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[1]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last"]'),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["labels", "classification", "regression", "spans", "choice"])
+def test_the_quickstart_is_of_any_task(task: str) -> None:
+    assert read_experiment("experiments/quickstart.toml", [f"task={task}"]).configurations
 
 
 @pytest.fixture(scope="module")
