@@ -3,8 +3,8 @@
     python -m benchmarks.keep bert-table7 --runs-dir experiments/runs --to experiments/results
 
 copies the experiment's record, those of its rows and of what its grids tried, evaluations on other
-data, and the tests that `compare --stats` has made. `python -m docs.generate` then renews the tables
-that are made of them.
+data, and the tests that `compare --stats` has made. `python -m docs.generate` then renews the
+tables that are made of them.
 """
 
 import argparse
