@@ -17,8 +17,12 @@ from rich.text import Text
 
 from docs.generate import REPORT, ROOT
 from featbert import compare, find_runs, render
+from featbert.analysis.compare import compare_tasks
+from featbert.report.figures.registry import crossing_figures
+from featbert.report.figures.style import svg_text
+from featbert.runs.record import read_experiment_record
 
-RUNS = "docs/tutorial-runs"
+RUNS, EXPERIMENTS = "docs/tutorial-runs", "experiments/results"
 WINDOW, COLUMNS = (1320, 1120), 100
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 THEMES = {
@@ -60,6 +64,19 @@ def draw_terminal() -> None:
         console.save_svg(str(path), title="", theme=theme, code_format=_SVG, unique_id="terminal")
 
 
+def draw_tradeoff() -> None:
+    """The spectrum's figure of score against cost, as SVG on a transparent ground."""
+    folder = ROOT / EXPERIMENTS
+    asked = read_experiment_record(folder, "spectrum")
+    runs = [run for run in find_runs(folder) if run.name in asked.rows]
+    ((_, _, drawn),) = crossing_figures(compare_tasks(runs, vary=asked.vary), only=["tradeoff"])
+    for scheme in SCHEMES:
+        dark = ' style="filter: invert(1) hue-rotate(180deg)"' * (scheme == "dark")
+        path = ROOT / f"docs/example/tradeoff-{scheme}.svg"
+        path.write_text(svg_text(drawn).replace("<svg", f"<svg{dark}", 1), "utf-8")
+
+
 if __name__ == "__main__":
     draw_report()
     draw_terminal()
+    draw_tradeoff()

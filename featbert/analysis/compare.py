@@ -126,7 +126,7 @@ class Difference:
         mean: difference of the mean scores.
         over_seeds: the same with its t interval, None for fewer than three seeds.
         pooled: the test of the counts summed over seeds.
-        adjusted: the pooled p-value, adjusted for the rows that were tested on the split.
+        adjusted: the pooled p-value, adjusted for the pairs that were tested on the split.
     """
 
     row: str
@@ -407,6 +407,9 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit
         yield f"all rows learned from {in_percent(shares.pop())} of the training {unit}s"
+    known = [(row.cost.extraction_words, row.runs[0].record.cost.extraction_words) for row in rows]
+    if any(read and whole and read < whole for read, whole in known):
+        yield "costs count extraction for the part of train that a row read alone"
     if len({row.seeds for row in rows}) > 1:
         yield "the rows do not share the same seeds; tests are of the seeds in common"
     places = Counter(

@@ -1,7 +1,7 @@
 """What rows cost, when features become cheaper, and the Pareto front of quality and cost.
 
-n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). Where a row learned
-from a part of train, extraction is counted for the words that it read: that part, dev and test.
+n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`); E is of the words that
+a row read (`RowCost`).
 
 A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
 is on the front if no other is both at least as cheap and at least as good, and one of the two
@@ -10,7 +10,6 @@ strictly.
 
 import dataclasses
 import math
-import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -27,8 +26,6 @@ _PARTS = ("corpus", "scorer")
 def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with every row's cost, in the order of rows."""
     rows, notes = comparison.rows, comparison.notes
-    if any(_read(row) < 1 for row in rows):
-        notes = (*notes, "costs count extraction for the part of train that a row read alone")
     places = machines_of(comparison, "one_by_one")
     if len(places) > 1:
         notes = (*notes, f"labelling was timed on different hardware ({'; '.join(places)})")
@@ -58,7 +55,7 @@ def _priced(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
 
 def paid_once(row: Row, currency: Spent) -> float:
     """Extraction of what the row read; 0 where it is not known, or nothing was extracted."""
-    return _read(row) * (_spent(row, currency)[0] or 0.0)
+    return _spent(row, currency)[0] or 0.0
 
 
 def _spent(row: Row, currency: Spent) -> tuple[float | None, float]:
@@ -67,16 +64,6 @@ def _spent(row: Row, currency: Spent) -> tuple[float | None, float]:
     if currency == "seconds":
         return cost.extraction_seconds, cost.training_seconds.mean
     return cost.extraction_flops, cost.training_flops
-
-
-def _read(row: Row) -> float:
-    """Part of the words in its store that a row read, the mean of its runs; 1 without a store."""
-    parts = []
-    for record in (run.record for run in row.runs):
-        words, splits = record.cost.extraction_words, record.signature.splits
-        learned = sum(splits[name].words for name in record.trained_on if name in splits)
-        parts.append(1 - (learned - record.train_words) / words if words else 1.0)
-    return statistics.fmean(parts)
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:

@@ -72,6 +72,8 @@ class RowCost:
     """What the runs of a row cost: `Cost` of the newest one, except for these.
 
     Attributes:
+        extraction_seconds, extraction_words, extraction_flops: of the words of the store that a run
+            read: the part of train that it learned from, dev and test.
         prediction_words_per_second: over all runs; from stored states for a run on features.
         text_words_per_second: from text; for features with extraction of as many words.
         peak_memory_bytes: highest of the runs.
@@ -83,7 +85,7 @@ class RowCost:
     total_parameters: int
     training_seconds: Statistic
     extraction_seconds: float | None
-    extraction_words: int | None
+    extraction_words: float | None
     store_bytes: int | None
     prediction_words_per_second: float | None
     text_words_per_second: float | None
@@ -525,7 +527,17 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
+    read = statistics.fmean(_read(run.record) for run in runs)
+    for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
+        whole[name] = whole[name] and read * whole[name]
     if speeds:
         for name in ("one_by_one_seconds", "batched_seconds"):
             whole[name] = statistics.fmean(getattr(speed, name) for speed in speeds)
     return RowCost(**whole)
+
+
+def _read(record: RunRecord) -> float:
+    """Part of the words in its store that a run read; 1 without a store."""
+    words, splits = record.cost.extraction_words, record.signature.splits
+    learned = sum(splits[name].words for name in record.trained_on if name in splits)
+    return 1 - (learned - record.train_words) / words if words else 1.0

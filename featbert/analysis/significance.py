@@ -2,8 +2,8 @@
 
 The best row by dev is also tested against all others, on the last split: is it the best?
 
-p-values are adjusted by Holm for each split. Results are kept in `<runs directory>/.statistics`, by
-a hash of the predictions.
+p-values are adjusted by Holm for all pairs of rows that are tested on a split. Results are kept in
+`<runs directory>/.statistics`, by a hash of the predictions.
 """
 
 import contextlib
@@ -44,19 +44,15 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     known: Known = {}
 
     def tested(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
-        results = []
         for row, base in pairs:
             if base is None:
                 continue
             try:
-                results.append(_difference(row, base, split, resamples, known))
+                yield _difference(row, base, split, resamples, known)
             except MissingError:
                 lacking[row.name] = None
             except FeatbertError as error:
                 notes[f"{row.name} on {split} is not tested: {error}"] = None
-        adjusted = holm([difference.pooled.p_value for difference in results])
-        for difference, p in zip(results, adjusted, strict=True):
-            yield dataclasses.replace(difference, adjusted=p)
 
     for split in comparison.splits:
         rows = track(comparison.rows, f"testing differences on {split}", "rows")
@@ -69,14 +65,27 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
             others = [row for row in alike if row is not first and split in row.splits]
             rows = track(others, f"testing the best row by dev on {split}", "rows")
             leads += tested(((row, first) for row in rows), split)
+    adjusted = _adjusted([*found, *leads])
     if lacking:
         notes[f"not tested, for the lack of predictions: {', '.join(lacking)}"] = None
     return dataclasses.replace(
         comparison,
-        differences=tuple(found),
-        leads=tuple(leads),
+        differences=adjusted[: len(found)],
+        leads=adjusted[len(found) :],
         notes=(*comparison.notes, *notes),
     )
+
+
+def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Tests with their adjusted p-values; a pair of rows that is tested twice counts once."""
+    pairs = [(one.split, frozenset((one.row, one.baseline))) for one in found]
+    p_values: dict[str, dict[frozenset[str], float]] = {}
+    for (split, pair), one in zip(pairs, found, strict=True):
+        p_values.setdefault(split, {})[pair] = one.pooled.p_value
+    for split, of in p_values.items():
+        p_values[split] = dict(zip(of, holm([*of.values()]), strict=True))
+    tests = zip(found, pairs, strict=True)
+    return tuple(dataclasses.replace(one, adjusted=p_values[s][pair]) for one, (s, pair) in tests)
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -> Difference:

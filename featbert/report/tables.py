@@ -292,7 +292,7 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
         "one seed, without extraction"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
-        yield "extraction, store: time and disk, needed once for all rows and seeds"
+        yield "extraction (of the words that a row read), store: time and disk, once for all rows"
     yield (
         "words/s: words labelled per second, encoder included; memory: highest peak of all seeds"
     )
@@ -340,7 +340,7 @@ def _trust_legend(comparison: Comparison) -> Iterator[str]:
         yield f"over seeds: {level} t interval of the mean difference of runs with equal seeds"
     ways = {"every exchange counted" if t.exact else f"{t.resamples:,} resamples" for t in tests}
     how = " or, where that is less, ".join(sorted(ways))
-    yield f"p: two-sided, approximate randomisation, {how}; Holm: adjusted for the rows of a split"
+    yield f"p: two-sided, approximate randomisation, {how}; Holm: for all pairs tested on a split"
     if any(len(d.seeds) > 1 for d in differences):
         yield "over text and p are of the counts of all common seeds added up"
 
@@ -381,7 +381,7 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     ]
     legend = [
         "to keep: size of a run's own weights, without the shared encoder",
-        "once: extraction, needed once for all runs; a run: training one seed, dev scores included",
+        "once: extraction of what a row read, for all its runs; a run: training one seed, with dev",
         "cheaper from: the number of runs from which features, with extraction, cost less in all "
         "than as many tuned runs",
         "operations: estimated from shapes; a multiply-add counts as two",

@@ -69,14 +69,14 @@ def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
     assert unit_counts(runs[0], "dev").tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
 
 
-def test_holm_adjusts_for_the_rows_of_a_split(tmp_path) -> None:
-    runs = both(tmp_path)
-    alone = compared(runs).differences[0].adjusted
+def test_holm_adjusts_for_all_pairs_of_a_split_each_of_which_has_one_p(tmp_path) -> None:
     others = [make(tmp_path, "last", seed, 0.7, layers="last") for seed in (1, 2, 3)]
-    last, concat = compared([*runs, *others]).differences
-    p_values = [concat.pooled.p_value, last.pooled.p_value]
-    assert [concat.adjusted, last.adjusted] == resampling.holm(p_values)
-    assert concat.adjusted >= alone == concat.pooled.p_value
+    comparison = compared([*both(tmp_path), *others])
+    tests = [*comparison.differences, *comparison.leads]
+    pairs = {frozenset((d.row, d.baseline)): d for d in tests}
+    p_values = resampling.holm([d.pooled.p_value for d in pairs.values()])
+    assert len(pairs) == 3 < len(tests)
+    assert [d.adjusted for d in pairs.values()] == p_values
 
 
 def test_what_cannot_be_tested_is_told(tmp_path) -> None:

@@ -12,6 +12,7 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from featbert.analysis.compare import Breakdown, BudgetCurve, compare
+from featbert.analysis.cost import pareto_fronts
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
@@ -275,20 +276,20 @@ def test_the_front_is_of_rows_that_none_beats_in_both():
     assert {"last", "embeddings", "fine-tuning"} <= {text for text, _ in texts(figure)}
 
 
-@pytest.mark.parametrize("rows", [3, 25])
-def test_points_of_a_crowd_have_numbers_and_names_below(rows):
+def test_rows_on_the_front_of_a_crowd_are_named_and_hide_nothing():
+    spent = [{"training_seconds": 40.0 + i % 5} for i in range(25)]
     runs = [
-        make_run(
-            f"r{i}",
-            layers=f"name_of_{i}",
-            dev=0.5 + 0.0001 * (i % 7),
-            cost={"training_seconds": 40.0 + i % 5},
-        )
-        for i in range(rows)
+        make_run(f"r{i}", layers=f"name_of_{i}", dev=0.5 + i % 7 / 1e4, cost=cost)
+        for i, cost in enumerate(spent)
     ]
     figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
-    names = [text for text, _ in texts(figure) if "name_of_" in text]
-    assert len(names) == rows
+    check_readable(figure)
+    named = {text.split()[-1] for text, _ in texts(figure)}
+    (front,) = pareto_fronts(one(runs), "dev", "time")
+    assert {point.name for point in front.points if point.on_front} <= named
+    ((_, name, figure),) = crossing_figures([one(usual_runs())] * 2, only=["tradeoff"])
+    check_readable(figure)
+    assert (name, len(figure.axes)) == ("tradeoff", 4)
 
 
 def test_lines_hold_means_bands_and_seeds():

@@ -5,19 +5,23 @@ import itertools
 import math
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
 from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import CURRENCIES, ParetoFront, pareto_fronts
+from featbert.analysis.cost import CURRENCIES, ParetoFront, ParetoPoint, pareto_fronts
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
 from featbert.report.units import SHOWN, visible
 
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
-_PALE = 0.38
+_NAME = 1.2  # of a name that is wrapped
+_TICK = 75  # pixels
+_PALE = 0.5
 _SECONDS = (
     *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
@@ -25,11 +29,9 @@ _SECONDS = (
 )
 _MARK = 3.5  # points: half a mark
 # Places of a label about its mark: a distance in points, and a direction; sides first.
-_AROUND = [
-    (reach, math.cos(math.tau * turn / 12), math.sin(math.tau * turn / 12))
-    for reach in (5.0, 10.0, 16.0)
-    for turn in (0, 6, 3, 9, 1, 11, 5, 7, 2, 10, 4, 8)
-]
+_SIDES = [(1, 0), (-1, 0), (0, 1), (0, -1)]
+_CORNERS = [(x, y) for y in (1, -1) for x in (1, -1, 0.7, -0.7)]
+_AROUND = [(reach, *place) for reach in (5.0, 9.0, 14.0) for place in (*_SIDES, *_CORNERS)]
 
 
 @figure(
@@ -55,41 +57,51 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
 def _figure(
     comparison: Comparison, fronts: Sequence[ParetoFront], split: str, width: float | None
 ) -> Figure:
-    """Rows off their front are paler."""
-    points = [point for front in fronts for point in front.points]
-    longest = max(len(point.name) for point in points)
+    longest = max(len(point.name) for front in fronts for point in front.points)
     short = len(fronts) == 1 and longest <= 18
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
     drawn, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
     for axes, front in zip(panes, fronts, strict=True):
-        _draw(axes, front, comparison.task.measure.lowest)
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
+        if front.label:
+            axes.set_title(style.wrapped(front.label, _NARROWEST))
+    lowest = [comparison.task.measure.lowest] * len(fronts)
+    title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
+    return draw_fronts(drawn, panes, fronts, lowest, title, about(comparison))
+
+
+def draw_fronts(
+    drawn: Figure,
+    panes: Sequence[Axes],
+    fronts: Sequence[ParetoFront],
+    lowest: Sequence[float],
+    title: str,
+    note: str,
+) -> Figure:
+    """A front in each of the panes, whose least possible scores are `lowest`.
+
+    Rows on a front have their name; paler ones have theirs where there is room.
+    """
+    for axes, front, least in zip(panes, fronts, lowest, strict=True):
+        _draw(axes, front, least)
+    drawn.draw_without_rendering()  # so that the axes have their places
+    named = [_label(axes, front) for axes, front in zip(panes, fronts, strict=True)]
+    points = [point for front in fronts for point in front.points]
     keys = tuning_keys(point.tuning for point in points)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
+    numbered = [point for found in named for point in found]
+    width = 0.8 * drawn.get_figwidth()
+    keys += [style.key(style.wrapped(f"{p.number}  {p.name}", width)) for p in numbered]
     several = any(point.score.sd is not None for point in points)
-    unknown = [name for front in fronts for name in front.left_out]
-    remarks = about(
-        comparison,
+    unknown = dict.fromkeys(name for front in fronts for name in front.left_out)
+    remarks = (
+        note,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
         "" if all(point.on_front for point in points) else "pale: another is cheaper and better",
         fronts[0].machine,
-        "estimated from shapes" if fronts[0].currency.unit == "operations" else "",
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
-    drawn.draw_without_rendering()  # so that the axes have their places
-    free = [
-        _label(axes, front, [visible(point.name) for point in front.points])
-        for axes, front in zip(panes, fronts, strict=True)
-    ]
-    if not all(free):
-        for note in [note for axes in panes for note in axes.texts]:
-            note.remove()
-        for axes, front in zip(panes, fronts, strict=True):
-            _label(axes, front, [str(point.number) for point in front.points])
-        names = (style.wrapped(f"{point.number}  {point.name}", 0.8 * width) for point in points)
-        keys += [style.key(name) for name in names]
-    title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
-    return style.header(drawn, title, remarks, keys)
+    return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
 
 
 def _draw(axes: Axes, front: ParetoFront, lowest: float) -> None:
@@ -99,13 +111,14 @@ def _draw(axes: Axes, front: ParetoFront, lowest: float) -> None:
     first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     last = bisect.bisect_left(steps, 1.05 * max(costs))
     ticks = steps[first : last + 1]
-    axes.set(xscale="log", xlim=(0.97 * ticks[0], 1.03 * ticks[-1]))
+    room = (max(costs) / min(costs)) ** 0.12  # for names
+    low, high = min(0.97 * ticks[0], min(costs) / room), max(1.03 * ticks[-1], max(costs) * room)
+    axes.set(xscale="log", xlim=(low, high))
     axes.minorticks_off()
-    shown = ticks[:: math.ceil(len(ticks) / 7)]
-    axes.set_xticks(shown, [_time(tick) if timed else show(tick) for tick in shown])
+    shown = ticks[:: math.ceil(len(ticks) * _TICK / axes.get_window_extent().width)]
+    names = [_time(tick) if timed else show(tick).replace(".0 ", " ") for tick in shown]
+    axes.set_xticks(shown, names)
     axes.set_xlabel(front.currency.title)
-    if front.label:
-        axes.set_title(style.wrapped(front.label, _NARROWEST))
     axes.grid()
     spreads = [(point.score.mean, point.score.sd or 0.0) for point in front.points]
     ends = [(mean - sd, mean + sd) for mean, sd in spreads]
@@ -130,42 +143,58 @@ def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
     return [*corners, (end, corners[-1][1])]
 
 
-def _label(axes: Axes, front: ParetoFront, texts: Sequence[str]) -> bool:
-    """Adds texts near their marks, each at its freest place; whether they hide nothing."""
+def _label(axes: Axes, front: ParetoFront) -> list[ParetoPoint]:
+    """Names marks where that hides nothing; those on the front that are left get numbers."""
     pixels = axes.figure.dpi / 72
     places = [(point.cost, 100 * point.score.mean) for point in front.points]
-    taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in axes.transData.transform(places)]
+    marks = axes.transData.transform(places)
+    taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in marks]
     steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
     taken += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
+    bars = [one.get_window_extent() for one in axes.collections if isinstance(one, LineCollection)]
     inside = axes.get_window_extent()
-    free = True
-    for place, point, text in zip(places, front.points, texts, strict=True):
-        note = axes.annotate(
-            text,
-            place,
-            (0, 0),
-            textcoords="offset points",
-            ha="center",
-            va="center",
-            size=style.SMALL,
-            color=style.INK if point.on_front else style.FAINT,
-            arrowprops={"arrowstyle": "-", "color": style.FAINT, "linewidth": 0.5, "shrinkB": 3},
-            zorder=5,
-        )
-        box = note.get_window_extent().padded(1)
-        found = []
-        for reach, across, along in _AROUND:
-            x = across * (reach + box.width / pixels / 2)
-            y = along * (reach + box.height / pixels / 2)
-            there = box.translated(x * pixels, y * pixels)
-            outside = not (inside.contains(*there.min) and inside.contains(*there.max))
-            found.append((there.count_overlaps(taken) + outside, reach, (x, y), there))
-        hidden, reach, note.xyann, there = min(found, key=lambda one: one[0])
-        if note.arrow_patch and reach == _AROUND[0][0]:
-            note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
-        taken.append(there)
-        free = free and not hidden
-    return free
+    numbered = []
+    for point in sorted(front.points, key=lambda point: not point.on_front):
+        names = dict.fromkeys([visible(point.name), style.wrapped(point.name, _NAME)])
+        for text in (*names, *[str(point.number)] * point.on_front):
+            note = axes.annotate(
+                text,
+                (point.cost, 100 * point.score.mean),
+                (0, 0),
+                textcoords="offset points",
+                ha="center",
+                va="center",
+                size=style.SMALL,
+                color=style.INK if point.on_front else style.FAINT,
+                arrowprops={
+                    "arrowstyle": "-",
+                    "color": style.FAINT,
+                    "linewidth": 0.5,
+                    "shrinkB": 3,
+                },
+                zorder=5,
+            )
+            box = note.get_window_extent().padded(1)
+            found = []
+            for reach, across, along in _AROUND if point.on_front else _AROUND[: len(_AROUND) // 3]:
+                x = across * (reach + box.width / pixels / 2)
+                y = along * (reach + box.height / pixels / 2)
+                there = box.translated(x * pixels, y * pixels)
+                outside = not (inside.contains(*there.min) and inside.contains(*there.max))
+                apart = np.maximum(np.maximum(there.min - marks, marks - there.max), 0)
+                nearer = np.hypot(*apart.T) < pixels * reach  # to another mark than its own
+                hidden = there.count_overlaps(taken) + outside + nearer.sum()
+                found.append((hidden, there.count_overlaps(bars), reach, (x, y), there))
+            hidden, _, reach, note.xyann, there = min(found, key=lambda one: one[:3])
+            if hidden and text != str(point.number):
+                note.remove()
+                continue
+            if note.arrow_patch and reach == _AROUND[0][0]:
+                note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
+            taken.append(there)
+            numbered += [point] * (text not in names)
+            break
+    return numbered
 
 
 def _time(seconds: float) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 # In the order of the report.
 NAMES = (
     "overview",
+    "tradeoff",
     "tasks",
     "seeds",
     "pareto",

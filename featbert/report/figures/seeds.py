@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
-from featbert.analysis.rows import Row, Statistic
+from featbert.analysis.rows import Row, Statistic, grouped
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, floors, score_name, tuning_keys, tuning_look
@@ -28,7 +28,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     Bars are t intervals of the mean if all rows of several seeds have three or more, else ± 1
     standard deviation.
     """
-    rows = comparison.rows
+    rows = [*itertools.chain(*grouped((row.data(split), row) for row in comparison.rows).values())]
     scored = {i: found for i, row in enumerate(rows) if (found := row.score(split))}
     if sum(found.n for found in scored.values()) < 2:
         return None
@@ -98,7 +98,7 @@ def _row_axes(
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
     """A figure without marks, whose y is in inches, and the middle and height of each row.
 
-    A line parts rows of different tunings; `limits` are of the scores, in percent.
+    A line parts rows of different corpora and tunings; `limits` are of the scores, in percent.
     Without a width it has one column of a page where names are short, else both.
     """
     longest = max(len(row.name) for row in rows)
@@ -119,6 +119,6 @@ def _row_axes(
     axes.grid(axis="y", linestyle=(0, (1, 2)))
     axes.locator_params(axis="x", nbins=max(2, int((1 - _SHARE) * width / 0.3)), steps=style.ROUND)
     for edge, (row, below) in zip(edges[1:], itertools.pairwise(rows), strict=False):
-        if row.tuning != below.tuning:
+        if (row.corpus, row.tuning) != (below.corpus, below.tuning):
             axes.axhline(edge, color=style.FAINT, linewidth=0.5)
     return figure, axes, places
