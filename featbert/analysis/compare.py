@@ -32,6 +32,7 @@ from featbert.analysis.rows import (
     run_labels,
     same_task,
     shared,
+    side_by_side,
 )
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.progress import shown
@@ -418,4 +419,6 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     )
     if len(places) > 1:
         yield f"run on different hardware ({'; '.join(places)}): scores compare, times do not"
+    if side_by_side(runs):
+        yield "runs were trained at the same time: on one machine their times are too long"
     yield from lead_lines(rows)

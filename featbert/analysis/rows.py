@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from featbert.config import defaults
@@ -85,7 +87,7 @@ class RowCost:
     total_parameters: int
     training_seconds: Statistic
     extraction_seconds: float | None
-    extraction_words: float | None
+    extraction_words: int | None
     store_bytes: int | None
     prediction_words_per_second: float | None
     text_words_per_second: float | None
@@ -196,6 +198,14 @@ def learned(run: Run) -> bool:
     """Whether a run's score on dev, if it has one, is above what needs no skill."""
     scores = run.record.scores.get(EVALUATED[0])
     return scores is None or scores.exceeds_floor
+
+
+def side_by_side(runs: Iterable[Run]) -> bool:
+    """Whether a run began while another one was trained, on what may be one machine."""
+    took = {
+        datetime.fromisoformat(r.record.started[:19]): r.record.cost.training_seconds for r in runs
+    }
+    return any(b < a + timedelta(seconds=took[a]) for a, b in itertools.pairwise(sorted(took)))
 
 
 def same_task(one: Row, other: Row) -> bool:
@@ -530,6 +540,7 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
     read = statistics.fmean(_read(run.record) for run in runs)
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
         whole[name] = whole[name] and read * whole[name]
+    whole["extraction_words"] = whole["extraction_words"] and round(whole["extraction_words"])
     if speeds:
         for name in ("one_by_one_seconds", "batched_seconds"):
             whole[name] = statistics.fmean(getattr(speed, name) for speed in speeds)

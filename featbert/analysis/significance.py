@@ -79,13 +79,12 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
 def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
     """Tests with their adjusted p-values; a pair of rows that is tested twice counts once."""
     pairs = [(one.split, frozenset((one.row, one.baseline))) for one in found]
-    p_values: dict[str, dict[frozenset[str], float]] = {}
-    for (split, pair), one in zip(pairs, found, strict=True):
-        p_values.setdefault(split, {})[pair] = one.pooled.p_value
-    for split, of in p_values.items():
-        p_values[split] = dict(zip(of, holm([*of.values()]), strict=True))
-    tests = zip(found, pairs, strict=True)
-    return tuple(dataclasses.replace(one, adjusted=p_values[s][pair]) for one, (s, pair) in tests)
+    p_values = {pair: one.pooled.p_value for pair, one in zip(pairs, found, strict=True)}
+    for split in {split for split, _ in pairs}:
+        family = [pair for pair in p_values if pair[0] == split]
+        p_values |= zip(family, holm([p_values[pair] for pair in family]), strict=True)
+    tests = zip(pairs, found, strict=True)
+    return tuple(dataclasses.replace(one, adjusted=p_values[pair]) for pair, one in tests)
 
 
 def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -> Difference:

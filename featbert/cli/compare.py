@@ -45,6 +45,8 @@ def compare(
     experiment: str | None = o.option(
         "NAME", "An experiment that was run: its rows, and what it varies.", completion.experiments
     ),
+    data: str | None = o.RUN_DATA,
+    task: str | None = o.RUN_TASK,
     figures: Path | None = o.FIGURES,
     figure: list[str] | None = o.FIGURE_NAMES,
     report: Path | None = o.REPORT,
@@ -79,10 +81,11 @@ def compare(
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
+    from featbert.report.tables import run_lines
     from featbert.runs.evaluate import runs_elsewhere
     from featbert.runs.grouping import check_vary
     from featbert.runs.record import read_experiment_record, read_record
-    from featbert.runs.run import Run, find_runs
+    from featbert.runs.run import FoundRuns, Run, find_runs
 
     freed = [name.strip() for given in vary or () for name in given.split(",")]
     check_vary(freed)
@@ -107,6 +110,11 @@ def compare(
                 f"{': '.join([f'no finished runs in {runs_dir}', *notes])}; "
                 "featbert train and featbert finetune make them"
             )
+    if data or task:
+        chosen = run_lines(FoundRuns((*found,), {}, ()), {"corpus": data, "task": task})
+        found = [run for run in found if run.name in {line["run"] for line in chosen}]
+        if not found:
+            raise MissingError("no run of that kind; leave out --data or --task")
     if on is not None:
         found, left = runs_elsewhere(found, on), len(found)
         notes += dict.fromkeys(note for run in found for note in run.remarks)
@@ -138,8 +146,8 @@ def compare(
         if not any(comparison.budgets for comparison in comparisons):
             notice(f"--budget needs a row with {FEWEST_TRIALS} finished trials of a random search")
     if scorers:
-        for task in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
-            notice(f"{task.title} have one scorer, {task.scorer}: there is nothing to compare")
+        for one in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
+            notice(f"{one.title} have one scorer, {one.scorer}: there is nothing to compare")
         comparisons = [with_scorers(comparison) for comparison in comparisons]
     if by:
         comparisons = [

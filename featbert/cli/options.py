@@ -105,6 +105,8 @@ GPUS = option(
 )
 Engine = Literal["here", "ray"]
 QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
+RUN_DATA = option("TEXT", "Only runs on corpora with this in their name.")
+RUN_TASK = option("TEXT", "Only runs of this task.")
 REPORT_FORMAT = option(
     None,
     "How to print the tables; csv has a line a row and json everything, unrounded.",

@@ -28,7 +28,8 @@ def probe(
     """Check features quickly: logistic regression on single layers.
 
     A linear model on each word's vector, scored on dev in seconds: what one layer holds, without a
-    learning rate or a seed. One layer alone is reported by class. It is not a row to compare with.
+    learning rate or a seed. One layer alone is reported by class. It is not a row to compare with,
+    and only for tasks of words, not of texts.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression

@@ -26,9 +26,9 @@ app.add_typer(runs_app, name="runs", invoke_without_command=True)
 def runs(
     ctx: typer.Context,
     runs_dir: Path = o.RUNS_DIR,
-    data: str | None = o.option("TEXT", "Only runs on corpora with this in their name."),
+    data: str | None = o.RUN_DATA,
     model: str | None = o.option("TEXT", "Only runs of encoders with this in their name."),
-    task: str | None = o.option("TEXT", "Only runs of this task."),
+    task: str | None = o.RUN_TASK,
     tuning: str | None = o.option("TEXT", "Only runs with this way to tune; none: on features."),
     layers: str | None = o.option("TEXT", "Only runs on these layers."),
     tag: str | None = o.option("TEXT", "Only runs with this tag."),
@@ -81,7 +81,7 @@ def show(
         return
     *known, (_, line) = run_facts(found)
     facts = grid(["", ""], [(name, [value]) for name, value in known], justify="left")
-    typer.echo(f"{printable(str(found.folder))}\n\n{facts}")
+    typer.echo(f"{printable(str(found.folder))}\n{facts}")
     show_tables([run_scores_table(found), epochs_table(found)], "text")
     typer.echo(f"\nsignature: {line}")  # without breaks, to be copied
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
@@ -161,8 +162,9 @@ def _with_published(
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is; None where it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    """Columns of the terminal that stdout is, or of COLUMNS; None without both."""
+    asked = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return shutil.get_terminal_size().columns if asked else None
 
 
 def disk(path: Path) -> int:

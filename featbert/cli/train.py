@@ -191,7 +191,7 @@ def _make(runs: Mapping[str, Callable[[], Run]]) -> None:
             run = make()
         typer.echo(run_line(run, was_there=run.record.started < began))
         if not learned(run):
-            report(f"this run is {NOTHING}")
+            report(f"{title}: {NOTHING}")
     if found := unusual(run.record.counts):
         report(f"unusual in the corpus: {found}")
     report("featbert compare shows all finished runs")

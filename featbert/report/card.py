@@ -25,6 +25,7 @@ _GIVEN: dict[str, Any] = {
     "question-answering": ("Where was Ada born?", "Ada was born in London."),
     "multiple-choice": ("It rained.", ["I got wet.", "I sang."]),
 }
+_REVIEW = "The film is a joy from start to end."
 _TEXT, _PAIR = "Ada Lovelace was born in London .", ("It rained.", "I got wet.")
 
 
@@ -76,7 +77,7 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
     """Code that runs next to the folder: with featbert, and without it where `form` allows that."""
     task, name = run.task, run.task.pipeline
     pairs = name not in _GIVEN and run.record.signature.packing is not None
-    given = _GIVEN.get(name, _PAIR if pairs else _TEXT)
+    given = _GIVEN.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
     blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({given!r}))\n"]
     if form == "featbert":
         return blocks

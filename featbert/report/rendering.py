@@ -149,14 +149,13 @@ def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[in
 def _packs(sizes: Sequence[int], joined: Sequence[bool], width: int | None) -> Iterator[list[int]]:
     """Places of columns that fit into the width together, each with the first column.
 
-    Those that are `joined` stay with the column before them, where all of these have room.
+    Those that are `joined` stay with the column before them, as far as there is room.
     """
     pack, n = [0], len(sizes)
     for place in range(1, n):
         end = next((i for i in range(place + 1, n) if not joined[i]), n)
-        used, need = 1 + sum(sizes[i] for i in pack), sum(sizes[place:end])
-        if width is not None and 1 + sizes[0] + need > width:
-            need = sizes[place]
+        used = 1 + sum(sizes[i] for i in pack)
+        need = sizes[place] if joined[place] else sum(sizes[place:end])
         if width is not None and used + need > width and len(pack) > 1:
             yield pack
             pack = [0]

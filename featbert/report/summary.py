@@ -12,7 +12,7 @@ from featbert.analysis.compare import Breakdown, Comparison, Difference
 from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.overview import Contest, contests
 from featbert.analysis.resampling import FEWEST, Interval, PairedTest
-from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev
+from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev, side_by_side
 from featbert.encoders.tunings import get_tuning
 from featbert.report import units
 from featbert.runs.grouping import EVALUATED
@@ -252,7 +252,8 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
     time, operations = (words.get(run, f"from run {run} on") for run in runs)
-    less = f"less time {time}, and " * (len(machines_of(comparison)) < 2)
+    timed = len(machines_of(comparison)) < 2 and not side_by_side([*features.runs, *tuned.runs])
+    less = f"less time {time}, and " * timed
     return f"{said} Features take {less}fewer operations {operations}."
 
 

@@ -285,7 +285,7 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):
-        own = " of the same text" * (sum(row.is_baseline for row in rows) > 1)
+        own = " of the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
         yield f"Δ: difference from the mean of the baseline{own}, in points"
     yield (
         "trained: trained parameters; operations (estimated from shapes), training (wall time): of "
@@ -640,12 +640,13 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
     whole = units.parameters(c.total_parameters)
+    scheme = f", labels {s.tag_scheme}" * (not run.task.of_texts)
     facts = [
         ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
         ("task", run.task.title),
         ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
         ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),
-        ("context", f"{s.context}, casing {s.casing}, labels {s.tag_scheme}"),
+        ("context", f"{s.context}, casing {s.casing}{scheme}"),
         ("seed", str(r.seed)),
         ("settings", ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None)),
         ("precision", f"encoder {s.encoder_precision}, training {s.training_precision}"),

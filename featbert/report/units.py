@@ -8,7 +8,7 @@ NONE = "–"
 
 def percent(share: float | None, digits: int = 2) -> str:
     """0.63118 as `63.12`; `digits` are after the point."""
-    return NONE if share is None else f"{100 * share:.{digits}f}"
+    return NONE if share is None else f"{100 * share:z.{digits}f}"  # never -0.00
 
 
 def p_value(p: float) -> str:

@@ -196,8 +196,11 @@ def find_folder(name: str, runs_dir: Path) -> Path:
 
 def find_folders(name: str, runs_dir: Path) -> list[Path]:
     """The folder of this name, else all in the runs directory with parts that begin like it."""
-    for folder in (runs_dir / name, Path(name).expanduser()):
-        if name and folder.is_dir():
+    here = Path(name).expanduser()
+    for folder in (runs_dir / name, here):
+        # A folder here that has only the name of a run's part is no run.
+        kept = [RECORD_NAME, EXPORTED] if folder is here and here.name == name else [""]
+        if name and folder.is_dir() and any((folder / file).exists() for file in kept):
             return [folder]
     if len(name) < SHORTEST_PART or not runs_dir.is_dir():
         return []

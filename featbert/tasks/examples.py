@@ -19,7 +19,7 @@ from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_bucket
 from featbert.tasks.measures import Counts
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
-OVERLAPS = ((-1.0, "no pair"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1.0, "75-100%"))
+OVERLAPS = ((-1, "one text"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1, "75-100%"))
 FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both texts have")}
 
 

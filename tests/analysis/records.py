@@ -118,7 +118,7 @@ def make_record(
             prediction_flops=4.0e11,
         ),
         counts={"windowed_sentences": 0},
-        started=f"2026-01-02T03:04:{seed:02d}+00:00",
+        started=f"2026-01-02T{seed % 24:02d}:04:05+00:00",
         labels=["O", "B-PER", "I-PER"],
         model_source="all-MiniLM-L6-v2",
         reading={},

@@ -70,13 +70,12 @@ def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
 
 
 def test_holm_adjusts_for_all_pairs_of_a_split_each_of_which_has_one_p(tmp_path) -> None:
-    others = [make(tmp_path, "last", seed, 0.7, layers="last") for seed in (1, 2, 3)]
+    others = [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
     comparison = compared([*both(tmp_path), *others])
-    tests = [*comparison.differences, *comparison.leads]
+    tests = (*comparison.differences, *comparison.leads)
     pairs = {frozenset((d.row, d.baseline)): d for d in tests}
-    p_values = resampling.holm([d.pooled.p_value for d in pairs.values()])
-    assert len(pairs) == 3 < len(tests)
-    assert [d.adjusted for d in pairs.values()] == p_values
+    found, p_values = zip(*((d.adjusted, d.pooled.p_value) for d in pairs.values()), strict=True)
+    assert (len(found), len(tests), [*found]) == (3, 4, resampling.holm(p_values))
 
 
 def test_what_cannot_be_tested_is_told(tmp_path) -> None:
@@ -89,7 +88,7 @@ def test_what_cannot_be_tested_is_told(tmp_path) -> None:
     (runs[4].folder / "dev.conll").unlink()
     lost = compared(runs)
     assert not lost.differences
-    assert any("concat_last4" in note and "dev.conll" in note for note in lost.notes)
+    assert any("concat_last4" in note for note in lost.notes)
 
 
 def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:

@@ -75,7 +75,7 @@ def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
 
 def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:
     drawn = {name: figure for _, name, figure in crossing_figures(two)}
-    assert [*drawn] == ["overview", "tasks"]
+    assert [*drawn] == ["overview", "tradeoff", "tasks"]
     scores, weights = drawn["tasks"].axes
     cells = [[text.get_text() for text in axes.texts] for axes in (scores, weights)]
     means = [

@@ -52,7 +52,7 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
     name_cells(axes, shown, lines, upright=len(names) > 8)
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
-    seeds = f"{len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
+    seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
     return header(drawn, f"Confusions of {row.label} on {split}", about(comparison, seeds))
 
 
