@@ -54,8 +54,9 @@ def extract(
 ) -> None:
     """Store the hidden states of every word, once.
 
-    A store has words x (layers + 1) x hidden size x 2 bytes. An existing store is not computed
-    again; an interrupted extraction resumes. With --shards a lost shard alone is made again.
+    A store has (words + texts) x (layers + 1) x hidden size x 2 bytes: of each text its first
+    special piece (cls), too. An existing store is not computed again; an interrupted extraction
+    resumes. With --shards a lost shard alone is made again.
     """
     o.check_folder(cache_dir, "--cache-dir")
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
@@ -147,9 +148,9 @@ def find_or_extract(
 
 def _shape(plan: ExtractionPlan) -> str:
     m = plan.manifest
-    sizes = f"{counted(m.words, 'word')} x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
-    shape = f"{sizes}, {m.dtype}"
-    return f"{shape}: {size(m.data_bytes)}"
+    rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
+    sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
+    return f"{sizes}, {m.dtype}: {size(m.data_bytes)}"
 
 
 def _under_way(plan: ExtractionPlan) -> str:
