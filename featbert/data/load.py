@@ -21,7 +21,14 @@ from typing import Any
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import TABLE_EXTENSIONS, TEXTS, Columns, Examples, table_rows
+from featbert.data.examples import (
+    TABLE_EXTENSIONS,
+    TEXTS,
+    Columns,
+    Examples,
+    delimiter_advice,
+    table_rows,
+)
 from featbert.data.files import (
     EXTENSIONS,
     Column,
@@ -223,7 +230,8 @@ class _Reader:
             has, task = _SUITED.get(suited or "", ("texts", "classification or regression"))
             how = "words with --token-column" if kind.form is None else "texts with --text, --pair"
             raise InputError(
-                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of {how}"
+                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of "
+                f"{how}{delimiter_advice(values)}"
             )
         return usual if usual and suited == "choices" and form.of_lines else form
 
@@ -306,6 +314,8 @@ def _splits(
                     advice = "give --tag-column or --scheme if it is another, or --task labels"
                     if tags[error.index].isdecimal():
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+                    elif any(" " in word for word in s.words):
+                        advice = "if these are texts, give --task classification and --text"
                     elif line == 1 and len(s.lines) > 1:
                         advice = f"if line 1 is a header, --token-column {s.words[0]}; " + advice
                     word = excerpt(s.words[error.index])

@@ -72,9 +72,10 @@ class Words(Examples):
                 names = lists if named is None else [*row.values]
                 found[name] = usual_column(named, usual, names, option, row.where)
                 if found[name] is None:
+                    texts = "" if lists else ", or read texts with --task classification"
                     raise InputError(
                         f"no column of lists called {', '.join(usual)} in {row.where}; it has "
-                        f"{listed(row.values) or 'none'}; name one with --{option}"
+                        f"{listed(row.values) or 'none'}; name one with --{option}{texts}"
                     )
         self.columns = Columns(**found)
         return self.columns
