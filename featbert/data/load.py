@@ -42,7 +42,7 @@ from featbert.data.files import (
     read_file,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
-from featbert.data.rows import WORD_KEYS, Words, read_rows
+from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import json_questions, may_be_answerable, suited_targets
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
@@ -218,6 +218,7 @@ class _Reader:
         kind, form = self.kind, self.kind.form or Examples
         lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
         words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
+        words = words or spans_of(values) is not None
         usual = None if words else usual_form(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
