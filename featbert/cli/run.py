@@ -130,7 +130,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
     from featbert.analysis.rows import grouped, run_labels
     from featbert.report.tables import search_line
-    from featbert.runs.estimate import SHORT, Estimates
+    from featbert.runs.estimate import PATIENCE, SHORT, Estimates
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
@@ -161,7 +161,8 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     if expected or not unknown:
         head.append(f"{about} {duration(expected)} here, a run at a time")
     if unknown:
-        told = "" if measure else "; leave out --no-measure"
+        told = f"; measuring stopped after {PATIENCE:g} s" if estimates.stopped else ""
+        told = told if measure else "; leave out --no-measure"
         head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{told}")
     if kept or not unknown:
         head.append(f"{about} {size(kept)} of disk")
