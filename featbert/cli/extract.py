@@ -14,7 +14,7 @@ from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
 from featbert.io import slug
-from featbert.progress import notice, report
+from featbert.progress import report
 from featbert.report.units import size
 from featbert.text import counted, printable, unusual
 
@@ -60,7 +60,7 @@ def extract(
     """
     o.check_folder(cache_dir, "--cache-dir")
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
-    from featbert.data.check import doubts
+    from featbert.data.check import notice_doubts
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import layer_numbers, parse_layers
     from featbert.encoders.source import find_encoder
@@ -74,8 +74,7 @@ def extract(
     elif layers != "all":
         held = parse_layers(layers, source.num_layers).indices
     corpus = load_corpus(text.data, targets=None, **text.reading)
-    for doubt in doubts(corpus):
-        notice(doubt)
+    notice_doubts(corpus)
     compute = o.chosen(Compute, given)
     asked = encoding.for_encoder(layers=held, token_budget=token_budget, **compute.where)
     asked.check(source, corpus)

@@ -85,6 +85,7 @@ def run(
     log_dir = o.check_log(log_with, runs_dir)
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
+    from featbert.data.check import notice_doubts
     from featbert.runs.experiment import ExperimentPlan, Resources
     from featbert.runs.experiment_file import read_experiment
 
@@ -94,6 +95,7 @@ def run(
     resources = Resources()
     for arm in experiment.configurations:
         arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
+    notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
     load_torch()
 
     from featbert.analysis.compare import compare_tasks

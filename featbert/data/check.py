@@ -10,7 +10,7 @@ from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
 from featbert.data.tags import spans
-from featbert.progress import track
+from featbert.progress import notice, track
 from featbert.text import shortened
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
@@ -136,6 +136,12 @@ def doubts(corpus: Corpus) -> list[str]:
     if "train" not in corpus:
         found.append("no train part, which training needs; name a file train, in a folder")
     return found
+
+
+def notice_doubts(*corpora: Corpus) -> None:
+    """Warns of the doubts about corpora."""
+    for doubt in dict.fromkeys(doubt for corpus in corpora for doubt in doubts(corpus)):
+        notice(doubt)
 
 
 def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
