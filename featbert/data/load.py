@@ -175,6 +175,8 @@ class _Reader:
 
     def _file(self, path: Path, split: str) -> RawFile:
         if path.suffix.lower() == ".parquet":
+            if self.encoding != "utf-8":
+                raise InputError(f"encoding {self.encoding!r} is given, but {path} is Unicode")
             return self._split(read_parquet(path), path, split)
 
         def lines() -> Iterator[str]:
