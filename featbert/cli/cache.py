@@ -57,14 +57,19 @@ def ls(
 
 @cache_app.command(cls=Command, epilog="Example: featbert cache rm NAME")
 def rm(
-    names: list[str] = o.argument("NAME", "Names from `featbert cache ls`.", completion.cached),
+    names: list[str] = o.argument(
+        "NAME", "Names from `featbert cache ls`, or parts.", completion.cached
+    ),
     cache_dir: Path = o.CACHE_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove feature stores and adapted encoders; asks first. Runs stay."""
     from featbert.features.store import shards_folder
 
-    check_known("name", names, completion.in_cache(cache_dir))
+    known = completion.in_cache(cache_dir)
+    like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
+    names = [like[part][0] if len(like.get(part, ())) == 1 else part for part in names]
+    check_known("name", names, known)
     paths = [cache_dir / name for name in dict.fromkeys(names)]
     firsts = [path / ADAPTATION_RECORD if path.is_dir() else path for path in paths]
     remove([*zip(firsts, paths, map(shards_folder, paths), strict=True)], "item", yes=yes)

@@ -34,7 +34,7 @@ _UNUSUAL = {
     "with an empty text": "empty_texts",
     "with the id of another": "repeated_ids",
     "answers whose text is elsewhere": "misplaced_answers",
-    "answers with a part of a word": "partial_words",
+    "answers or entities with a part of a word": "partial_words",
 }
 
 

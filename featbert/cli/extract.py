@@ -14,7 +14,7 @@ from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
 from featbert.io import slug
-from featbert.progress import notice, report
+from featbert.progress import report
 from featbert.report.units import size
 from featbert.text import counted, printable, unusual
 
@@ -54,12 +54,13 @@ def extract(
 ) -> None:
     """Store the hidden states of every word, once.
 
-    A store has words x (layers + 1) x hidden size x 2 bytes. An existing store is not computed
-    again; an interrupted extraction resumes. With --shards a lost shard alone is made again.
+    A store has (words + texts) x (layers + 1) x hidden size x 2 bytes: of each text its first
+    special piece (cls), too. An existing store is not computed again; an interrupted extraction
+    resumes. With --shards a lost shard alone is made again.
     """
     o.check_folder(cache_dir, "--cache-dir")
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
-    from featbert.data.check import doubts
+    from featbert.data.check import notice_doubts
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import layer_numbers, parse_layers
     from featbert.encoders.source import find_encoder
@@ -73,8 +74,7 @@ def extract(
     elif layers != "all":
         held = parse_layers(layers, source.num_layers).indices
     corpus = load_corpus(text.data, targets=None, **text.reading)
-    for doubt in doubts(corpus):
-        notice(doubt)
+    notice_doubts(corpus)
     compute = o.chosen(Compute, given)
     asked = encoding.for_encoder(layers=held, token_budget=token_budget, **compute.where)
     asked.check(source, corpus)
@@ -147,9 +147,9 @@ def find_or_extract(
 
 def _shape(plan: ExtractionPlan) -> str:
     m = plan.manifest
-    sizes = f"{counted(m.words, 'word')} x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
-    shape = f"{sizes}, {m.dtype}"
-    return f"{shape}: {size(m.data_bytes)}"
+    rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
+    sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
+    return f"{sizes}, {m.dtype}: {size(m.data_bytes)}"
 
 
 def _under_way(plan: ExtractionPlan) -> str:

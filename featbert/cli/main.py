@@ -112,7 +112,8 @@ class Commands(Group):
             words = kwargs.get("args") or sys.argv[1:]  # not all errors name their command
             _show_usage_error(error, next((w for w in words if w in COMMANDS), ""))
             code = WRONG_USAGE
-        except typer.Abort:  # a question that was answered with no
+        except typer.Abort:  # the question of `rm` was answered with no
+            sys.stderr.write("nothing removed\n")
             code = 1
         sys.exit(code)
 

@@ -6,8 +6,9 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -24,6 +25,7 @@ from featbert.progress import Advance, report, stage
 from featbert.text import printable
 
 STDIN = "-"
+COLUMNS = {"text", "pair", "token_column", "delimiter"}
 
 
 @o.command(
@@ -61,7 +63,8 @@ def predict(
     Raw text has a sentence a line and is split into words. Blank lines stay; they separate
     documents for a run that reads whole documents. Tokenised text keeps its words. A run that
     answers whole texts has a line for each; a tab separates the texts of a pair. Questions are read
-    from SQuAD's JSON or JSONL, or given with --question and --passage.
+    from SQuAD's JSON or JSONL, or given with --question and --passage. Columns are those that the
+    run was trained with where the file has them, else have their usual names.
     """
     is_text = out is not None and out.exists() and Path(file).exists() and out.samefile(file)
     if out is not None and (is_text or out.is_dir() or not out.parent.is_dir()):
@@ -70,7 +73,8 @@ def predict(
     from featbert.runs.run import check_usable
 
     text, compute = o.chosen(Data, given), o.chosen(Compute, given)
-    columns = Columns(**text.model_dump(include={"text", "pair", "token_column", "delimiter"}))
+    own = text.model_dump(include=COLUMNS, exclude_none=True)
+    columns = Columns(**own)
     codec_name(text.encoding)
     asked = _asked(question, passage, file, text.encoding)
     name = "standard input" if file == STDIN else file
@@ -108,6 +112,9 @@ def predict(
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
             lines = _advancing(lines, stream, stack.enter_context(stage("reading", "bytes", size)))
+        if kind != "text":
+            lines = chain([first := next(lines, "")], lines)
+            columns = Columns(**_as_trained(usable.record.reading, first, kind) | own)
         if of_texts:
             pairs = usable.record.signature.packing is not None
             sentences = read_texts(lines, name, kind, pairs=pairs, columns=columns, form=form)
@@ -118,6 +125,15 @@ def predict(
         _write(rows, out)
     if out is not None:
         report(f"written: {out}")
+
+
+def _as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
+    """The columns that a run was trained with, as far as a file with this first line has them."""
+
+    def fits(column: Any) -> bool:  # keys of JSON have names alone
+        return kind != "jsonl" if isinstance(column, int) else column.lower() in first.lower()
+
+    return {name: column for name, column in reading.items() if name in COLUMNS and fits(column)}
 
 
 def _asked(

@@ -85,6 +85,7 @@ def run(
     log_dir = o.check_log(log_with, runs_dir)
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
+    from featbert.data.check import notice_doubts
     from featbert.runs.experiment import ExperimentPlan, Resources
     from featbert.runs.experiment_file import read_experiment
 
@@ -94,6 +95,7 @@ def run(
     resources = Resources()
     for arm in experiment.configurations:
         arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
+    notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
@@ -130,7 +132,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
     from featbert.analysis.rows import grouped, run_labels
     from featbert.report.tables import search_line
-    from featbert.runs.estimate import SHORT, Estimates
+    from featbert.runs.estimate import PATIENCE, SHORT, Estimates
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
@@ -161,7 +163,8 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     if expected or not unknown:
         head.append(f"{about} {duration(expected)} here, a run at a time")
     if unknown:
-        told = "" if measure else "; leave out --no-measure"
+        told = f"; measuring stopped after {PATIENCE:g} s" if estimates.stopped else ""
+        told = told if measure else "; leave out --no-measure"
         head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{told}")
     if kept or not unknown:
         head.append(f"{about} {size(kept)} of disk")

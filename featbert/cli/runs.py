@@ -109,7 +109,8 @@ def tag(
     """Add or remove tags."""
     folder = _run_folder(name, runs_dir or ctx.obj)
     kept = [one for one in _notes(folder).tags if one not in tags]
-    _notes(folder, tags=kept if remove else [*kept, *dict.fromkeys(tags)])
+    found = _notes(folder, tags=kept if remove else [*kept, *dict.fromkeys(tags)])
+    typer.echo(printable(f"{folder.name}: {', '.join(found.tags) or 'no tags'}"))
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs note RUN 'for the appendix'")
@@ -120,7 +121,8 @@ def note(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Write a note on a run."""
-    _notes(_run_folder(name, runs_dir or ctx.obj), note=text)
+    folder = _run_folder(name, runs_dir or ctx.obj)
+    typer.echo(printable(f"{folder.name}: {_notes(folder, note=text).note or 'no note'}"))
 
 
 def _notes(folder: Path, **changes: Any) -> Any:

@@ -22,6 +22,7 @@ from featbert.config import (
     defaults_by_task,
     parse_seeds,
 )
+from featbert.data.check import notice_doubts
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.progress import labelled, notice, report
@@ -90,6 +91,7 @@ def train(
     settings.check_given(given, weighted=weighted)
     corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, settings)
+    notice_doubts(corpus)
     store = store or find_or_extract(corpus, text, given, specs, cache_dir)
     m = store.manifest
     for spec in specs:
@@ -156,6 +158,7 @@ def finetune(
         notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")
     corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
     check_trainable(corpus, settings)
+    notice_doubts(corpus)
     asked = encoding.for_encoder()
     asked.check(source, corpus)
     if note := asked.note(source):

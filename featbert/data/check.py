@@ -10,7 +10,7 @@ from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
 from featbert.data.tags import spans
-from featbert.progress import track
+from featbert.progress import notice, track
 from featbert.text import shortened
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
@@ -138,6 +138,12 @@ def doubts(corpus: Corpus) -> list[str]:
     return found
 
 
+def notice_doubts(*corpora: Corpus) -> None:
+    """Warns of the doubts about corpora."""
+    for doubt in dict.fromkeys(doubt for corpus in corpora for doubt in doubts(corpus)):
+        notice(doubt)
+
+
 def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
     first, labels = split.sentences[0], Counter(tag for s in split for tag in s.tags or ())
     if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
@@ -145,6 +151,14 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
         yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
     if split.notes.misplaced_answers * 2 > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
+    alone = first.tags and labels[first.tags[0]] == 1 < len(split) and not split.notes.header_lines
+    of_names = corpus.targets == "labels" or split.notes.scheme == "IO"
+    if alone and (of_names or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
+        begin, option = (first.texts or first.words)[0], "text" if first.texts else "token-column"
+        yield (
+            f"the label of the first {'text' if first.texts else 'word'}, {excerpt(begin)}, is of "
+            f"no other; if these are names of columns, give --{option} {shortened(begin)}"
+        )
     if first.texts:
         return
     words, begin = [word for s in split for word in s.words], " ".join(first.words[:3])
@@ -155,11 +169,9 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):
         yield f"{sign} is in every word, as in {shortened(begin)}; give --delimiter '{sign}'"
-    if corpus.targets == "labels" and first.tags and labels[first.tags[0]] == 1 < len(split):
-        yield (
-            f"the label of the first word, {excerpt(words[0])}, is of no other; if these are names "
-            f"of columns, give --token-column {words[0]}"
-        )
+    if 2 * sum(" " in word for word in words) > len(words):
+        long = next(excerpt(word) for word in words if " " in word)
+        yield f"most words hold spaces, as {long}; if these are texts, give --task classification"
 
 
 class _Contents:

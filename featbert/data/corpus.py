@@ -73,7 +73,7 @@ class ReadingNotes:
         empty_texts: examples with a text without any word, which is read as one empty word.
         repeated_ids: examples with the id of an earlier one.
         misplaced_answers: answers whose text is not at their place in the passage.
-        partial_words: other answers that begin or end inside a word.
+        partial_words: other answers, and entities, that begin or end inside a word.
     """
 
     scheme: str = "BIO"

@@ -17,7 +17,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -136,6 +136,20 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
         yield Row(dict(zip(names, row, strict=True)), where, number)
 
 
+def columns_seen(values: Mapping[Any, Any]) -> str:
+    """Columns for a message: names, or numbers with what the first line has: "1 ('Headline')"."""
+    shown = [f"{n} ({excerpt(str(v), 30)})" if str(n).isdigit() else n for n, v in values.items()]
+    return ", ".join(shown)
+
+
+def delimiter_advice(values: Mapping[Any, Any]) -> str:
+    """How to say what separates columns, where there is only one that holds such a sign."""
+    line = "" if len(values) > 1 else "".join(map(str, [*values, *values.values()]))
+    sign = next((sign for sign in "\t;|," if sign in line), None)
+    how = "$'\\t'" if sign == "\t" else f"'{sign}'"
+    return f"; if {sign!r} separates columns, give --delimiter {how}" if sign else ""
+
+
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
     """The names in a header, each once, or else numbers."""
     names = [cell.strip() if has_header else str(i) for i, cell in enumerate(first, 1)]
@@ -221,8 +235,8 @@ class Examples:
             text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
         else:
             raise InputError(
-                f"no column of texts in {self.path}; it has {', '.join(names)}; name "
-                "it with --text; a column without header by its number"
+                f"no column of texts in {self.path}; it has {columns_seen(row.values)}; name it "
+                f"with --text, by name or number{delimiter_advice(row.values)}"
             )
         self.columns = Columns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns

@@ -21,7 +21,14 @@ from typing import Any
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
-from featbert.data.examples import TABLE_EXTENSIONS, TEXTS, Columns, Examples, table_rows
+from featbert.data.examples import (
+    TABLE_EXTENSIONS,
+    TEXTS,
+    Columns,
+    Examples,
+    delimiter_advice,
+    table_rows,
+)
 from featbert.data.files import (
     EXTENSIONS,
     Column,
@@ -35,7 +42,7 @@ from featbert.data.files import (
     read_file,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
-from featbert.data.rows import WORD_KEYS, Words, read_rows
+from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import json_questions, may_be_answerable, suited_targets
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
@@ -168,6 +175,8 @@ class _Reader:
 
     def _file(self, path: Path, split: str) -> RawFile:
         if path.suffix.lower() == ".parquet":
+            if self.encoding != "utf-8":
+                raise InputError(f"encoding {self.encoding!r} is given, but {path} is Unicode")
             return self._split(read_parquet(path), path, split)
 
         def lines() -> Iterator[str]:
@@ -211,6 +220,7 @@ class _Reader:
         kind, form = self.kind, self.kind.form or Examples
         lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
         words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
+        words = words or spans_of(values) is not None
         usual = None if words else usual_form(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
@@ -223,7 +233,8 @@ class _Reader:
             has, task = _SUITED.get(suited or "", ("texts", "classification or regression"))
             how = "words with --token-column" if kind.form is None else "texts with --text, --pair"
             raise InputError(
-                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of {how}"
+                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of "
+                f"{how}{delimiter_advice(values)}"
             )
         return usual if usual and suited == "choices" and form.of_lines else form
 
@@ -306,6 +317,8 @@ def _splits(
                     advice = "give --tag-column or --scheme if it is another, or --task labels"
                     if tags[error.index].isdecimal():
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+                    elif any(" " in word for word in s.words):
+                        advice = "if these are texts, give --task classification and --text"
                     elif line == 1 and len(s.lines) > 1:
                         advice = f"if line 1 is a header, --token-column {s.words[0]}; " + advice
                     word = excerpt(s.words[error.index])

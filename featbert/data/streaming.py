@@ -84,8 +84,8 @@ def read_texts(
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
 
-    `kind` is "text", a line each with a tab between the texts of a pair, or "tsv", "csv" or
-    "jsonl" with columns.
+    `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
+    without words, or "tsv", "csv" or "jsonl" with columns.
     """
     path, columns = Path(name), columns or Columns()
     if kind == "text":
@@ -97,6 +97,9 @@ def read_texts(
         rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
     read = form(columns, None, path)
     for row in rows:
+        if kind == "text" and not (line := "\t".join(row.values.values())).strip():
+            yield Sentence((), texts=(line,))
+            continue
         for sentence in read(row):
             if (sentence.pair is None) == pairs:
                 wanted = "pairs of texts" if pairs else "single texts"
@@ -108,6 +111,6 @@ def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[Row]
     for number, line in enumerate(lines, start=1):
         texts = line.split("\t") if pairs else [line]
         where = f"line {number} of {name}"
-        if pairs and len(texts) != 2:
+        if pairs and line.strip() and len(texts) != 2:
             raise InputError(f"{counted(len(texts), 'text')} instead of two with a tab, {where}")
         yield Row(dict(zip(("text", "pair"), texts, strict=False)), where, number)

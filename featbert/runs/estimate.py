@@ -47,6 +47,7 @@ class Estimates:
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
             self.known[_kind(run.record)].append(run.record)
         missing = {_kind(job.run): job for job in plan.missing}
+        self.stopped = False  # before all short runs
         self.short = {kind: job for kind, job in missing.items() if kind not in self.known}
         began = time.monotonic()
         logging.disable(logging.WARNING)  # what a short run says is not about the experiment
@@ -56,6 +57,8 @@ class Estimates:
                     with contextlib.suppress(FeatbertError):  # such as too few sentences
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.known[kind] = [record]
+                else:
+                    self.stopped = True
         logging.disable(logging.NOTSET)
 
     def run(self, job: Job) -> tuple[float, int, str] | None:

@@ -20,7 +20,7 @@ its tokens.
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -133,17 +133,26 @@ def _entity(
 def predict_texts(
     run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[Answered]:
-    """Answers texts as they come; a block is read, answered and yielded before the next is read."""
-    task, classes = run.task, run.record.labels
-    by_group = task.groups(()) is not None
+    """Answers texts as they come; a block is read, answered and yielded before the next is read.
+
+    A blank line is given back in its place, without an answer.
+    """
+    by_group = run.task.groups(()) is not None
     for block in cut_blocks(sentences, block_words, by_document=by_group):
-        answers, shares = run.shares(run.inputs(block), block)
-        groups = task.groups(block)
-        edges = pairwise(range(len(block) + 1) if groups is None else groups)
-        for (first, end), answer in zip(edges, answers, strict=True):
-            rows = shares[first:end].round(6).tolist()  # without columns for scores
-            by_class = [dict(zip(classes, row, strict=False)) for row in rows]
-            yield task.answered(block[first:end], answer, by_class)
+        found = _answers(run, [text for text in block if text.words])
+        for text in block:
+            blank = [text.texts[0]], {"text": text.texts[0], "answer": None}
+            yield from islice(found, 1) if text.words else [blank]
+
+
+def _answers(run: LoadedRun, block: Sequence[Sentence]) -> Iterator[Answered]:
+    answers, shares = run.shares(run.inputs(block), block)
+    groups = run.task.groups(block)
+    edges = pairwise(range(len(block) + 1) if groups is None else groups)
+    for (first, end), answer in zip(edges, answers, strict=True):
+        rows = shares[first:end].round(6).tolist()  # without columns for scores
+        by_class = [dict(zip(run.record.labels, row, strict=False)) for row in rows]
+        yield run.task.answered(block[first:end], answer, by_class)
 
 
 def answer_rows(found: Iterable[Answered], form: Format) -> Iterator[str]:

@@ -24,7 +24,7 @@ def test_a_run_folder_holds_weights_predictions_and_record(finished):
 def test_dry_run_shows_the_size_and_writes_nothing(workspace):
     result = workspace.extract("--dry-run")
     words = 6 * sum(len(text.split()) for text, _ in WORDS)  # four rounds, dev and test
-    assert f"{words} words x 5 layers x 16, float16" in result.stdout
+    assert f"({words} words + {6 * len(WORDS)} cls) x 5 layers x 16, float16" in result.stdout
     assert not workspace.cache.exists()
 
 

@@ -130,7 +130,8 @@ def test_tags_and_a_note_are_kept_with_a_run(runs_dir):
     where, folder = ("--runs-dir", runs_dir), runs_dir / "concat-1"
     before = (folder / RECORD_NAME).read_bytes()
     for words in (["tag", "paper", "best"], ["tag", "best", "--remove"], ["note", "for Table 2"]):
-        ok(call("runs", words[0], "concat-1", *words[1:], *where))
+        shown = ok(call("runs", words[0], "concat-1", *words[1:], *where)).stdout
+        assert ("paper" in shown, "for Table 2" in shown) == (words[0] == "tag", words[0] == "note")
     (run,) = (run for run in find_runs(runs_dir) if run.name == "concat-1")
     assert run.notes == Notes(["paper"], "for Table 2")
     assert "for Table 2" in call("runs", "show", "concat-1", *where).stdout
@@ -158,6 +159,7 @@ def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
     before = sorted(runs_dir.rglob("*"))
     done = call(*words, input="n\n")
     assert (done.exit_code, sorted(runs_dir.rglob("*"))) == (1, before)
+    assert "nothing" in done.stderr
     with owning(runs_dir / "last-1"):  # as while it trains
         assert "last-1" in error_of(call(*words, input="y\n"))
     assert "removed 3 runs" in ok(call(*words, input="y\n")).stdout

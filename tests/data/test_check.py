@@ -1,20 +1,16 @@
 """The corpus check on small corpora counted by hand."""
 
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
-from featbert.data.corpus import Corpus, ReadingNotes, Sentence, Split
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 
 
 def corpus(**splits: list[Sentence]) -> Corpus:
-    notes = ReadingNotes("IOB1", "utf-8", repaired_tags=3, comment_lines=2)
-    return Corpus(
-        "tiny", {k: Split(k, tuple(v), Path("x") / k, notes) for k, v in splits.items()}, "en", "/x"
-    )
+    return Corpus("tiny", {k: Split(k, tuple(v)) for k, v in splits.items()})
 
 
 def test_labels():
@@ -23,17 +19,15 @@ def test_labels():
 
     splits = {"train": tagged("a dog", "DET NOUN"), "dev": tagged("a cat sat", "DET NOUN VERB")}
     report = check_corpus(Corpus("x", splits, targets="labels"))
-    dev = report.splits["dev"]
-    assert dev.labels == {"DET": 1, "NOUN": 1, "VERB": 1}
+    assert report.splits["dev"].labels == {"DET": 1, "NOUN": 1, "VERB": 1}
     assert report.against_train["dev"].new_types == ["VERB"]
     assert report.against_train["dev"].unseen_words == 2
 
 
 def test_without_train_documents_or_tags():
     report = check_corpus(corpus(test=[Sentence(("a", "b"))]))
-    assert report.against_train == {}
     test = report.splits["test"]
-    assert (test.documents, test.labels) == (None, {})
+    assert (report.against_train, test.documents, test.labels) == ({}, None, {})
     held_out = check_corpus(corpus(train=[Sentence(("a",))], test=[Sentence(("b",))]))
     assert held_out.against_train["test"].unseen_forms == 0
 
@@ -67,10 +61,15 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
     ("text", "targets", "advice"),
     [
         ("1 Rome B-LOC\n2 . O\n\n1 Oslo B-LOC\n", "entities", "--token-column 2"),
-        ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "--token-column 2"),
+        (
+            "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n",
+            "entities",
+            "--token-column Wort",
+        ),
         ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
         ("EU;B-ORG;O\nis;O;O\n", None, "--delimiter ';'"),
         ("Rome O\n. O\n", "entities", "--tag-column"),
+        ("I like it\tP\nNot me\tN\n", "labels", "--task classification"),
         ("Wort Klasse\nRome N\n\nOslo N\n", "labels", "--token-column Wort"),
         ("Rome B-LOC\n1 O\n2 O\n", "entities", ""),
     ],

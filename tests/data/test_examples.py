@@ -109,26 +109,19 @@ def test_hidden_labels(tmp_path, hidden):
         ("sentence\tlabel\na\tb\tc\n", {}, "line 2"),
         ("sentence\tsentence\na\tb\n", {}, "sentence"),
         ("sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
-        ("sentence\tlabel\na\tpos\n", {"text": "sentense"}, "sentense"),
         ("a\tb\nc\td\n", {}, "--text"),
         ("sentence\tkind\na\tb\n", {}, "--target"),
         ("sentence\tlabel\na\tpos\nb\t\n", {}, "line 3"),
-        ("sentence\tscore\na\t1\nb\tnan\n", {"targets": "scores"}, "line 3"),
         ("sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
-        ("sentence\tlabel\n", {}, "train.tsv"),
-        ("sentence\tlabel\na\tx\n", {"pair": "other"}, "other"),
         ("sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
         ("sentence\tlabel\na\0\tpos\n", {}, "line 2"),
+        ('text,label\n"a,b\n', {"ending": "csv"}, "line 2"),
+        ("text;label\na;b\n", {"ending": "csv"}, "--delimiter ';'"),
     ],
 )
 def test_bad_input_is_one_line_with_its_place(tmp_path, text, options, named):
     with pytest.raises(InputError, match=re.escape(named)):
         read(tmp_path, text, **options)
-
-
-def test_csv_that_is_none(tmp_path):
-    with pytest.raises(InputError, match="line 2"):
-        read(tmp_path, 'text,label\n"a,b\n', "csv")
 
 
 KINDS = {

@@ -42,6 +42,17 @@ def test_tokens_and_tags(read):
     assert read({"tokens": ["a"], "tags": [1.5]}, keys=None).sentences[0].tags is None
 
 
+def test_texts_with_spans_of_characters(read):
+    spans = [[0, 13, "PER"], [22, 28, "LOC"]]  # white space at the end, and a part of a word
+    objects = [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]
+    for key, found in (("label", spans), ("spans", objects)):
+        raw = read({"text": "Ada Lovelace lived in London-Chelsea.", key: found})
+        (one,) = raw.sentences
+        assert one.words == ("Ada", "Lovelace", "lived", "in", "London-Chelsea", ".")
+        tags = ("B-PER", "I-PER", "O", "O", "B-LOC", "O")
+        assert (one.tags, raw.notes.partial_words) == (tags, 1)
+
+
 def test_other_keys(read):
     row = {"form": ["a"], "upos": ["X"], "tags": ["O"], "text": "a"}
     for names in ({"tag": "upos"}, {"token": 1, "tag": 2}, {"keys": ("pos", "upos")}):
@@ -83,7 +94,6 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ("[" * 100_000, r"\["),
         ("[1]", "1"),
         ({}, "tokens"),
-        ({"tokens": ["a"]}, "'tags'"),
         ({"tokens": ["a"], "tags": [-3]}, "'-3' in 'tags'"),
         ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),
         ({"tokens": ["a"], "tags": ["O", "O"]}, "1 token .*2 tags"),
@@ -92,6 +102,8 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ({"tokens": ["a"], "tags": ["B-a\tb"]}, r"'B-a\\tb'"),
         ({**GOOD, "document": 1.5}, "'1.5'"),
         ({**GOOD, "document": "x"}, "document"),
+        ({"text": "a b", "spans": [[0, 9, "X"]]}, "9"),
+        ({"text": "a b", "spans": [[0, 3, "X"], [2, 3, "Y"]]}, "'b'"),
     ],
 )
 def test_errors_name_file_line_and_value(read, line, value):

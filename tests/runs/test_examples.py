@@ -283,9 +283,11 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
     table = (made["root"] / "pairs" / "test.tsv").read_text("utf-8").splitlines()
     rows = [line.split("\t") for line in table[1:]]
     lines = [f"{first}\t{second}" for first, second, *_ in rows]
-    for kind, given in (("tsv", table), ("text", lines)):
+    for kind, given in (("tsv", table), ("text", [*lines[:1], " ", *lines[1:], ""])):
         read = read_texts(iter(given), "test", kind, pairs=True)
         found = list(predict_texts(loaded, read))
+        blank = [found.pop(i) for i in (1, -1) if kind == "text"]  # in their place, no answer
+        assert blank == [([s], {"text": s, "answer": None}) for s in (" ", "") if kind == "text"]
         expected = [[*row[:2], *answer] for row, answer in zip(rows, kept, strict=True)]
         assert [cells for cells, _ in found] == expected
         shares = [row.get("probabilities") for _, row in found]
