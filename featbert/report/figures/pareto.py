@@ -20,7 +20,7 @@ from featbert.report.units import SHOWN, visible
 
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _NAME = 1.2  # of a name that is wrapped
-_TICK = 75  # pixels
+_TICK = 55  # pixels
 _PALE = 0.5
 _SECONDS = (
     *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
