@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.pop("COLUMNS", None)  # xdist sets it; output to a pipe is as wide as it says
 
 # Where the tests run in a shell's background, the commands that they start are not there.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
