@@ -65,7 +65,7 @@ class Page:
         elif block.language in CORPUS_FILES:
             path = self.folder / f"shown.{CORPUS_FILES[block.language]}"
             path.write_text(block.text, "utf-8")
-            targets = "classes" if '"label"' in block.text else "entities"
+            targets = "classes" if '"label": "' in block.text else "entities"
             targets = "choices" if '"endings"' in block.text else targets
             targets = "spans" if '"answers"' in block.text else targets
             assert load_corpus(path, targets=targets)["test"].tags
