@@ -69,7 +69,7 @@ def rm(
     known = completion.in_cache(cache_dir)
     like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
     names = [like[part][0] if len(like.get(part, ())) == 1 else part for part in names]
-    check_known("name", names, known)
+    check_known(f"item of {cache_dir}", names, known)
     paths = [cache_dir / name for name in dict.fromkeys(names)]
     firsts = [path / ADAPTATION_RECORD if path.is_dir() else path for path in paths]
     remove([*zip(firsts, paths, map(shards_folder, paths), strict=True)], "item", yes=yes)
