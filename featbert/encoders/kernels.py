@@ -25,6 +25,8 @@ from torch.autograd.function import once_differentiable
 NAME = "featbert"
 # Scores that are computed at a time.
 BLOCK = 1 << 17
+# Of the products that a weight is laid out for.
+ROWS = 32
 
 
 class Linear(nn.Linear):
@@ -57,12 +59,28 @@ def _product_flops(vectors: Any, weight: Any, *_: Any, out_shape: Any = None, **
 
 # Operations of these products by their shapes, for torch's `FlopCounterMode`.
 PRODUCT_FLOPS: dict[Any, Any] = {}
+# What oneDNN multiplies on this processor: bfloat16 not on every one.
+KINDS: list[torch.dtype] = []
 if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
     PRODUCT_FLOPS[torch.ops.mkldnn._linear_pointwise] = _product_flops
-# What it multiplies on this processor: bfloat16 not on every one.
-KINDS = [torch.float32]
-if PRODUCT_FLOPS and torch.ops.mkldnn._is_mkldnn_bf16_supported():
-    KINDS.append(torch.bfloat16)
+    KINDS.append(torch.float32)
+    if torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        KINDS.append(torch.bfloat16)
+
+
+def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(..., K) and (N, K) -> (..., N), without gradients; the weight may be `laid_out`."""
+    if vectors.device.type == "cpu" and vectors.dtype in KINDS and vectors.numel():
+        return _product(vectors, weight, bias)
+    return nn.functional.linear(vectors, weight, bias)
+
+
+def laid_out(weight: Tensor) -> Tensor:
+    """A weight (N, K) for many products of few rows each, before which oneDNN would copy it."""
+    if weight.device.type != "cpu" or weight.dtype not in KINDS:
+        return weight
+    found: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), ROWS)
+    return found
 
 
 def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

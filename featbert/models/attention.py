@@ -20,6 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
+from featbert.encoders.kernels import Dropout
 
 SIZE = 256  # d
 
@@ -29,7 +30,7 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, settings: Any) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.project = nn.Linear(width, SIZE, bias=False)
         self.width = 4 * SIZE
 

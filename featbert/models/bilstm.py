@@ -10,10 +10,10 @@ On a processor the recurrence is its own: `nn.LSTM`'s numbers from fewer and lar
     c_t = f * c_{t-1} + i * g,                 h_t = o * tanh(c_t)
 
 Time has to be walked step by step, forwards for h and backwards for its gradient; everything else
-has not. Both directions walk together as one batched product a step, which a second core can share.
-The gradients of W, R, b and x are one product each over all words, where autograd would make one a
-step; so is what the gates contribute to their own gradients. W here is words, not a batch of
-padded steps: the input is a packed sequence.
+has not, and the weight of a step's products is laid out for the processor once. The gradients of W,
+R, b and x are one product each over all words, where autograd would make one a step; so is what the
+gates contribute to their own gradients. W here is words, not a batch of padded steps: the input is
+a packed sequence.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import has_native_bf16, to_device
+from featbert.encoders.kernels import Dropout, laid_out, product
 from featbert.models.combination import full_precision
 
 
@@ -40,7 +40,7 @@ class BiLSTM(nn.Module):
 
     def __init__(self, width: int, settings: Any) -> None:
         super().__init__()
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
         self.lstm = nn.LSTM(
             width,
             settings.lstm_size,
@@ -62,7 +62,7 @@ class BiLSTM(nn.Module):
     def _recur(self, vectors: Tensor, packing: Packing) -> Tensor:
         """(W, D) -> (W, 2H) in packed order."""
         if not vectors.is_cuda and not torch.is_autocast_enabled("cpu"):
-            return bilstm(self.lstm, vectors, packing)
+            return bilstm(self.lstm, vectors, packing, self.dropout)
         words = PackedSequence(vectors, torch.tensor(packing.sizes))
         if vectors.is_cuda:
             # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
@@ -112,11 +112,14 @@ class Packing:
         )
 
 
-def bilstm(lstm: nn.LSTM, words: Tensor, packing: Packing) -> Tensor:
-    """What a bidirectional `lstm` with biases gives for a packed sequence: (W, D) -> (W, 2H)."""
+def bilstm(lstm: nn.LSTM, words: Tensor, packing: Packing, dropout: nn.Module) -> Tensor:
+    """What a bidirectional `lstm` with biases gives for a packed sequence: (W, D) -> (W, 2H).
+
+    `dropout` is between its layers.
+    """
     for layer in range(lstm.num_layers):
-        if layer and lstm.dropout:
-            words = functional.dropout(words, lstm.dropout, lstm.training)
+        if layer:
+            words = dropout(words)
         states = _Recurrence.apply(  # type: ignore[no-untyped-call]
             words,
             _directions(lstm, f"weight_ih_l{layer}").flatten(0, 1),
@@ -160,16 +163,18 @@ class _Recurrence(torch.autograd.Function):
             bias, onward_bias: (8H,).
         """
         size = onward.shape[2]
-        first, second = torch.addmm(bias + onward_bias, words, inward.mT).chunk(2, dim=1)
+        first, second = product(words, inward, bias + onward_bias).chunk(2, dim=1)
         gates = torch.stack([first, second[packing.mirror]])  # (2, W, 4H)
         shape = (2, len(words), size)
         cells, bounded, states = (words.new_empty(shape) for _ in range(3))
+        onwards = [laid_out(weight) for weight in onward]
         start, before = 0, 0
         for n in packing.sizes:
             now, then = slice(start, start + n), slice(before, before + n)
             gate = gates[:, now]
             if start:
-                gate.baddbmm_(states[:, then], onward.mT)
+                for direction, weight in enumerate(onwards):
+                    gate[direction] += product(states[direction, then], weight)
             gate[..., : 2 * size].sigmoid_()
             gate[..., 2 * size : 3 * size].tanh_()
             gate[..., 3 * size :].sigmoid_()
@@ -207,6 +212,7 @@ class _Recurrence(torch.autograd.Function):
         to_cell = o * (1 - bounded * bounded)
         stop = above.shape[1]
         state = cell = above.new_zeros((2, 0, size))  # what the step after hands back
+        backwards = [laid_out(weight.mT) for weight in onward]
         for n in reversed(packing.sizes):
             now = slice(stop - n, stop)
             upon = above[:, now].clone()
@@ -218,12 +224,13 @@ class _Recurrence(torch.autograd.Function):
             gate[..., 3 * size :].mul_(upon)
             stop -= n
             if stop:
-                state, cell = torch.bmm(gate, onward), within * f[:, now]
+                state = torch.stack([product(*both) for both in zip(gate, backwards, strict=True)])
+                cell = within * f[:, now]
         # (W, 8H) gradients of the gates before their nonlinearities, by word again
         joined = torch.cat([share[0], share[1][packing.mirror]], dim=1)
         bias = joined.sum(0)
         return (
-            joined @ inward if ctx.needs_input_grad[0] else None,
+            product(joined, inward.mT) if ctx.needs_input_grad[0] else None,
             joined.mT @ words,
             torch.bmm(share.mT, earlier),
             bias,

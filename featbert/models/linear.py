@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
+from featbert.encoders.kernels import Dropout
 
 
 class Linear(nn.Module):
@@ -17,7 +18,7 @@ class Linear(nn.Module):
     def __init__(self, width: int, settings: Any) -> None:
         super().__init__()
         self.width = width
-        self.dropout = nn.Dropout(settings.dropout)
+        self.dropout = Dropout(settings.dropout)
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (W, D)"""

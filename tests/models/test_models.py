@@ -200,7 +200,7 @@ def test_the_recurrence_in_float64_is_torch_s_forwards_and_in_its_gradients(leng
     weights = torch.randn(sum(lengths), 4, dtype=torch.float64)
     found = []
     for run in (
-        lambda: bilstm(lstm, words, packing),
+        lambda: bilstm(lstm, words, packing, nn.Identity()),
         lambda: lstm(PackedSequence(words, torch.tensor(packing.sizes)))[0].data,
     ):
         states = run()
@@ -215,7 +215,7 @@ def test_gradients_share_no_memory():
     torch.manual_seed(0)
     lstm = nn.LSTM(3, 2, 2, bidirectional=True)
     words, packing = torch.randn(7, 3), Packing.of(np.array([4, 3]))
-    bilstm(lstm, words, packing).sum().backward()
+    bilstm(lstm, words, packing, nn.Identity()).sum().backward()
     once = [p.grad.clone() for p in lstm.parameters()]
     for number, parameter in enumerate(lstm.parameters()):
         parameter.grad.fill_(number)
@@ -223,7 +223,7 @@ def test_gradients_share_no_memory():
         assert torch.equal(parameter.grad, torch.full_like(parameter.grad, number))
     lstm.zero_grad()
     for _ in range(2):
-        bilstm(lstm, words, packing).sum().backward()
+        bilstm(lstm, words, packing, nn.Identity()).sum().backward()
     for first, parameter in zip(once, lstm.parameters(), strict=True):
         torch.testing.assert_close(parameter.grad, 2 * first)
 
