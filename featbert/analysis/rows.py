@@ -205,7 +205,8 @@ def side_by_side(runs: Iterable[Run]) -> bool:
     took = {
         datetime.fromisoformat(r.record.started[:19]): r.record.cost.training_seconds for r in runs
     }
-    return any(b < a + timedelta(seconds=took[a]) for a, b in itertools.pairwise(sorted(took)))
+    second = timedelta(seconds=1)  # which beginnings are cut to
+    return any(b + second < a + second * took[a] for a, b in itertools.pairwise(sorted(took)))
 
 
 def same_task(one: Row, other: Row) -> bool:

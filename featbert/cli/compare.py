@@ -144,7 +144,10 @@ def compare(
 
         comparisons = [with_budgets(comparison) for comparison in comparisons]
         if not any(comparison.budgets for comparison in comparisons):
-            notice(f"--budget needs a row with {FEWEST_TRIALS} finished trials of a random search")
+            notice(
+                f"--budget needs a row with {FEWEST_TRIALS} finished trials of a random search, "
+                "such as those of featbert run budget"
+            )
     if scorers:
         for one in {c.task.name: c.task for c in comparisons if not c.task.scorers}.values():
             notice(f"{one.title} have one scorer, {one.scorer}: there is nothing to compare")

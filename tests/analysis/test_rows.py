@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.rows import Statistic, build_row
+from featbert.analysis.rows import Statistic, build_row, side_by_side
 from tests.analysis.records import make_run
 
 
@@ -52,3 +52,10 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
     assert tuned.cost.prediction_words_per_second is None
     assert tuned.cost.extraction_seconds is None
+
+
+def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
+    first = make_run("first", started="2026-01-01T00:00:00+00:00")  # for 41 seconds
+    for begun, overlap in ((39, True), (40, False)):
+        second = make_run("second", started=f"2026-01-01T00:00:{begun}+00:00")
+        assert side_by_side([first, second]) is overlap
