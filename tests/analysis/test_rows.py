@@ -37,12 +37,8 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     names = ("training_seconds", "prediction_seconds", "prediction_words", "peak_memory_bytes")
     names = (*names, "extraction_seconds", "store_bytes")
     costs = [(10.0, 1.0, 100, 9, 5.0, 1), (20.0, 3.0, 100, 7, 6.0, 2)]
-    row = build(
-        [
-            make_run(f"r{seed}", seed=seed, cost=dict(zip(names, cost, strict=True)))
-            for seed, cost in enumerate(costs, 1)
-        ]
-    )
+    made = (dict(zip(names, cost, strict=True)) for cost in costs)
+    row = build([make_run(f"r{seed}", seed=seed, cost=cost) for seed, cost in enumerate(made, 1)])
     assert row.cost.training_seconds.values == (10.0, 20.0)
     assert row.cost.prediction_words_per_second == 50.0
     extraction = (5.0 + 6.0) * 100 / 18_402  # each store's time for the words predicted
@@ -50,12 +46,11 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     assert row.cost.peak_memory_bytes == 9
     assert (row.cost.extraction_seconds, row.cost.store_bytes) == (6.0, 2)  # of the newer run
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
-    assert tuned.cost.prediction_words_per_second is None
-    assert tuned.cost.extraction_seconds is None
+    assert (tuned.cost.prediction_words_per_second, tuned.cost.extraction_seconds) == (None, None)
 
 
 def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
     first = make_run("first", started="2026-01-01T00:00:00+00:00")  # for 41 seconds
     for begun, overlap in ((39, True), (40, False)):
-        second = make_run("second", started=f"2026-01-01T00:00:{begun}+00:00")
-        assert side_by_side([first, second]) is overlap
+        later = make_run("later", started=f"2026-01-01T00:00:{begun}+00:00")
+        assert side_by_side([first, later]) is overlap
