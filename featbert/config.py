@@ -210,6 +210,9 @@ class Tuning(Section):
     """Highest learning rate of the head on a tuned encoder, where it has one of its own."""
     head_epochs: int = Field(1, ge=1)
     """Epochs of the head alone, before the whole encoder is trained with it."""
+    head_from: str | None = None
+    """Instead of these epochs: a finished run on features of the last layer, with the same head and
+    seed, whose weights the head begins with."""
     rank: int = Field(8, ge=1)
     """Rank of LoRA's updates."""
     alpha: float = Field(16.0, gt=0)
@@ -314,6 +317,7 @@ class Settings(Training, Tuning, Head):
             del flat["sentence_pooling"]
         if parts[-1].frozen or self.head_learning_rate is None:
             del flat["head_learning_rate"]
+        del flat["head_from" if self.head_from is None else "head_epochs"]
         return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:

@@ -112,7 +112,9 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     part = drawn_part(train, min(1.0, WORDS / train.n_words), seed=1)
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
-    twice = job.run.options.settings.but(epochs=2, train_on="train", train_share=1.0)
+    twice = job.run.options.settings.model_copy(
+        update={"epochs": 2, "train_on": "train", "train_share": 1.0, "head_from": None}
+    )
     options = dataclasses.replace(job.run.options, settings=twice, runs_dir=folder)
     if job.extraction is None:
         run = plan_tuned_run(source, text, options, configuration.for_encoder())

@@ -13,8 +13,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from featbert.errors import FeatbertError, InputError
-from featbert.io import explaining, owning, replace_folder, replacing
+from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.io import explaining, file_hash, owning, replace_folder, replacing
 from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME
 
 if TYPE_CHECKING:
@@ -83,6 +83,23 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
         save_file(tensors, temporary)
         # safetensors makes files for their owner alone
         shutil.copymode(path.with_name("config.json"), temporary)
+
+
+def load_weights(path: Path, model: nn.Module, known: str) -> None:
+    """Sets the parameters in a file of `save_weights`; an encoder's others stay as they are.
+
+    InputError where the file's SHA-256 is not `known`, or the model is another one.
+    """
+    from safetensors.torch import load_file
+
+    if not path.is_file():
+        raise MissingError(f"{path} does not exist; train the run again")
+    if file_hash(path) != known:
+        raise InputError(f"{path} was modified after the run was scored; train the run again")
+    found = model.load_state_dict(load_file(path), strict=False)
+    missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
+    if missing or found.unexpected_keys:
+        raise InputError(f"{path} has not the weights of its record; train the run again")
 
 
 def check_free(folder: Path, overwrite: bool) -> None:

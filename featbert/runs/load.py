@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
@@ -28,10 +27,9 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
-from featbert.io import file_hash
 from featbert.models.model import Model, stored_model, tuned_model
 from featbert.models.registry import KEPT_POOLINGS
-from featbert.runs.folder import WEIGHTS
+from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Compute, predict, prediction_budget
@@ -247,13 +245,7 @@ def load(
         pooler = settings.sentence_pooling == "pooler"
         encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
         made = tuned_model(encoder, classes, settings, texts)
-    path = usable.folder / WEIGHTS
-    if file_hash(path) != record.weights:
-        raise InputError(f"{path} was modified after the run was scored; train the run again")
-    found = made.load_state_dict(load_file(path), strict=False)
-    missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
-    if missing or found.unexpected_keys:
-        raise InputError(f"{path} has not the weights of its record; train the run again")
+    load_weights(usable.folder / WEIGHTS, made, record.weights)
     kind = FrozenRun if frozen else LoadedRun
     made, compute = made.to(where.torch).eval(), Compute(where, precision)
     of_run = (usable.folder, record, usable.source, settings, usable.reading)

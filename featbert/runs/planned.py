@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from featbert.config import Settings
+from featbert.config import Head, Settings
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.device import Device, find_precision
@@ -31,7 +31,7 @@ from featbert.runs.record import (
     read_json,
     read_record,
 )
-from featbert.runs.run import Run
+from featbert.runs.run import Run, find_run
 from featbert.tasks.base import get_task
 
 # Signature fields that say where and by which libraries a run was computed, or follow from the
@@ -75,7 +75,8 @@ class PlannedRun:
     """A run before it is trained; `settings` are those of its options that play a part, flat.
 
     `combination` has the layers it reads from a store; None where the encoder is tuned. `base` is
-    the same run on train alone, whose best epoch is the number of epochs to train, if that is one.
+    the same run on train alone, whose best epoch is the number of epochs to train, if that is one,
+    and `head` the run on features that its head begins with.
     """
 
     folder: Path
@@ -85,6 +86,7 @@ class PlannedRun:
     options: RunOptions
     model_source: str
     base: PlannedRun | None = None
+    head: Run | None = None
 
     @property
     def name(self) -> str:
@@ -153,7 +155,11 @@ def plan_tuned_run(
     check_trainable(corpus, options.settings)
     how.check(source, corpus)
     precision = find_precision(options.precision, options.device)
-    settings, layers = options.settings, source.num_layers or 0
+    settings, layers, head = options.settings, source.num_layers or 0, None
+    if settings.head_from is not None:
+        head = find_run(settings.head_from, options.runs_dir)
+        settings = settings.but(head_from=head.id)
+        options = replace(options, settings=settings)
     tuning = get_tuning(settings.tuning)
     tuning.check(settings, layers)
     # Whether the first and the last layer are ever trained in different ways
@@ -184,7 +190,32 @@ def plan_tuned_run(
         "extraction_device": None,
         "adapted_epochs": source.adapted_epochs,
     }
-    return _named(corpus, encoding, options, None, source.reference)
+    plan = _named(corpus, encoding, options, None, source.reference)
+    if head is not None:
+        _check_head(head, plan)
+    return replace(plan, head=head)
+
+
+def _check_head(head: Run, plan: PlannedRun) -> None:
+    """Raises InputError where a tuned run cannot begin with the head of the run `head`."""
+    record, own = head.record, plan.signature
+    same = ("encoder_weights", "context", "casing", "pooling", "packing", "tag_scheme")
+    known = {name: getattr(record.signature, name) for name in same}
+    asked = {name: getattr(own, name) for name in same}
+    for found, settings in ((known, record.settings), (asked, plan.settings)):
+        parts = {*Head.model_fields, "train_on", "train_share"} - {"dropout"}
+        found.update({name: value for name, value in settings.items() if name in parts})
+    known |= {"task": record.task, "seed": record.seed, "layers": record.layers}
+    asked |= {"task": plan.task, "seed": plan.options.seed, "layers": "last"}
+    known["train"], asked["train"] = record.signature.splits.get("train"), own.splits["train"]
+    different = [name for name in asked if known.get(name) != asked[name]]
+    if asked["train_on"] != "train":
+        raise InputError(f"head_from with train_on={asked['train_on']}; train on train alone")
+    if different:
+        texts = dict.fromkeys(("train", "encoder_weights"), ("another", "this"))
+        pairs = {n: texts.get(n, (known.get(n), asked[n])) for n in different}
+        listed = ", ".join(f"{name} {has}, not {wants}" for name, (has, wants) in pairs.items())
+        raise InputError(f"the head of {head.name} cannot be tuned on: it has {listed}")
 
 
 def check_trainable(corpus: Corpus, settings: Settings) -> None:

@@ -176,7 +176,8 @@ class Cost:
     Attributes:
         extraction_seconds, extraction_words, store_bytes: of the whole store that this run read,
             paid once for all runs on it.
-        training_seconds: training and dev scoring, all epochs.
+        training_seconds: training and dev scoring, all epochs; with `head_from`, and the run that
+            it names, extraction included.
         prediction_seconds, prediction_words: of dev and test, with the best weights.
         peak_memory_bytes: highest resident size of the process (CPU) or allocation (GPU).
         trained_parameters: parameters that training changed.

@@ -26,7 +26,7 @@ from featbert.errors import (
 )
 from featbert.io import file_hash
 from featbert.progress import track
-from featbert.runs.folder import PRUNED, WEIGHTS
+from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     EXPORTED,
     RECORD_NAME,
@@ -255,8 +255,6 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     from featbert.features.store import encoder_differences  # h5py, which runs are found without
 
     record, signature = run.record, run.record.signature
-    if not (run.folder / WEIGHTS).is_file():
-        raise MissingError(f"{run.folder / WEIGHTS} does not exist; train the run again")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
     counted = Corpus("", {})

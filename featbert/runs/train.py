@@ -32,6 +32,7 @@ from featbert.runs.folder import (
     PRUNED,
     WEIGHTS,
     clean_run_folder,
+    load_weights,
     move_into_place,
     save_weights,
     settle,
@@ -212,6 +213,8 @@ class _Training:
         plan, folder = self.plan, working_folder(self.plan.folder)
         torch.manual_seed(plan.options.seed)
         self.model = self.states.model(self.classes)
+        if (head := plan.head) is not None:
+            load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
         self.inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
@@ -375,11 +378,16 @@ class _Training:
         manifest = None if store is None else store.manifest
         flops = {s.name: self._prediction_flops(s.name) for s in self.scored}
         encoder = 0 if manifest is None else manifest.encoder_parameters
+        seconds, done = fitted.seconds, fitted.flops + len(fitted.history) * flops.get("dev", 0.0)
+        if self.plan.head is not None:
+            first = self.plan.head.record.cost
+            seconds += first.training_seconds + (first.extraction_seconds or 0.0)
+            done += first.training_flops + (first.extraction_flops or 0.0)
         return Cost(
             extraction_seconds=None if manifest is None else manifest.seconds,
             extraction_words=None if manifest is None else manifest.words,
             store_bytes=None if store is None else store.file_bytes,
-            training_seconds=fitted.seconds,
+            training_seconds=seconds,
             prediction_seconds=prediction_seconds,
             prediction_words=sum(s.n_words for s in self.scored),
             peak_memory_bytes=peak_memory(self.device),
@@ -387,6 +395,6 @@ class _Training:
             total_parameters=sum(p.numel() for p in model.parameters()) + encoder,
             run_bytes=(folder / WEIGHTS).stat().st_size,
             extraction_flops=None if manifest is None else manifest.flops,
-            training_flops=fitted.flops + len(fitted.history) * flops.get("dev", 0.0),
+            training_flops=done,
             prediction_flops=sum(flops.values()),
         )

@@ -1,12 +1,17 @@
 """Runs of several ways to tune: what they train, what they keep, and a row of each."""
 
+import pytest
+import torch
 from safetensors import safe_open
+from safetensors.torch import load_file
 
 from featbert import compare, defaults, extract, finetune, load_corpus, train
 from featbert.encoders.tunings import get_tuning, tuning_title
+from featbert.errors import InputError, MissingError
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
 from featbert.runs.load import load
+from featbert.training.loop import fit
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
 # Parameters of the encoder that are trained, of four layers of 16 dimensions.
@@ -50,3 +55,54 @@ def test_each_way_has_a_row_and_keeps_what_it_trained(workspace):
     assert len({row.name for row in comparison.rows}) == len(runs)
     assert comparison.rows[3].name == tuning_title("top:2") == get_tuning("top:2").title
     assert tuning_look("top:1") == tuning_look("top:2") != tuning_look("full")
+
+
+def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
+    corpus, model = load_corpus(workspace.corpus), str(workspace.model)
+    where = {"runs_dir": workspace.runs, "device": "cpu", "precision": "fp32"}
+    store = extract(corpus, model, cache_dir=workspace.cache, precision="fp32")
+    linear = defaults("none").but(body="linear", epochs=2)
+    head = train(store, "last", settings=linear, **where)
+    began = {}
+
+    def noting(made, *args, **kwargs):
+        began.update({name: p.detach().clone() for name, p in made.named_parameters()})
+        return fit(made, *args, **kwargs)
+
+    monkeypatch.setattr("featbert.runs.train.fit", noting)
+    settings = defaults("head-then-full").but(epochs=1, head_from=head.id)
+    tuned = finetune(corpus, model, settings=settings, **where)
+    kept = load_file(head.folder / WEIGHTS)
+    assert len(kept) == 2
+    assert all(torch.equal(began[name], kept[name]) for name in kept)
+    assert tuned.record.settings["head_from"] == head.id
+    assert "head_epochs" not in tuned.record.settings
+    assert tuned.record.cost.trained_parameters == sum(p.numel() for p in began.values())
+    assert tuned.record.cost.training_flops > 3 * head.record.cost.training_flops
+    by_name = settings.but(head_from=head.name)
+    assert finetune(corpus, model, settings=by_name, **where).name == tuned.name  # found
+    loaded, dev = load(tuned, device="cpu"), corpus["dev"].sentences
+    assert loaded.answers(loaded.inputs(dev), dev) == tuned.predictions("dev").predicted
+
+    others = {
+        "layers": train(store, "layer:1", settings=linear, **where),
+        "seed": train(store, "last", settings=linear, seed=2, **where),
+        "train_share": train(store, "last", settings=linear.but(train_share=0.5), **where),
+        "tag_scheme": train(store, "last", settings=linear, tag_scheme="iob1", **where),
+    }
+    before = {path.name for path in workspace.runs.iterdir()}
+    for wrong, run in others.items():
+        with pytest.raises(InputError, match=f"has {wrong} "):
+            finetune(corpus, model, settings=settings.but(head_from=run.id), **where)
+    with pytest.raises(InputError, match="body linear, not bilstm"):
+        finetune(corpus, model, settings=settings.but(body="bilstm", lstm_size=4), **where)
+    with pytest.raises(InputError, match="train_on"):
+        finetune(corpus, model, settings=settings.but(train_on="train+dev"), **where)
+    with pytest.raises(MissingError, match="ffffffff"):
+        finetune(corpus, model, settings=settings.but(head_from="ffffffff"), **where)
+    (head.folder / WEIGHTS).write_bytes((others["seed"].folder / WEIGHTS).read_bytes())
+    with pytest.raises(InputError, match="modified"):
+        finetune(corpus, model, settings=settings.but(epochs=2), **where)
+    assert not [
+        p for p in workspace.runs.iterdir() if p.name not in before and (p / WEIGHTS).exists()
+    ]

@@ -1,6 +1,7 @@
 """First the head alone on frozen states, then everything (Wang et al. 2019).
 
-The first epochs compute the encoder forward alone and without its dropout, as features would be.
+The first epochs compute the encoder forward alone and without its dropout, as features would be;
+a finished run on features of the last layer takes their place (`head_from`).
 """
 
 from typing import Any
@@ -10,11 +11,11 @@ from featbert.errors import InputError
 
 
 def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
-    return epoch > int(settings.head_epochs)
+    return settings.head_from is not None or epoch > int(settings.head_epochs)
 
 
 def _check(settings: Any, num_layers: int) -> None:
-    if settings.head_epochs >= settings.epochs:
+    if settings.head_from is None and settings.head_epochs >= settings.epochs:
         raise InputError(
             f"head_epochs is {settings.head_epochs} of {settings.epochs} epochs, which leaves none "
             "for the encoder; lower it, or raise epochs"
@@ -26,6 +27,6 @@ TUNING = Tuning(
     "head, then all",
     {"body": "linear", "head_learning_rate": 2e-3},
     _trains,
-    settings=("head_epochs",),
+    settings=("head_epochs", "head_from"),
     check=_check,
 )
