@@ -1,9 +1,11 @@
 """Searches: the same points however they are interrupted, budgets, pruning, and ranges in files."""
 
+import json
 from pathlib import Path
 from typing import Any
+from wsgiref.util import setup_testing_defaults
 
-import optuna
+import optuna_dashboard
 import pytest
 
 from featbert.errors import InputError
@@ -35,6 +37,13 @@ def points(path: Path, sampler: str, many: int, sessions: int, keep: bool = True
     return found
 
 
+def from_dashboard(journal: Path, path: str) -> Any:
+    """What optuna-dashboard's browser page would get at a path."""
+    asked: dict[str, Any] = {"PATH_INFO": path}
+    setup_testing_defaults(asked)
+    return json.loads(b"".join(optuna_dashboard.wsgi(str(journal))(asked, lambda *_: None)))
+
+
 @pytest.mark.parametrize("sampler", ["random", "tpe"])
 def test_points_do_not_depend_on_interruptions(tmp_path, sampler):
     whole = points(tmp_path / "whole", sampler, 14, 1, keep=False)
@@ -54,7 +63,7 @@ def test_points_do_not_depend_on_interruptions(tmp_path, sampler):
 
 
 def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
-    """Its trials are in a journal that Optuna reads; test plays no part in what is chosen."""
+    """Its trials are in a journal that optuna-dashboard reads; test chooses nothing."""
     keys = search(trials=4)
     plan = lab.plan(**keys)
     assert (len(plan.jobs), len(lab.plan(**search(trials=2)).jobs)) == (4, 2)
@@ -88,12 +97,11 @@ def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
     assert found.rows == found.tried[found.chosen].runs
     assert read_experiment_record(lab.space.runs, "trial").searches == [found]
     path = search_path(lab.space.runs, "trial")
-    backend = optuna.storages.journal.JournalFileBackend(str(path))
-    (study,) = optuna.get_all_study_summaries(optuna.storages.JournalStorage(backend))
-    kept = optuna.load_study(
-        study_name=study.study_name, storage=optuna.storages.JournalStorage(backend)
-    )
-    assert [(t.params, t.value) for t in kept.trials] == [(o.settings, o.dev) for o in found.tried]
+    (study,) = from_dashboard(path, "/api/studies")["study_summaries"]
+    kept = from_dashboard(path, f"/api/studies/{study['study_id']}")["trials"]
+    shown = [{p["name"]: float(p["param_external_value"]) for p in t["params"]} for t in kept]
+    assert shown == [o.settings for o in found.tried]
+    assert [t["values"] for t in kept] == [[o.dev] for o in found.tried]
     before = path.read_bytes()
     more = lab.plan(**search(trials=6))  # a longer search begins with what was tried
     assert len(more.missing) == 2
