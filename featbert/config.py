@@ -457,7 +457,10 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         at = printable(".".join(map(str, keys)))[:120]
         if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
-            lines[f"unknown key {at!r}{nearest(str(keys[-1]), known)}"] = []
+            near = nearest(str(keys[-1]), known)
+            if not keys[:-1] and (named := keys_named(model, str(keys[-1]))):
+                near = f" (did you mean {' or '.join(map(repr, named))}?)"
+            lines[f"unknown key {at!r}{near}"] = []
         elif wrong["type"] == "value_error":
             text = wrong["msg"].removeprefix("Value error, ")
             if keys and keys[-1] in CHOICES:  # the message names its key
@@ -474,13 +477,28 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
     for part in place:
-        info = model.model_fields.get(str(part))
-        kinds = [] if info is None else [info.annotation, *get_args(info.annotation)]
-        tables = [k for k in kinds if isinstance(k, type) and issubclass(k, BaseModel)]
-        if not tables:
+        table = _tables(model).get(str(part))
+        if table is None:
             return []
-        model = tables[0]
+        model = table
     return list(model.model_fields)
+
+
+def _tables(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """The tables among a model's fields."""
+    found = {}
+    for name, info in model.model_fields.items():
+        for kind in (info.annotation, *get_args(info.annotation)):
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                found[name] = kind
+    return found
+
+
+def keys_named(model: type[BaseModel], name: str) -> list[str]:
+    """Keys with this name, of the model and of its tables: "limit", "features.epochs"."""
+    own = [name] if name in model.model_fields else []
+    inner = _tables(model).items()
+    return own + [f"{table}.{name}" for table, kind in inner if name in kind.model_fields]
 
 
 def parse_seeds(given: Any) -> Any:

@@ -28,6 +28,7 @@ def export(
     ),
     overwrite: bool = o.flag("--overwrite", "Replace an exported run."),
     best: bool = o.BEST,
+    data: str | None = o.RUN_DATA,
     model: str | None = o.RUN_MODEL,
     runs_dir: Path = o.RUNS_DIR,
 ) -> None:
@@ -42,7 +43,7 @@ def export(
     from featbert.runs.run import check_usable
 
     check_free(folder, overwrite)
-    usable = check_usable(o.find_run_called(run, runs_dir, best), model=model)
+    usable = check_usable(o.find_run_called(run, runs_dir, best, data), model=model)
     frozen = get_tuning(usable.record.tuning).frozen
     form = format or ("featbert" if frozen else "transformers")
     load_torch()

@@ -166,7 +166,15 @@ def _show_usage_error(error: Any, command: str) -> None:
         message = re.sub(said, plain, message)
     if hasattr(error, "possibilities"):
         known = [option for one in error.ctx.command.params for option in one.opts]
-        message = f"unknown option {error.option_name}{nearest(error.option_name, known)}"
+        near = ""
+        if "--set" in known:
+            from featbert.config import keys_named
+            from featbert.runs.experiment_file import Configuration
+
+            named = keys_named(Configuration, error.option_name.strip("-").replace("-", "_"))
+            near = f" (did you mean {' or '.join(f'--set {k}=' for k in named)}?)" * bool(named)
+        near = near or nearest(error.option_name, known)
+        message = f"unknown option {error.option_name}{near}"
     elif choice := re.search(r"'(--[\w-]+)': '(.*)' is not one of '(.*)'", message):
         known = choice[3].split("', '")
         message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], known)}; use "

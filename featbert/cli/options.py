@@ -15,7 +15,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
-from featbert.errors import InputError, with_options
+from featbert.errors import InputError, check_known, with_options
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
 from featbert.text import listed
@@ -197,21 +197,31 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
 
 
-def find_run_called(name: str, runs_dir: Path, best: bool) -> Run:
-    """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task."""
+def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = None) -> Run:
+    """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task.
+
+    Of several, those alone that have `data` in the name of their corpus.
+    """
     from featbert.analysis.rows import run_labels
 
     found = find_runs_called(name, runs_dir)
+    if data is not None and len(found) > 1:
+        by_corpus = {run.record.signature.corpus: None for run in found}
+        found = [r for r in found if data.casefold() in r.record.signature.corpus.casefold()]
+        check_known("corpus", [] if found else [data], by_corpus)
     records = [run.record for run in found]
     comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
     if len(found) == 1 or (best and comparable):
         return max(found, key=lambda run: run.record.score("dev") or 0.0)
     labels = run_labels(records)
     told = (f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in found)
-    runs = listed(told, 10, width=255)
-    more = f"more of a name, such as {found[0].name.rpartition('--seed')[0]}"
-    where, how = ("", "--best") if comparable else (" of several corpora or tasks", more)
-    raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one, or {how}")
+    runs = listed(told, 4, width=255)
+    corpora = {r.signature.corpus: None for r in records}
+    where, how = "", ", or --best"
+    if not comparable:
+        where = f" of {listed(corpora)}"
+        how = f", or --best --data {next(iter(corpora))}" * (len(corpora) > 1)
+    raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one{how}")
 
 
 # Completion of generated options; names of registries complete themselves.

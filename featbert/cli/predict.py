@@ -54,6 +54,7 @@ def predict(
     ),
     passage: Path | None = o.option("FILE", "Text file with the passage of the questions."),
     best: bool = o.BEST,
+    data: str | None = o.RUN_DATA,
     model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
     runs_dir: Path = o.RUNS_DIR,
@@ -80,7 +81,7 @@ def predict(
     name = "standard input" if file == STDIN else file
     if asked is not None:
         name, input = str(passage), "jsonl"
-    usable = check_usable(o.find_run_called(run, runs_dir, best), model=model)
+    usable = check_usable(o.find_run_called(run, runs_dir, best, data), model=model)
     of_texts = usable.task.of_texts
     kind: str = kind_of(file) if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):

@@ -68,6 +68,7 @@ def show(
     ctx: typer.Context,
     run: str = o.RUN,
     best: bool = o.BEST,
+    data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
     signature: bool = o.flag("--signature", "Print a line that a paper can quote, alone."),
 ) -> None:
@@ -75,7 +76,7 @@ def show(
     from featbert.analysis.rows import signature_line
     from featbert.report.tables import epochs_table, run_facts, run_scores_table
 
-    found = o.find_run_called(run, runs_dir or ctx.obj, best)
+    found = o.find_run_called(run, runs_dir or ctx.obj, best, data)
     if signature:
         typer.echo(printable(signature_line([found])))
         return

@@ -22,6 +22,8 @@ def speed(
         "INT", "Sentences to answer, spread over the test split.", default=200, min=1
     ),
     repeats: int = o.option("INT", "Times to answer them; the median counts.", default=5, min=1),
+    best: bool = o.BEST,
+    data: str | None = o.RUN_DATA,
     model: str | None = o.RUN_MODEL,
     given: dict[str, Any],
     runs_dir: Path = o.RUNS_DIR,
@@ -34,21 +36,22 @@ def speed(
     one machine with nothing else to do.
     """
     from featbert.report.units import duration
-    from featbert.runs.run import check_usable, find_run
+    from featbert.runs.run import check_usable
 
-    usable = [check_usable(find_run(name, runs_dir), model=model) for name in runs]
+    found = [o.find_run_called(name, runs_dir, best, data) for name in runs]
+    usable = [check_usable(run, model=model) for run in found]
     compute = o.chosen(Compute, given)
     load_torch(compute.threads)
 
     from featbert.runs.load import load
     from featbert.runs.speed import PER, measure_speed
 
-    found = []
+    times = []
     for one in usable:
         report(f"timing {one.name}")
         loaded = load(one, device=compute.device)
         took = measure_speed(loaded, sentences=sentences, repeats=repeats)
-        found.append(dataclasses.asdict(took))
+        times.append(dataclasses.asdict(took))
         if format == "text":
             line = (
                 f"{one.name}  one at a time {duration(took.one_by_one_seconds)}  batched "
@@ -58,4 +61,4 @@ def speed(
             )
             typer.echo(printable(line))
     if format == "json":
-        typer.echo(json_text({"speeds": found}))
+        typer.echo(json_text({"speeds": times}))

@@ -35,6 +35,8 @@ MISUSED = {
     "train --lr 1e-3": "'--learning-rate'",
     "train --units 3": "'--lstm-size'",
     "train --epochs 0": "--epochs",
+    "run quickstart --limit 20": "--set limit=",
+    "run quickstart --jop 2": "--jop;",
     "finetune --learning-rate -1": "--learning-rate is -1",
     "adapt --mask-share 0.8 --random-share 0.3": "--mask-share",
     "compare --format tex": "'latex'",

@@ -105,8 +105,13 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     assert "last (learning_rate=0.003)" in text
     assert "batch_size" not in text
     # The best one on dev is one of a text.
-    several = error_of(call("runs", "--runs-dir", tmp_path, "show", "last", "--best"))
+    shown = ("runs", "--runs-dir", tmp_path, "show", "last", "--best")
+    several = error_of(call(*shown))
     assert "4234 (sample, last, seed 1)" in several
+    assert several.endswith("--best --data sample\n")
+    for data, name in (("wiki", "2234"), ("sample", "4234")):
+        assert ok(call(*shown, "--data", data)).stdout.splitlines()[0].endswith(name)
+    assert "'conll'" in error_of(call(*shown, "--data", "conll"))
 
 
 @pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])

@@ -89,6 +89,7 @@ def test_all_mistakes_are_reported_together(tmp_path):
     [
         ("", "[finetune]"),
         ("[features\n", "line 1"),
+        ("epochs = 2\n[features]\n", "'features.epochs' or 'finetune.epochs'"),
         ('vary = ["colour"]\n[finetune]\n', "colour"),
         ("[features]\nlayers = []\n", "features.layers"),
         ('[features]\nlayers = ["first", "embeddings"]\n', "'embeddings', 'embeddings'"),
