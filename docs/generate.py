@@ -13,6 +13,7 @@ Any other word names a function of `TABLES`. One test checks that this leaves no
 """
 
 import contextlib
+import functools
 import io
 import json
 import re
@@ -38,6 +39,7 @@ PAGES = (
 REPORT = "docs/example/report.html"
 REPORT_RUNS = ("docs/tutorial-runs", "docs/example/runs")
 _PLACE = re.compile(r"(<!-- table: ([^>]+?) -->\n).*?(<!-- end -->)", re.S)
+_LINKS = tempfile.TemporaryDirectory()  # removed at the end
 Table = list[list[str]]  # rows of cells, the first row is the head
 
 
@@ -69,20 +71,22 @@ def carry_out(words: Sequence[str]) -> None:
 
 
 def command_output(words: Sequence[str]) -> str:
-    """What a featbert command on a runs directory prints with `--format markdown`.
-
-    It reads links, since `--stats` keeps its results with the runs.
-    """
+    """What a featbert command on a runs directory prints with `--format markdown`."""
     printed = io.StringIO()
-    given = ROOT / words[words.index("--runs-dir") + 1]
-    with tempfile.TemporaryDirectory() as made, contextlib.redirect_stdout(printed):
-        runs = Path(made, given.name)
-        runs.mkdir()
-        for kept in given.iterdir():
-            (runs / kept.name).symlink_to(kept)
-        asked = [*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"]
-        carry_out(asked)
+    runs = links(ROOT / words[words.index("--runs-dir") + 1])
+    with contextlib.redirect_stdout(printed):
+        carry_out([*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"])
     return printed.getvalue()
+
+
+@functools.cache
+def links(kept: Path) -> Path:
+    """A folder of the same name with links to what a kept one has: `--stats` writes to it."""
+    folder = Path(tempfile.mkdtemp(dir=_LINKS.name), kept.name)
+    folder.mkdir()
+    for path in kept.iterdir():
+        (folder / path.name).symlink_to(path)
+    return folder
 
 
 def tables(text: str) -> list[Table]:

@@ -45,7 +45,7 @@ from featbert.runs.grouping import (
 )
 from featbert.runs.run import Run
 from featbert.tasks.base import Task
-from featbert.text import counted, in_percent, natural
+from featbert.text import counted, in_percent, listed, natural
 
 if TYPE_CHECKING:
     import pandas
@@ -399,11 +399,19 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     yield from left_out(rows)
-    for row in rows:
-        if seeds := [str(run.record.seed) for run in row.runs if not learned(run)]:
-            yield f"{row.name}, seed {', '.join(seeds)}: {NOTHING}"
+    unlearned = {
+        row.name: ", ".join(str(run.record.seed) for run in row.runs if not learned(run))
+        for row in rows
+    }
+    if named := [f"{name}, seed {seeds}" for name, seeds in unlearned.items() if seeds]:
+        yield f"{'; '.join(named)}: {NOTHING}"
     if len(rows) > 1 and not any(row.is_baseline for row in rows):
         yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
+    elif alone := [row.name for row in rows if row.baseline is None]:
+        yield (
+            f"no Δ for {listed(alone)}: no baseline learned from as much of the same text with the "
+            "same encoder"
+        )
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit

@@ -39,9 +39,13 @@ class Contest:
 
     @property
     def ahead(self) -> Row | None:
-        """The row that text and seeds both say is better; None where one of them does not."""
-        sign = self.over_text.sign if self.over_text else 0
-        return {1: self.features, -1: self.tuned}.get(sign)
+        """The row that text and seeds both say is better; None where one of them does not, and
+        where neither row learned anything."""
+        sides, split = {1: self.features, -1: self.tuned}, self.split
+        if self.over_text is None or split is None:
+            return None
+        learned = any(row.learned(split) for row in sides.values() if row)
+        return sides.get(self.over_text.sign) if learned else None
 
 
 def contests(comparison: Comparison) -> list[Contest]:

@@ -185,6 +185,10 @@ class Row:
         settings = {n: value for n, value in self.settings.items() if n != "mix_learning_rate"}
         return _canonical([dict(self.cell), settings, self.conditions])
 
+    def learned(self, split: str) -> bool:
+        """Whether some run's score on a split is above what needs no skill."""
+        return any(run.record.scores[split].exceeds_floor for run in self.runs)
+
     def rival(self, split: str) -> Row | None:
         """Its baseline; None for a baseline and where `split` has no difference."""
         return self.baseline if split in (self.difference or {}) else None

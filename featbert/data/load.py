@@ -319,7 +319,7 @@ def _splits(
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
                     elif any(" " in word for word in s.words):
                         advice = "if these are texts, give --task classification and --text"
-                    elif line == 1 and len(s.lines) > 1:
+                    elif line == 1 and file.unit == "line":
                         advice = f"if line 1 is a header, --token-column {s.words[0]}; " + advice
                     word = excerpt(s.words[error.index])
                     raise InputError(

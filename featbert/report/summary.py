@@ -102,7 +102,7 @@ def _verdict(contest: Contest, leader: Row) -> str:
     score = (
         f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
     )
-    if not any(_learned(row, split) for row in contest.rows if split in row.splits):
+    if not any(row.learned(split) for row in contest.rows if split in row.splits):
         return f"No row learned anything: {score}.{_floor(leader, split)}"
     if not leads:
         return f"Undecided: {score}; differences are not tested."
@@ -205,7 +205,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
         f"features by dev, {ours}, {_score(features, split)}"
     )
     floor, difference = _floor(tuned, split), features.mean(split) - tuned.mean(split)
-    if not (_learned(features, split) or _learned(tuned, split)):
+    if not (features.learned(split) or tuned.learned(split)):
         return f"{said}: neither learned anything.{floor}"
     equal = units.points(difference) == units.points(0.0)
     said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
@@ -222,10 +222,6 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
     if test.over_seeds is None:
         said += f" {few_seeds(len(test.seeds))}."
     return said + floor
-
-
-def _learned(row: Row, split: str) -> bool:
-    return any(run.record.scores[split].exceeds_floor for run in row.runs)
 
 
 def _floor(row: Row, split: str) -> str:

@@ -614,8 +614,8 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
         Column("date", "started", lambda text: text[:10], right=False, missing=states),
         *(_names(name) for name, different in values.items() if len(different) > 1),
         _names("row"),
-        Column("seed", "seed"),
-        *(Column(split, split, percent) for split in splits),
+        Column("seed", "seed", joined=True),
+        *(Column(split, split, percent, joined=True) for split in splits),
         *([_names("tags")] if any(line.get("tags") for line in lines) else []),
     ]
     cells = (

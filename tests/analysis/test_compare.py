@@ -152,8 +152,13 @@ def test_what_learned_from_dev_has_a_baseline_of_its_own():
         make_run("tuned-both", layers=None, dev=None, test=0.70, **both),
         make_run("last-both", layers="last", dev=None, test=0.65, **both),
     ]
-    rows = {row.runs[0].name: row for row in compare_runs(runs).rows}
+    comparison = compare_runs(runs)
+    assert not any("Δ" in note for note in comparison.notes)
+    rows = {row.runs[0].name: row for row in comparison.rows}
     assert rows["last"].difference["test"] == pytest.approx(-0.02)
     assert rows["last-both"].difference == {"test": pytest.approx(-0.05)}
     assert rows["tuned"].is_baseline
     assert rows["tuned-both"].is_baseline
+    (note,) = (n for n in compare_runs([*runs[:2], runs[3]]).notes if "Δ" in n)
+    assert rows["last-both"].name in note
+    assert rows["last"].name not in note.replace(rows["last-both"].name, "")

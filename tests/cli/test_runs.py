@@ -5,10 +5,13 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.io import owning
+from featbert.report.rendering import in_format
+from featbert.report.tables import run_lines, runs_table
 from featbert.runs.folder import move_into_place
 from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
@@ -104,6 +107,12 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     text = call("runs", "--runs-dir", tmp_path).stdout
     assert "last (learning_rate=0.003)" in text
     assert "batch_size" not in text
+    # In a narrow terminal scores stay beside their rows.
+    narrow = in_format([runs_table(run_lines(find_runs(tmp_path)))], "text", width=72)
+    lines = [line.split() for line in Text.from_ansi(narrow).plain.splitlines()]
+    heads = [words for words in lines if words[:1] == ["id"]]
+    assert len(heads) == 2
+    assert heads[1] == ["id", "row", "seed", "dev", "test"]
     # The best one on dev is one of a text.
     shown = ("runs", "--runs-dir", tmp_path, "show", "last", "--best")
     several = error_of(call(*shown))

@@ -7,6 +7,7 @@ import pytest
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
+from featbert.errors import InputError
 
 
 def corpus(**splits: list[Sentence]) -> Corpus:
@@ -84,6 +85,13 @@ def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, 
     ] * bool(advice)
     (tmp_path / "dev.conll").unlink()
     assert "--dev-share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
+
+
+def test_names_of_columns_above_a_document_are_taken_for_a_header(tmp_path):
+    text = "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n"
+    (tmp_path / "train.conll").write_text(text, "utf-8")
+    with pytest.raises(InputError, match="--token-column Wort"):
+        load_corpus(tmp_path)
 
 
 def test_the_samples_raise_no_doubt():

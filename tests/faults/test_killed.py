@@ -38,15 +38,15 @@ choices = {{ data = "{folder}/choices", task = "choice" }}
 questions = {{ data = "{folder}/questions", task = "spans", packing = "apart" }}
 [[variant]]
 corpora = ["choices"]
-finetune.epochs = 8
+finetune.epochs = 4
 [[variant]]
-features = {{ layers = ["last"], epochs = 16, body = "bilstm", lstm_size = 8 }}
+features = {{ layers = ["last"], epochs = 6, body = "bilstm", lstm_size = 8 }}
 """
 # Options, where it writes, a file of its work in the middle, and from which size on it is killed.
 COMMANDS = {
     "extract": ((), "--cache-dir", "*.journal", 500),
-    "adapt": (("--epochs", 10), "--models-dir", f".*.partial/checkpoint-*/{COMPUTATION}", 0),
-    "finetune": (("--epochs", 8), "--runs-dir", "*/checkpoint.pt", 0),
+    "adapt": (("--epochs", 5), "--models-dir", f".*.partial/checkpoint-*/{COMPUTATION}", 0),
+    "finetune": (("--epochs", 4), "--runs-dir", "*/checkpoint.pt", 0),
     "run": (("--jobs", 3), "--runs-dir", "*--full--*/checkpoint.pt", 0),
 }
 # What the clock and a process's memory decide, and the checksum of a record that has it.

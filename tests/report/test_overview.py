@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-from featbert.analysis.compare import Comparison, compare
+from featbert.analysis.compare import Comparison, Difference, compare
 from featbert.analysis.overview import overview_frame
-from featbert.analysis.resampling import t_interval
+from featbert.analysis.resampling import PairedTest, t_interval
+from featbert.analysis.rows import best_by_dev
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
@@ -57,6 +58,23 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
         expected = t_interval((ours - theirs).tolist())
         assert (line["over_seeds_low"], line["over_seeds_high"]) == (expected.low, expected.high)
     assert frame["ahead"].isna().all()  # nothing was tested over the text
+
+
+@pytest.mark.parametrize(("floor", "ahead"), [(None, "full"), (0.25, "full"), (0.75, "neither")])
+def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
+    one = one_corpus("first", [0.60, 0.61, 0.62], [0.70, 0.71, 0.72])
+    for run in (run for row in one.rows for run in row.runs):
+        scores = run.record.scores
+        scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
+    leader, other = (best_by_dev([r for r in one.rows if r.frozen == f]) for f in (False, True))
+    over_text = PairedTest(-0.1, -0.12, -0.08, 0.95, 0.001, 100, 1000, False)
+    seeds = t_interval([-0.10, -0.10, -0.11])
+    test = Difference(
+        other.name, leader.name, "test", (1, 2, 3), "sentences", -0.1, seeds, over_text, 0.003
+    )
+    frame = overview_frame([dataclasses.replace(one, leads=(test,))])
+    assert [*frame["ahead"]] == [ahead]
+    assert (frame["over_text_high"] < 0).all()
 
 
 def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:

@@ -32,7 +32,7 @@ from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
-KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 16, "lstm_size": 8}}
+KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8}}
 SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 
@@ -102,7 +102,7 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     nodes, tmp_path, tiny_bert, monkeypatch
 ):
     monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 10)
-    space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=60), tiny_bert)
+    space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=30), tiny_bert)
     corpus, source = load_corpus(str(space.corpus)), find_encoder(str(space.model))
     whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW)
     plan = plan_extraction(corpus, source, Encoding(**HOW), cache_dir=space.cache)
