@@ -147,9 +147,9 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
-    rows, labels = [], run_labels(job.run for job in jobs)
+    rows, labels, missing = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
     for label, alike in grouped((labels[job.name], job) for job in jobs).items():
-        found = [estimates.run(job) for job in alike if job in plan.missing]
+        found = [estimates.run(job) for job in alike if job.name in missing]
         known = [one for one in found if one is not None]
         seconds += [None if one is None else one[0] for one in found]
         kept += sum(n_bytes for _, n_bytes, _ in known)
@@ -157,7 +157,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         seeds = ", ".join(str(job.run.options.seed) for job in alike)
         rows.append((label, [seeds, str(len(found)), took, known[0][2] if known else ""]))
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
-    runs = f"{counted(len(jobs), 'run')}, {len(plan.missing):,} to train"
+    runs = f"{counted(len(jobs), 'run')}, {len(missing):,} to train"
     head = [f"{plan.experiment.name}: {runs}{_later(plan)}"]
     about = "more than" if unknown else "about"
     if expected or not unknown:

@@ -167,7 +167,7 @@ def comparison_tables(
     # Without a baseline, the best row by dev is what the others are tested against.
     tested = replace(comparison, differences=comparison.differences or comparison.leads)
     return {
-        "scores": [_scores_table(comparison, frame, show)],
+        "scores": [_scores_table(comparison, frame, show), *_folds_tables(comparison, frame)],
         "trust": [_significance_table(tested)] if tested.differences else [],
         "scorers": [_scorers_table(comparison, frame)] if comparison.scorers else [],
         "cost": [
@@ -274,6 +274,29 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         [*_legend(comparison, show)],
         comparison.notes,
     )
+
+
+def _folds_tables(comparison: Comparison, frame: pandas.DataFrame) -> Iterator[Table]:
+    """Means over folds, where two or more folds of a corpus have the same rows."""
+    parts = frame["corpus"].str.extract(r"^(?P<of>.+)-fold-\d+-of-(?P<folds>\d+)$")
+    keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
+    measure, splits = comparison.task.measure, comparison.splits
+    names = {split: f"{split}_{measure.key}" for split in splits}
+    means = {f"{n}_mean": (f"{n}_mean", "mean") for n in names.values()}
+    means |= {f"{n}_sd": (f"{n}_mean", "std") for n in names.values()}
+    means |= {f"{n}_difference": (f"{n}_difference", "mean") for n in names.values()}
+    for (corpus, folds), found in frame.join(parts).groupby(["of", "folds"], sort=False):
+        lines = found.groupby(keys, sort=False).agg(found=("label", "size"), **means).reset_index()
+        if lines["found"].max() > 1:
+            columns = [
+                *(_names("row" if name == "label" else name, name) for name in keys),
+                Column("folds", "found"),
+                *(_scores(f"{split} {measure.name}", name) for split, name in names.items()),
+                *(Column(f"Δ {s}", f"{n}_difference", points) for s, n in names.items()),
+            ]
+            about = "in percent; mean ± sample standard deviation over folds of means over seeds"
+            title = f"Means over the {folds} folds of {corpus}"
+            yield Table(title, lines, columns, legend=[about])
 
 
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:

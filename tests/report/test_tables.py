@@ -208,3 +208,24 @@ def test_a_corpus_and_a_store_show_what_they_hold(finished: Workspace) -> None:
             assert name in shown
             assert f"{split.n_words:,}" in shown
     assert f"{store.manifest.words:,}" in repr(store)
+
+
+def test_folds_have_means_over_those_that_are_there() -> None:
+    """Of each row; another corpus is in no mean."""
+    runs = []
+    for corpus, first, second in (
+        ("c-fold-1-of-5", 0.5, 0.6),
+        ("c-fold-3-of-5", 0.7, 0.9),
+        ("d", 0.1, 0.2),
+    ):
+        splits = {s: SplitIdentity(corpus + s, "t", 150, 3201) for s in ("train", "dev", "test")}
+        own = {"signature": {"corpus": corpus, "splits": splits}}
+        runs += make_seeds(f"{corpus}-tuned", [first], layers=None, **own)
+        runs += make_seeds(f"{corpus}-last", [second, second + 0.02], layers="last", **own)
+    _, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
+    shown = grid(means)
+    assert shown.keys() == {"last", "fine-tuning"}
+    assert shown["last"]["folds"] == shown["fine-tuning"]["folds"] == "2"
+    assert shown["last"]["dev entity F1"] == "76.00 ± 21.21"
+    assert shown["fine-tuning"]["dev entity F1"] == "60.00 ± 14.14"
+    assert shown["last"]["Δ dev"] == "+16.00"
