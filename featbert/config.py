@@ -329,7 +329,10 @@ class Settings(Training, Tuning, Head):
         """Raises InputError for given settings that are `idle`, with what would read them."""
         idle = {n: _OPTIONAL.get(n, ["another value"]) for n in self.idle(given, weighted=weighted)}
         if idle:
-            what = [f"{name}: no effect without {' or '.join(idle[name])}" for name in sorted(idle)]
+            why = {name: f"without {' or '.join(needed)}" for name, needed in idle.items()}
+            if self.head_from is not None and "head_epochs" in idle:
+                why["head_epochs"] = "beside --head-from"
+            what = [f"{name}: no effect {why[name]}" for name in sorted(idle)]
             raise InputError("; ".join([*what, "leave out what has none"]))
 
 

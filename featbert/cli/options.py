@@ -15,7 +15,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
-from featbert.errors import InputError, check_known, with_options
+from featbert.errors import InputError, MissingError, check_known, nearest, with_options
 from featbert.progress import report
 from featbert.report.figures.registry import NAMES
 from featbert.text import listed
@@ -193,6 +193,11 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
         ]
         if found := [run for row in called for run in row.runs]:
             return found
+        labels = [text for row in rows for text in (base_name(row.tuning, row.layers), row.label)]
+        if not folders and (near := nearest(name, labels)):
+            raise MissingError(
+                f"no run or row {name!r} in {runs_dir}{near}; featbert runs lists them"
+            )
         folders = [folder for folder in folders if (folder / RECORD_NAME).is_file()]
     return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
 

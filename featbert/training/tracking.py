@@ -6,7 +6,7 @@ learning_rate/<group>                              highest of the epoch
 
 csv has a file a run, with a line an epoch; tensorboard a folder. wandb and mlflow have a run of the
 same name in the project `featbert`, another one where it is trained again; their own variables may
-name a server. Tried by hand, without a test: wandb 0.31.0 offline, mlflow 3.17.2 on SQLite.
+name a server. Tests have a stand-in for both; tried by hand: wandb 0.31.0 offline, mlflow 3.17.2.
 """
 
 import csv

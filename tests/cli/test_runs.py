@@ -93,6 +93,7 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     assert [f"last (learning_rate=0.00{n})" in text for n in (1, 2, 3)] == [True] * 3
     # By an id, by a part that several have, by a row's label.
     assert call("runs", "--runs-dir", tmp_path, "show", "2234").exit_code == 0
+    assert "mean 'last'" in error_of(call("runs", "--runs-dir", tmp_path, "show", "lst"))
     several = error_of(call("runs", "--runs-dir", tmp_path, "show", "last"))
     assert all(f"{n}234 (last (learning_rate=0.00{n}), seed {n})" in several for n in (1, 2, 3))
     best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout

@@ -77,6 +77,8 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     assert all(torch.equal(began[name], kept[name]) for name in kept)
     assert tuned.record.settings["head_from"] == head.id
     assert "head_epochs" not in tuned.record.settings
+    with pytest.raises(InputError, match="head_epochs: no effect beside --head-from"):
+        settings.check_given(["head_epochs"])
     assert tuned.record.cost.trained_parameters == sum(p.numel() for p in began.values())
     assert tuned.record.cost.training_flops > 3 * head.record.cost.training_flops
     by_name = settings.but(head_from=head.name)

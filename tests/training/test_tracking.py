@@ -1,6 +1,9 @@
-"""Epochs logged for TensorBoard: what stands in the event files, and that nothing else changes."""
+"""Epochs logged for TensorBoard, in CSV and to services; that nothing else changes."""
 
 import dataclasses
+import sys
+from importlib.machinery import ModuleSpec
+from unittest import mock
 
 import pandas
 import pytest
@@ -75,6 +78,27 @@ def test_a_file_has_a_line_an_epoch(tmp_path):
     assert first == {"epoch": 1, **scalars(EPOCH)}
     known = {name: value for name, value in first.items() if not name.startswith("dev/")}
     assert {name: value for name, value in second.items() if value == value} == known | {"epoch": 2}
+
+
+@pytest.mark.parametrize("name", ["wandb", "mlflow"])
+def test_points_go_where_accelerate_sends_them(tmp_path, monkeypatch, name):
+    """A module stands for a service that is not installed for the tests."""
+    service = mock.MagicMock(__spec__=ModuleSpec(name, None))
+    monkeypatch.setitem(sys.modules, name, service)
+    with epoch_log(log_folder(name, tmp_path), "a run") as log:
+        log(EPOCH)
+    if name == "wandb":
+        assert service.init.call_args.kwargs["project"] == "featbert"
+        assert service.init.call_args.kwargs["name"] == "a run"
+        (sent,) = service.init().log.call_args_list
+        assert sent.args[0] == scalars(EPOCH)
+        service.init().finish.assert_called_once()
+    else:
+        assert service.start_run.call_args.kwargs["run_name"] == "a run"
+        (sent,) = service.log_metrics.call_args_list
+        assert sent.args[0] == scalars(EPOCH)
+        service.end_run.assert_called_once()
+    assert sent.kwargs["step"] == 1
 
 
 def test_runs_that_are_logged_are_the_runs_that_are_not(workspace):
