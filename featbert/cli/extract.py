@@ -85,8 +85,7 @@ def extract(
     from featbert.features.plan import plan_extraction
     from featbert.features.shards import extract_shards
 
-    where: dict[str, Any] = {"cache_dir": cache_dir, "reading": text.reading}
-    plan = plan_extraction(corpus, source, asked, shards=shards, **where)
+    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, shards=shards)
     m, shape, lines = plan.manifest, _shape(plan), []
     if plan.hit is not None:
         m = plan.hit.manifest
@@ -131,7 +130,7 @@ def find_or_extract(
     from featbert.features.plan import plan_extraction
     from featbert.features.shards import extract_shards
 
-    plan_of = partial(plan_extraction, corpus, source, cache_dir=cache_dir, reading=text.reading)
+    plan_of = partial(plan_extraction, corpus, source, cache_dir=cache_dir)
     if (plan := plan_of(asked(layers=needed or None))).hit is not None:
         return plan.hit
     if not given.keys() & Encoding.model_fields.keys():

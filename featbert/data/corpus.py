@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 SPLITS = ("train", "dev", "test")
 
@@ -174,6 +175,7 @@ class Corpus:
         targets: what the tags are: "entities" (BIO), "labels" (any label a word), "classes" or
             "scores" (one an example), "choices" (of several, one is right), "spans" (answers in a
             passage), or None.
+        reading: further arguments of `load_corpus`, other than its defaults, that read it again.
     """
 
     name: str
@@ -181,6 +183,7 @@ class Corpus:
     language: str | None = None
     source: str = ""
     targets: str | None = "entities"
+    reading: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         size = [f"{s.name} {len(s):,} sentences, {s.n_words:,} words" for s in self.splits.values()]

@@ -9,6 +9,7 @@ Tags are interpreted over all splits together (`tags`), so that a small dev file
 schemes gets the one of its corpus.
 """
 
+import inspect
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +117,7 @@ def load_corpus(
         MissingError: no such path or dataset, or a package that it needs is not installed.
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
-    kind = targets_of(targets)
+    asked, kind = dict(locals()), targets_of(targets)
     if delimiter is not None and len(delimiter) != 1:
         raise InputError(f"delimiter {delimiter!r} is not one character")
     for option, given, fits in (
@@ -158,7 +159,10 @@ def load_corpus(
         splits = with_dev(splits, dev_share)
     name += "-answerable" * answerable + (f"-first-{limit}" if limit else "")
     name += f"-fold-{fold}-of-{folds}" if fold else ""
-    return Corpus(name, splits, language or found, source, kind.name or None)
+    usual = inspect.signature(load_corpus).parameters
+    own = {n: value for n, value in asked.items() if value != usual[n].default}
+    reading = {n: value for n, value in own.items() if n not in ("path", "targets")}
+    return Corpus(name, splits, language or found, source, kind.name or None, reading)
 
 
 @dataclass(frozen=True)

@@ -42,19 +42,17 @@ def extract(
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
     cache_dir: str | Path = "cache",
-    reading: Mapping[str, Any] | None = None,
     progress: bool = True,
     **options: Any,
 ) -> FeatureStore:
     """Hidden states of every word of a corpus, to a store under `cache_dir`.
 
-    An existing store that holds all of it is returned as it is; an interrupted extraction of the
-    same plan resumes after its last finished block.
+    `train` reads the targets of this corpus by default. An existing store that holds all of it is
+    returned; an interrupted extraction of the same plan resumes after its last finished block.
 
     Args:
         corpus: as loaded, or its folder; "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
-        reading: options the corpus was read with, kept for reading it again.
         progress: whether a bar is shown, in a notebook or a terminal.
         options: layers, context, casing, precision and the others of `Encoding`.
     """
@@ -62,8 +60,10 @@ def extract(
         corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
         source = find_encoder(model) if isinstance(model, str) else model
         encoding = Encoding(**options)
-        plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir, reading=reading)
-        return plan.hit or run_extraction(plan, corpus, source)
+        plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir)
+        store = plan.hit or run_extraction(plan, corpus, source)
+    store.corpus = corpus
+    return store
 
 
 @freed_memory_kept()

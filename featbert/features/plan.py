@@ -2,10 +2,8 @@
 
 import dataclasses
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -55,7 +53,6 @@ def plan_extraction(
     encoding: Encoding | None = None,
     *,
     cache_dir: str | Path = "cache",
-    reading: Mapping[str, Any] | None = None,
     shards: int = 1,
 ) -> ExtractionPlan:
     """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
@@ -77,7 +74,7 @@ def plan_extraction(
         corpus=corpus.name,
         source=corpus.source,
         language=corpus.language,
-        reading=dict(reading or {}),
+        reading=dict(corpus.reading),
         splits={
             name: StoredSplit(split.text_fingerprint, len(split), int(units[-1]), len(units) - 1)
             for name, split in corpus.splits.items()
@@ -129,7 +126,7 @@ def plan_extraction(
             manifest = dataclasses.replace(manifest, layers=union)
     if hit is None and encoding.keep == "pooled":  # a store of words has all of it
         words = dataclasses.replace(encoding, keep="words")
-        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir, reading=reading)
+        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir)
         if whole.hit is not None:
             return whole
     return ExtractionPlan(path, manifest, hit)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from featbert.data.corpus import Corpus
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import parse_layers
@@ -207,11 +208,13 @@ class FeatureStore:
     """A finished store on disk. It keeps a path, not an open file, so it may cross processes.
 
     A set of shards is one, too: `shards` are the stores whose vectors its virtual datasets show.
+    `corpus` is the one that `extract` was asked for, which may have other targets than its source.
     """
 
     def __init__(self, path: str | Path) -> None:
         """Opens the store, checks manifest, offsets and sizes, and closes it again."""
         self.path = Path(path)
+        self.corpus: Corpus | None = None
         self.shards: tuple[FeatureStore, ...] = ()
         if not self.path.is_file():
             near = nearest_path(self.path, "*.h5")

@@ -306,7 +306,6 @@ class ExperimentPlan:
             find_device(configuration.device),
             experiment=self.experiment.name,
             vary=self.experiment.vary,
-            reading=configuration.reading,
             **configuration.model_dump(include={"precision", "task", "tag_scheme"}),
             **further,
         )
@@ -328,7 +327,6 @@ class ExperimentPlan:
                 self.resources.encoder(configuration.model),
                 configuration.for_encoder(**configuration.where),
                 cache_dir=self.cache_dir,
-                reading=configuration.reading,
             )
         return self.extractions[key]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +51,9 @@ _OF_THE_STORE = (
 class RunOptions:
     """What a run is asked besides its corpus and encoder.
 
-    `configurations_tried`, `experiment`, `vary` and `reading` are those of `RunRecord`. A run ends
-    early whose best dev score is below that of `prune_below` after as many epochs; it may be pruned
-    at all where that is not None.
+    `configurations_tried`, `experiment` and `vary` are those of `RunRecord`. A run ends early whose
+    best dev score is below that of `prune_below` after as many epochs; it may be pruned at all
+    where that is not None.
     """
 
     seed: int
@@ -63,7 +63,6 @@ class RunOptions:
     precision: str = "auto"
     task: str = "entities"
     tag_scheme: str = "bio"
-    reading: Mapping[str, Any] = field(default_factory=dict)
     experiment: str | None = None
     vary: tuple[str, ...] = ()
     configurations_tried: int = 1

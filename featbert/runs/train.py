@@ -15,6 +15,7 @@ from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.load import load_corpus
 from featbert.data.share import drawn_part, drawn_sentences
+from featbert.data.tags import targets_of
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads, find_device
 from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling
@@ -63,7 +64,6 @@ def train(
     layers: str = "concat_last4",
     *,
     corpus: Corpus | None = None,
-    reading: Mapping[str, Any] | None = None,
     seed: int = 1,
     settings: Settings | None = None,
     task: str = "entities",
@@ -83,8 +83,8 @@ def train(
 
     Args:
         layers: layer combination, such as "concat_last4", "last" or "weighted:0-6".
-        corpus: the text of the store with targets; read from where the store says by default.
-        reading: options that `corpus` was read with, kept in the record; the store's by default.
+        corpus: the text of the store with targets; by default the one that was extracted, read
+            again from its source where it has no targets or those of another task.
         settings: defaults to `defaults("none")`.
         tag_scheme: of the labels that are learned; scores are of the same entities.
         log_dir: folder that the epochs are logged to (`log_folder`).
@@ -94,13 +94,17 @@ def train(
         BusyError: another process trains this run.
     """
     store = store if isinstance(store, FeatureStore) else FeatureStore(store)
-    m = store.manifest
-    task = task_of(task, m.source if corpus is None else corpus.source)
-    corpus = corpus or load_corpus(m.source, targets=get_task(task).targets, **m.reading)
+    m, read = store.manifest, corpus or store.corpus
+    source, reading = (m.source, m.reading) if read is None else (read.source, read.reading)
+    task = task_of(task, source)
+    targets = get_task(task).targets
+    if corpus is None:
+        known = read is not None and read.targets == targets_of(targets).name
+        corpus = read if known else load_corpus(source, targets=targets, **reading)
+    assert corpus is not None
     settings = settings or defaults("none", task)
-    reading = m.reading if reading is None else reading
     options = RunOptions(
-        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme, reading
+        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme
     )
     plan = plan_stored_run(m, store.path, corpus, layers, options)
     with shown(progress):
@@ -111,7 +115,6 @@ def finetune(
     corpus: Corpus | str,
     model: str | EncoderSource = DEFAULT_MODEL,
     *,
-    reading: Mapping[str, Any] | None = None,
     seed: int = 1,
     settings: Settings | None = None,
     task: str = "entities",
@@ -135,9 +138,9 @@ def finetune(
     if isinstance(corpus, str):
         corpus = load_corpus(corpus, targets=get_task(task).targets)
     source = find_encoder(model) if isinstance(model, str) else model
-    reading, settings = reading or {}, settings or defaults("full", task)
+    settings = settings or defaults("full", task)
     options = RunOptions(
-        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme, reading
+        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme
     )
     encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
     plan = plan_tuned_run(source, corpus, options, encoding)
@@ -275,7 +278,7 @@ class _Training:
             },
             started=started,
             model_source=plan.model_source,
-            reading=dict(plan.options.reading),
+            reading=dict(self.corpus.reading),
             trained_on=list(self.settings.trained_splits),
             epochs_from=None if self.base is None else self.base.name,
             configurations_tried=plan.options.configurations_tried,

@@ -152,7 +152,8 @@ def test_precision_bf16(corpus, folder, tmp_path):
 
 
 def test_the_manifest(corpus, folder, tmp_path):
-    store = run(corpus, folder, tmp_path, reading={"encoding": "utf-8"}, token_budget=99)
+    corpus = dataclasses.replace(corpus, reading={"encoding": "utf-8"})
+    store = run(corpus, folder, tmp_path, token_budget=99)
     m, source = store.manifest, find_encoder(str(folder))
     assert m.reading == {"encoding": "utf-8"}
     assert (m.encoder_weights, m.encoder_files) == (source.weights_hash, source.files_hash)

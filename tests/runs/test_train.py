@@ -218,6 +218,29 @@ def test_the_record_says_what_was_learned_from(corpus, small_bert, tmp_path):
     assert loaded.answers(loaded.inputs(rare["test"].sentences), rare["test"]) == [["O", "O"]] * 3
 
 
+def test_the_corpus_that_was_extracted_is_learned_also_from_a_store_of_another(workspace):
+    """Its labels and how it was read, although another corpus of the same words was there first."""
+    other = workspace.folder / "other"
+    shutil.copytree(workspace.corpus, other)
+    for path in other.iterdir():
+        path.write_text(path.read_text("utf-8").replace("-PER", "-HUMAN"), "utf-8")
+    how = {"cache_dir": workspace.cache, "precision": "fp32"}
+    settings = defaults("none").but(body="linear", epochs=1)
+    where = {"settings": settings, "runs_dir": workspace.runs, "precision": "fp32"}
+    first = extract(load_corpus(workspace.corpus), str(workspace.model), **how)
+    for corpus in (load_corpus(other), str(other)):
+        store = extract(corpus, str(workspace.model), **how)
+        assert store.path == first.path
+        run = train(store, "last", **where)
+        assert run.record.signature.corpus == "other"
+        assert "HUMAN" in run.record.signature.entity_types
+    assert "PER" in train(FeatureStore(first.path), "last", **where).record.signature.entity_types
+    limited = load_corpus(other, limit=3)
+    run = train(extract(limited, str(workspace.model), **how), "last", **where)
+    assert run.record.reading == limited.reading == {"limit": 3}
+    assert load_corpus(limited.source, **limited.reading) == limited
+
+
 def test_one_document_cannot_be_parted(small_bert, tmp_path):
     rows = [("a", "O"), ("b", "O")]
     folder = write_splits(tmp_path / "one", rows, rows, rows, in_document=2)
