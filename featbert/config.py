@@ -511,7 +511,9 @@ def parse_seeds(given: Any) -> Any:
     ends = [re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part) for part in given.split(",")]
     ranges = [range(int(m[1]), int(m[2] or m[1]) + 1) for m in ends if m]
     seeds = [n for one in ranges for n in one[:1000]]
-    if None in ends or not all(0 < len(r) <= 1000 for r in ranges) or len({*seeds}) != len(seeds):
+    if any(len(r) > 1000 for r in ranges):
+        raise InputError(f"seeds {given!r} are too many; give at most 1,000 in a range")
+    if None in ends or not all(ranges) or len({*seeds}) != len(seeds):
         raise InputError(f"invalid seeds {given!r}; write 1,2,3 or 1-5, each seed once")
     return seeds
 

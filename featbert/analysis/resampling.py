@@ -1,6 +1,6 @@
 """Whether a difference could be chance (`docs/explanation/statistics.md`).
 
-A unit is a document, or a sentence where a text has no documents. What is drawn is which system a
+A unit is a document, or a sentence where a text has fewer than two. What is drawn is which system a
 unit's counts are counted for (approximate randomisation), or which units the text consists of
 (bootstrap).
 

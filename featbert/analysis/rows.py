@@ -311,6 +311,9 @@ def base_name(tuning: str, layers: str | None) -> str:
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings whose values say enough without their key.
 BARE = (*PARTS, "sentence_pooling")
+# How words become vectors, by parts of the signature; and what labels of runs may name besides.
+_READ = ("context", "casing", "pooling", "packing", "store_dtype")
+_TOLD = (*_READ, "encoder_precision", "tag_scheme")
 # Settings that a line of signature names, by what it calls them; it has a hash of all.
 QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
 
@@ -351,8 +354,7 @@ def signature_line(runs: Sequence[Run]) -> str:
         "task": r.task,
         "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
         "encoder": f"{s.model} {s.encoder_weights[:8]}",
-        "context": s.context,
-        "casing": s.casing,
+        **{name: value for name in _READ if (value := getattr(s, name)) is not None},
         "row": run_title(r.tuning, r.layers, r.settings, r.task),
         **{key: r.settings[name] for key, name in QUOTED.items() if name in r.settings},
         "settings": json_hash(r.settings)[:8],
@@ -402,6 +404,11 @@ def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -
     return labels
 
 
+def told_of(signature: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What labels of runs may name: parts of the signature, and settings."""
+    return {name: signature.get(name) for name in _TOLD} | dict(settings)
+
+
 def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
     """What runs are called among each other, without their seeds, by name.
 
@@ -409,11 +416,9 @@ def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
     settings and conditions in which runs that share all of these differ.
     """
     runs, ways = [*runs], []
-    conditions = ("context", "casing", "pooling", "packing", "encoder_precision", "tag_scheme")
     for run in runs:
-        told = {name: getattr(run.signature, name) for name in conditions} | run.settings
         place = (run.task, run.signature.corpus, run.signature.model)
-        ways.append((place, run.tuning, run.layers, told))
+        ways.append((place, run.tuning, run.layers, told_of(vars(run.signature), run.settings)))
     apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
     named = zip(runs, ways, way_labels(ways), strict=True)
     return {run.name: ", ".join([*(way[0][i] for i in apart), la]) for run, way, la in named}

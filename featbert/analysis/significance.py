@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from featbert.analysis.compare import Comparison, Difference
+from featbert.analysis.compare import CLEAR, Comparison, Difference
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
@@ -24,7 +24,7 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
-from featbert.analysis.rows import Row, best_by_dev, rivals
+from featbert.analysis.rows import Row, best_by_dev, grouped, rivals
 from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
@@ -72,8 +72,23 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
         comparison,
         differences=adjusted[: len(found)],
         leads=adjusted[len(found) :],
-        notes=(*comparison.notes, *notes),
+        notes=(*comparison.notes, *notes, *_too_few(adjusted)),
     )
+
+
+def _too_few(found: Sequence[Difference]) -> Iterator[str]:
+    """A note for each split with so few units that no p-value could be below `CLEAR`."""
+    for split, tests in grouped((one.split, one) for one in found).items():
+        pairs = {frozenset((one.row, one.baseline)) for one in tests}
+        most = max(tests, key=lambda one: one.pooled.units)
+        # Of all ways to exchange units, two differ as much as the most: none and all.
+        least = 2 / 2 ** min(most.pooled.units, 62)
+        if least * len(pairs) >= CLEAR:
+            yield (
+                f"{most.pooled.units} {most.units} of {split} are too few for a significant "
+                f"difference over text: no p is below {least:.2g}, and Holm's is up to "
+                f"{len(pairs)} times that"
+            )
 
 
 def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
@@ -145,19 +160,19 @@ def _pooled(
 
 
 def score_interval(run: Run, split: str) -> tuple[float, float]:
-    """Bootstrap interval over documents, or sentences without these, of a run's measure."""
+    """Bootstrap interval over the units of a run's measure."""
     counts = unit_counts(run, split)
     # Nothing counted has a value of 0.
     return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
 
 
 def unit_counts(run: Run, split: str) -> Counts:
-    """(U, K) counts of each document, or sentence without documents."""
+    """(U, K) counts of each document, or of each sentence where there are not several."""
     found = run.predictions(split)
     counts = run.task.counts(found.gold, found.predicted, run.record.signature.entity_types)
-    if not any(found.documents):
-        return counts
     documents, places = np.unique(found.documents, return_inverse=True)
+    if len(documents) < 2:
+        return counts
     summed = np.zeros((len(documents), counts.shape[1]), counts.dtype)
     np.add.at(summed, places, counts)
     return summed

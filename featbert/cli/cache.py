@@ -15,9 +15,9 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import disk, grid, remove
 from featbert.encoders.source import ADAPTATION_RECORD
-from featbert.errors import FeatbertError, check_known
+from featbert.errors import FeatbertError, InputError, check_known
 from featbert.report.units import size
-from featbert.text import counted, json_text, printable
+from featbert.text import counted, json_text, listed, printable
 
 if TYPE_CHECKING:
     from featbert.runs.run import Run
@@ -68,6 +68,10 @@ def rm(
 
     known = completion.in_cache(cache_dir)
     like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
+    for part, several in like.items():
+        if len(several) > 1 and part not in known:
+            found = f"{len(several)} items of {cache_dir}: {listed(several, 4, width=255)}"
+            raise InputError(f"{part!r} is {found}; give more of one name")
     names = [like[part][0] if len(like.get(part, ())) == 1 else part for part in names]
     check_known(f"item of {cache_dir}", names, known)
     paths = [cache_dir / name for name in dict.fromkeys(names)]

@@ -90,7 +90,8 @@ def predict(
     kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
         wanted = " or ".join(kinds)
-        raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give --input")
+        how = "--input" if usable.task.targets != "spans" else "--question and --passage"
+        raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give {how}")
     if kind == "text" and columns != Columns():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")
     if columns.of_texts and not of_texts:

@@ -100,6 +100,8 @@ class Layout:
         if self.token == self.tag:
             sign = next((sign for sign in ",;|" if sign in line), ";")
             advice = f"columns are separated by tabs or spaces; else give --delimiter '{sign}'"
+            if columns.delimiter:
+                advice = f"there is no {columns.delimiter!r} in it; leave out --delimiter"
             self._fail(f"token and tag column are both {self.token + 1}", line, self.first, advice)
 
     def split(self, line: str, number: int) -> list[str]:

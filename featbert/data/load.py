@@ -47,7 +47,7 @@ from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import json_questions, may_be_answerable, suited_targets
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
 from featbert.text import counted, listed
 
@@ -62,7 +62,13 @@ _SPLIT_WORDS = {
 }
 _GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(_SPLIT_WORDS, key=len, reverse=True))})", re.S)
 _NO_DATA = {"readme", "license", "licence"}
-_LANGUAGE = re.compile(r"[a-z]{2}")
+# Languages of ISO 639-1.
+_LANGUAGE = re.compile(
+    "a[abefkmnrsvyz]|b[aegimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
+    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agijklmnorsuvwy]|l[abginotuv]|m[ghiklnrsty]|"
+    "n[abdeglnorvy]|o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdegiklmnoqrstuvw]|t[aeghiklnorstwy]|"
+    "u[gkrz]|v[eio]|w[ao]|xh|y[io]|z[ahu]"
+)
 # Of targets that columns show: what a file has, and the task for it.
 _SUITED = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
 # Names of numeric tags, one a line, beside the files of a corpus.
@@ -237,8 +243,8 @@ class _Reader:
             has, task = _SUITED.get(suited or "", ("texts", "classification or regression"))
             how = "words with --token-column" if kind.form is None else "texts with --text, --pair"
             raise InputError(
-                f"{path} has {has}, no {kind.name}; use --task {task}, or name the columns of "
-                f"{how}{delimiter_advice(values)}"
+                f"{path} has {has}, no {kind.name}; --task {task} reads them, or name the columns "
+                f"of {how}{delimiter_advice(values)}"
             )
         return usual if usual and suited == "choices" and form.of_lines else form
 
@@ -345,8 +351,9 @@ def _files(place: Path, given: str) -> dict[str, Path]:
         return {named[0] if len(named) == 1 else "test": place}
     while not place.parent.exists():  # the part of the path that is missing
         place = place.parent
+    near = nearest_path(place) or nearest(given, SAMPLES)
     hub = "" if given[:1] in "/.~" else f"; a dataset of the Hub is written {PREFIX}{given}"
-    raise MissingError(f"{place} does not exist{nearest_path(place)}{hub}")
+    raise MissingError(f"{place} does not exist{near}{hub}")
 
 
 def _name(place: Path) -> tuple[str, str | None]:

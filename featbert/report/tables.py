@@ -33,6 +33,7 @@ from featbert.analysis.rows import (
     run_title,
     setting_text,
     signature_line,
+    told_of,
     way_labels,
 )
 from featbert.analysis.transfer import TransferMatrix
@@ -591,6 +592,9 @@ def run_lines(
     They are sorted by a column of `runs_table`: dates and scores fall, all else rises.
     """
     lines = [{"run": folder.name, **unfinished_run(folder)} for folder in found.unfinished]
+    for line in lines:
+        if signature := line.pop("signature", None):
+            line["settings"] = told_of(signature, line["settings"])
     lines += [{"run": p.name, "state": "damaged", "reason": r} for p, r in found.problems.items()]
     for run in found:
         r, s = run.record, run.record.signature
@@ -598,7 +602,7 @@ def run_lines(
         line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
         line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
         line |= {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
-        settings = {"context": s.context, "casing": s.casing, **r.settings}
+        settings = told_of(vars(s), r.settings)
         seconds = r.cost.training_seconds
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
     parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}
@@ -663,13 +667,14 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
     whole = units.parameters(c.total_parameters)
+    packing = f", texts {s.packing}" if s.packing else ""
     scheme = f", labels {s.tag_scheme}" * (not run.task.of_texts)
     facts = [
         ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
         ("task", run.task.title),
         ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
         ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),
-        ("context", f"{s.context}, casing {s.casing}{scheme}"),
+        ("context", f"{s.context}, casing {s.casing}{packing}{scheme}"),
         ("seed", str(r.seed)),
         ("settings", ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None)),
         ("precision", f"encoder {s.encoder_precision}, training {s.training_precision}"),

@@ -216,7 +216,8 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = {"state": "unfinished"}
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
         config = json.loads((folder / "config.json").read_text("utf-8"))
-        found |= {name: config[name] for name in ("task", "tuning", "layers", "seed", "settings")}
+        parts = ("task", "tuning", "layers", "seed", "settings", "signature")
+        found |= {name: config[name] for name in parts}
         found |= {name: config["signature"][name] for name in ("corpus", "model")}
         found |= {"scores": {}, "epochs": config["settings"]["epochs"], "epochs_done": 0}
         lines = (folder / "history.jsonl").read_text("utf-8").split("\n")[:-1]  # whole ones

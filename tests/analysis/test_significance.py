@@ -69,6 +69,20 @@ def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
     assert unit_counts(runs[0], "dev").tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
 
 
+def test_few_documents_are_named_and_one_is_not_a_unit(tmp_path) -> None:
+    def tested(per_document: int):
+        folder = tmp_path / str(per_document)
+        return compared(both(folder, seeds=(1,), in_document=per_document))
+
+    for per_document, least in ((3, ""), (6, "0.12"), (8, "0.25")):
+        comparison = tested(per_document)
+        assert comparison.differences[0].pooled.units == N / per_document
+        notes = [note for note in comparison.notes if "too few" in note]
+        assert len(notes) == bool(least)
+        assert all(f"below {least}" in note for note in notes)
+    assert tested(N).differences[0].pooled.units == N
+
+
 def test_holm_adjusts_for_all_pairs_of_a_split_each_of_which_has_one_p(tmp_path) -> None:
     others = [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
     comparison = compared([*both(tmp_path), *others])

@@ -27,6 +27,10 @@ def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace)
     (read,) = (name for name, runs in readers.items() if runs)
     assert "1" in ok(workspace.call("cache", "ls", *where)).stdout
     assert read in error_of(workspace.call("cache", "rm", f"{read}x", *where))
+    stores = [name for name in found if name.endswith(".h5")]
+    several = error_of(workspace.call("cache", "rm", "tiny", *where))
+    assert all(name in several for name in stores)
+    assert "models/adapted" not in several
     for name in ("ls/adapt", *(found.keys() - {"models/adapted", read})):
         assert "removed 1 item" in ok(workspace.call("cache", "rm", name, "--yes", *where)).stdout
     assert [p.name for p in workspace.cache.rglob("*") if p.is_file()] == [read]

@@ -108,6 +108,15 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     text = call("runs", "--runs-dir", tmp_path).stdout
     assert "last (learning_rate=0.003)" in text
     assert "batch_size" not in text
+    # Labels name how words were read, too.
+    for part, value in {"pooling": "mean", "packing": "apart"}.items():
+        about = make_record(f"c--{part}", layers="last", signature={part: value})
+        write_json(tmp_path / about.name / RECORD_NAME, about)
+    text = call("runs", "--runs-dir", tmp_path, "--data", "wikigold").stdout
+    assert "pooling=mean" in text
+    assert "packing=apart" in text
+    shutil.rmtree(tmp_path / "c--pooling")
+    shutil.rmtree(tmp_path / "c--packing")
     # In a narrow terminal scores stay beside their rows.
     narrow = in_format([runs_table(run_lines(find_runs(tmp_path)))], "text", width=72)
     lines = [line.split() for line in Text.from_ansi(narrow).plain.splitlines()]
@@ -164,9 +173,12 @@ def test_a_signature_is_a_line_that_names_what_a_score_depends_on(runs_dir):
     parts = dict(part.split(":", 1) for part in line.rstrip("\n").split("|"))
     known = {"task": "entities", "row": "concat_last4", "seeds": "1", "epochs": "15", "lr": "0.001"}
     assert parts | known == parts
-    changed = make_record("concat-1", settings={"epochs": 15, "dropout": 0.3})
-    write_json(runs_dir / "concat-1" / RECORD_NAME, changed)
-    assert ok(call(*words)).stdout != line
+    lines = {line}
+    read = ({"pooling": "mean"}, {"packing": "apart"}, {"store_dtype": "float32"})
+    for more in ({"settings": {"epochs": 15, "dropout": 0.3}}, *({"signature": s} for s in read)):
+        write_json(runs_dir / "concat-1" / RECORD_NAME, make_record("concat-1", **more))
+        lines.add(ok(call(*words)).stdout)
+    assert len(lines) == 5
 
 
 def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):

@@ -159,7 +159,12 @@ def test_a_file_alone(folder, name, split):
 
 @pytest.mark.parametrize(
     ("where", "name", "language"),
-    [("wikiann/de", "wikiann-de", "de"), ("wikigold", "wikigold", None), ("wiki/DE", "DE", None)],
+    [
+        ("wikiann/de", "wikiann-de", "de"),
+        ("wikigold", "wikigold", None),
+        ("wiki/DE", "DE", None),
+        ("my/qa", "qa", None),
+    ],
 )
 def test_names_and_languages(folder, where, name, language):
     path = folder(where, train="a O\n")
