@@ -209,7 +209,7 @@ class Tuning(Section):
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
     """Highest learning rate of the head on a tuned encoder, where it has one of its own."""
     head_epochs: int = Field(1, ge=1)
-    """Epochs of the head alone, before the whole encoder is trained with it."""
+    """Of the epochs those of the head alone, before the whole encoder is trained with it."""
     head_from: str | None = None
     """Instead of these epochs: a finished run on features of the last layer, with the same head and
     seed, whose weights the head begins with."""

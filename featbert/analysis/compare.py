@@ -409,8 +409,8 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
         yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
     elif alone := [row.name for row in rows if row.baseline is None]:
         yield (
-            f"no Δ for {listed(alone)}: no baseline learned from as much of the same text with the "
-            "same encoder"
+            f"no Δ for {listed(alone)}: no baseline was trained on the same text with the same "
+            "encoder"
         )
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:

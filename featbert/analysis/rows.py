@@ -397,9 +397,12 @@ def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[
 def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -> list[str]:
     """Names of (group, tuning, layers, settings), with the settings that differ in a group."""
     alike, labels = grouped((way[:3], way[3]) for way in ways), []
+    names: dict[tuple[Any, ...], list[str]] = {}  # the same for all with one body
     for group, tuning, layers, settings in ways:
-        names = _names_in_label(settings, alike[group, tuning, layers])
-        shown = {n: setting_text(settings, n) for n in names if n in {*settings, *PARTS}}
+        key = (group, tuning, layers, settings.get("body"))
+        if key not in names:
+            names[key] = _names_in_label(settings, alike[key[:3]])
+        shown = {n: setting_text(settings, n) for n in names[key] if n in {*settings, *PARTS}}
         labels.append(with_settings(base_name(tuning, layers), shown))
     return labels
 

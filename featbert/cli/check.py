@@ -88,7 +88,8 @@ def _text(report: CorpusReport, task: Task) -> str:
     if of_texts:
         rows.append(counts("labelled", "answers"))
     rows += [counts("words", "words"), *_rows_by_kind(report)]
-    rows.append(counts(f"longest {item}, words", "longest_sentence"))
+    whole = " and passage" if report.targets == "spans" else ""
+    rows.append(counts(f"longest {item}{whole}, words", "longest_sentence"))
     if report.targets == "entities":
         rows.append(("tag scheme of the file", [split.scheme for split in splits]))
     rows.append(("encoding", [split.encoding for split in splits]))

@@ -39,7 +39,7 @@ def runs(
 ) -> None:
     """List runs: id, date, row, scores. `show` shows all of one, `rm` removes.
 
-    A row is called by the settings in which runs like it differ. The first four characters of a
+    A row's label names the settings in which the listed runs differ. The first four characters of a
     run's id are enough.
     """
     ctx.obj = runs_dir

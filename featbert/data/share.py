@@ -67,7 +67,7 @@ def _train_without(splits: Mapping[str, Split], name: str, asked: str) -> Split:
     """Train, of which a part becomes the split `name`; InputError where there is one, or none."""
     if name in splits or "train" not in splits:
         if name in splits:
-            raise InputError(f"{asked}, but there is a {name} split; leave it out")
+            raise InputError(f"{asked}, but there is a {name} split; leave the option out")
         raise InputError(f"{asked}, but there is no train split; name a file train, in a folder")
     return splits["train"]
 

@@ -102,6 +102,9 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     parts = dict.fromkeys(part for key in keys for part in key if part not in freed)
     # A split that some runs lack is named once, as `splits`, not again by its fingerprints.
     differing = [part for part in parts if len({key[part] for key in keys if part in key}) > 1]
+    if "task" in differing:
+        named = _values("task", runs, keys)
+        raise InputError(f"the runs cannot share a table, they differ in {named}")
     if differing:
         named = "; ".join(_values(part, runs, keys) for part in differing)
         advice = "compare them apart: runs with and without test do not share a table"

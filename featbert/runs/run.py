@@ -186,7 +186,7 @@ def find_folder(name: str, runs_dir: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        names = listed((folder.name for folder in found), 10, width=255)
+        names = listed((folder.name for folder in found), 4, width=255)
         raise InputError(f"{name!r} is a part of {names}; give the id of one, its last part")
     where = nearest_path(runs_dir)
     if runs_dir.is_dir():
