@@ -90,7 +90,10 @@ def in_format(
 
 
 def as_text(table: Table, width: int | None = None) -> str:
-    """The table for a terminal; a wider one is split by columns, its first column repeated."""
+    """The table for a terminal; a wider one is split by columns.
+
+    Repeated are the first columns that tell the rows apart, where they have room, else the first.
+    """
     from rich import box
     from rich.console import Console
     from rich.padding import Padding
@@ -108,7 +111,10 @@ def as_text(table: Table, width: int | None = None) -> str:
     columns = zip(table.columns, *rows, strict=True)
     sizes = [_sizes(column, cells, width) for column, *cells in columns]
     narrow, joined = [least for _, least in sizes], [column.joined for column in table.columns]
-    for chosen in _packs(narrow, joined, width):
+    apart = (n for n in range(1, len(narrow)) if len({row[:n] for row in rows}) == len(rows))
+    first = next(apart, 1)
+    first = first if width and sum(narrow[:first]) <= width // 2 else 1
+    for chosen in _packs(narrow, joined, width, first):
         drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
         spare = max(0, (width or 0) - 1 - sum(narrow[i] for i in chosen))
         for place in chosen:
@@ -146,19 +152,21 @@ def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[in
     return min(size, max(width // 2, least)), min(size, max(width // 4, least))
 
 
-def _packs(sizes: Sequence[int], joined: Sequence[bool], width: int | None) -> Iterator[list[int]]:
-    """Places of columns that fit into the width together, each with the first column.
+def _packs(
+    sizes: Sequence[int], joined: Sequence[bool], width: int | None, first: int
+) -> Iterator[list[int]]:
+    """Places of columns that fit into the width together, each time with the `first` ones.
 
     Those that are `joined` stay with the column before them, as far as there is room.
     """
-    pack, n = [0], len(sizes)
-    for place in range(1, n):
+    pack, n = [*range(first)], len(sizes)
+    for place in range(first, n):
         end = next((i for i in range(place + 1, n) if not joined[i]), n)
         used = 1 + sum(sizes[i] for i in pack)
         need = sizes[place] if joined[place] else sum(sizes[place:end])
-        if width is not None and used + need > width and len(pack) > 1:
+        if width is not None and used + need > width and len(pack) > first:
             yield pack
-            pack = [0]
+            pack = [*range(first)]
         pack.append(place)
     yield pack
 

@@ -7,6 +7,7 @@ import re
 
 import pandas
 import pytest
+from rich.text import Text
 
 from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare, compare_runs
@@ -18,7 +19,7 @@ from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore
 from featbert.report.html.notebook import notebook_html
-from featbert.report.rendering import FORMATS, harmless, render
+from featbert.report.rendering import FORMATS, as_text, harmless, render
 from featbert.report.tables import comparison_tables
 from featbert.runs.published import published_table
 from featbert.runs.record import SplitIdentity
@@ -222,7 +223,11 @@ def test_folds_have_means_over_those_that_are_there() -> None:
         own = {"signature": {"corpus": corpus, "splits": splits}}
         runs += make_seeds(f"{corpus}-tuned", [first], layers=None, **own)
         runs += make_seeds(f"{corpus}-last", [second, second + 0.02], layers="last", **own)
-    _, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
+    scores, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
+    narrow = Text.from_ansi(as_text(scores, 80)).plain.splitlines()
+    heads = [line.split() for line in narrow if line.split()[:1] == ["row"]]
+    assert len(heads) > 1
+    assert all(words[1] == "corpus" for words in heads)
     shown = grid(means)
     assert shown.keys() == {"last", "fine-tuning"}
     assert shown["last"]["folds"] == shown["fine-tuning"]["folds"] == "2"
