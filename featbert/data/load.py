@@ -327,6 +327,10 @@ def _splits(
                     advice = "give --tag-column or --scheme if it is another, or --task labels"
                     if tags[error.index].isdecimal():
                         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+                    elif " " in tags[error.index]:
+                        advice = (
+                            "if it holds a whole sentence, write JSONL: lists of words and tags"
+                        )
                     elif any(" " in word for word in s.words):
                         advice = "if these are texts, give --task classification and --text"
                     elif line == 1 and file.unit == "line":

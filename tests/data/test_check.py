@@ -87,10 +87,16 @@ def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, 
     assert "--dev-share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
 
 
-def test_names_of_columns_above_a_document_are_taken_for_a_header(tmp_path):
-    text = "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n"
-    (tmp_path / "train.conll").write_text(text, "utf-8")
-    with pytest.raises(InputError, match="--token-column Wort"):
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [
+        ("train.conll", "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n", "--token-column Wort"),
+        ("train.csv", "tokens,ner_tags\nIn Rome,O B-LOC\nHe is,O O\n", "whole sentence.*JSONL"),
+    ],
+)
+def test_what_is_no_tag_may_be_a_header_or_a_sentence(tmp_path, name, text, advice):
+    (tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(InputError, match=advice):
         load_corpus(tmp_path)
 
 
