@@ -109,10 +109,13 @@ def extract(
         typer.echo(printable(line))
 
 
-def find_or_extract(
-    corpus: Corpus, text: Data, given: Mapping[str, Any], specs: Sequence[str], cache_dir: Path
-) -> FeatureStore:
-    """The store of a text, encoded as `given` says; its only one where that says nothing of it."""
+def find_store(
+    corpus: Corpus, given: Mapping[str, Any], specs: Sequence[str], cache_dir: Path
+) -> FeatureStore | ExtractionPlan:
+    """The store of a text, encoded as `given` says, or its plan; the only one if that says nothing.
+
+    `specs` are the layer combinations that it is to have.
+    """
     from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
@@ -121,14 +124,12 @@ def find_or_extract(
     encoding = o.chosen(Encoding, given)
     source = find_encoder(encoding.model)
     needed = [i for spec in specs for i in parse_layers(spec, source.num_layers).indices]
-    compute = o.chosen(Compute, given)
-    asked = partial(encoding.for_encoder, **compute.where)
+    asked = partial(encoding.for_encoder, **o.chosen(Compute, given).where)
     asked().check(source, corpus)
     is_uncased(source)
-    load_torch(compute.threads)
+    load_torch(o.chosen(Compute, given).threads)
 
     from featbert.features.plan import plan_extraction
-    from featbert.features.shards import extract_shards
 
     plan_of = partial(plan_extraction, corpus, source, cache_dir=cache_dir)
     if (plan := plan_of(asked(layers=needed or None))).hit is not None:
@@ -139,9 +140,18 @@ def find_or_extract(
         same = [s for s in stores if {n: own.text for n, own in s.manifest.splits.items()} == texts]
         if len(same) == 1:
             return same[0]
-    plan = plan_of(asked())
+    return plan_of(asked())
+
+
+def extract_planned(plan: ExtractionPlan, corpus: Corpus, given: Mapping[str, Any]) -> FeatureStore:
+    """Carries out a plan of `find_store`."""
+    from featbert.encoders.source import find_encoder
+    from featbert.features.shards import extract_shards
+
+    encoding, where = o.chosen(Encoding, given), o.chosen(Compute, given).where
     report(_under_way(plan))
-    return extract_shards(plan, corpus, source, asked(), 1)
+    source = find_encoder(encoding.model)
+    return extract_shards(plan, corpus, source, encoding.for_encoder(**where), 1)
 
 
 def _shape(plan: ExtractionPlan) -> str:

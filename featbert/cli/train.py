@@ -10,7 +10,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.extract import find_or_extract
+from featbert.cli.extract import extract_planned, find_store
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
 from featbert.config import (
@@ -71,6 +71,7 @@ def train(
     log_dir = o.check_log(log_with, runs_dir)
     o.check_folder(cache_dir, "--cache-dir")
     from featbert.encoders.layers import parse_layers, split_specs
+    from featbert.features.plan import ExtractionPlan
     from featbert.features.store import FeatureStore
     from featbert.runs.planned import check_trainable
 
@@ -92,31 +93,51 @@ def train(
     corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, settings)
     notice_doubts(corpus)
-    store = store or find_or_extract(corpus, text, given, specs, cache_dir)
-    m = store.manifest
-    for spec in specs:
-        store.require(parse_layers(spec, m.num_layers).indices)
-    classes = "".join(f", {name}" for name in task.classes_of(corpus))
-    report(f"{corpus.name}: {corpus.source}{classes}; features: {store.path.name}")
-    if m.uncased:
-        report(f"{m.model} is uncased: words were lowercased before they were read")
+    found = store or find_store(corpus, given, specs, cache_dir)
+    if isinstance(found, FeatureStore):
+        for spec in specs:
+            found.require(parse_layers(spec, found.manifest.num_layers).indices)
     load_torch(compute.threads)
 
-    from featbert.runs.train import train as train_run
+    from featbert.encoders.device import find_device
+    from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run
+    from featbert.runs.train import train_planned
 
-    one = partial(
-        train_run,
-        store,
-        corpus=corpus,
+    options = partial(
+        RunOptions,
         settings=settings,
         runs_dir=runs_dir,
-        overwrite=overwrite,
-        log_dir=log_dir,
+        device=find_device(compute.device),
+        precision=compute.precision,
         **text.model_dump(include={"task", "tag_scheme"}),
-        **compute.where,
     )
-    names = [combination.name for combination in wanted]
-    _make({f"{name}, seed {n}": partial(one, name, seed=n) for name in names for n in numbers})
+
+    def planned(features: FeatureStore | ExtractionPlan) -> dict[str, PlannedRun]:
+        at = features.manifest, features.path, corpus
+        runs = ((way.name, n) for way in wanted for n in numbers)
+        return {
+            f"{name}, seed {n}": plan_stored_run(*at, name, options(seed=n)) for name, n in runs
+        }
+
+    def make(run: PlannedRun) -> Run:
+        if isinstance(found, FeatureStore):
+            return train_planned(run, found, corpus, overwrite=overwrite, log_dir=log_dir)
+        done = run.finished
+        assert done is not None
+        return done
+
+    runs = planned(found)
+    if not isinstance(found, FeatureStore) and (
+        overwrite or any(run.finished is None for run in runs.values())
+    ):
+        found = extract_planned(found, corpus, given)
+        runs = planned(found)
+    m, path = found.manifest, found.path
+    classes = "".join(f", {name}" for name in task.classes_of(corpus))
+    report(f"{corpus.name}: {corpus.source}{classes}; features: {path.name}")
+    if m.uncased:
+        report(f"{m.model} is uncased: words were lowercased before they were read")
+    _make({title: partial(make, run) for title, run in runs.items()})
 
 
 @o.command(

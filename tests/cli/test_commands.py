@@ -47,6 +47,11 @@ def test_train_finds_or_makes_the_store_of_text_and_encoder(workspace):
     assert first.stat().st_mtime_ns == made
     signatures = {run.record.layers: run.record.signature for run in find_runs(workspace.runs)}
     assert signatures["embeddings"].context == "document"
+    first.unlink()  # a finished run needs no store, and another one does
+    ok(workspace.train(*mine, *small))
+    assert not first.exists()
+    ok(workspace.train(*mine, "--layers", "last", "--seeds", "1,2"))
+    assert first.exists()
     dev = workspace.corpus / "dev.conll"
     dev.write_text("", "utf-8")
     assert "dev" in error_of(workspace.train(*mine, *small))  # before anything is extracted
