@@ -314,6 +314,8 @@ BARE = (*PARTS, "sentence_pooling")
 # How words become vectors, by parts of the signature; and what labels of runs may name besides.
 _READ = ("context", "casing", "pooling", "packing", "store_dtype")
 _TOLD = (*_READ, "encoder_precision", "tag_scheme")
+# Settings of which a run has one.
+_INSTEAD = {"head_epochs", "head_from"}
 # Settings that a line of signature names, by what it calls them; it has a hash of all.
 QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
 
@@ -382,6 +384,10 @@ def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[
             for name in _names_in_label(record.settings, [r.settings for r in namesakes])
             if name not in row_varied
         }
+        if differing.keys() >= _INSTEAD:
+            differing = {
+                n: v for n, v in differing.items() if n not in _INSTEAD - record.settings.keys()
+            }
         conditions = [_conditions(r) for r in same_cell]
         for name in differing_names(conditions):
             value = _conditions(record)[name]

@@ -25,6 +25,15 @@ def test_rows_of_one_name_say_which_settings_differ():
     ]
 
 
+def test_a_setting_in_place_of_another_one_is_named_alone():
+    runs = ({"head_epochs": 1}, {"head_epochs": 2}, {"head_from": "e2a3"})
+    assert labels(*(make_run(f"r{i}", settings=own) for i, own in enumerate(runs))) == [
+        "concat_last4 (head_epochs=1)",
+        "concat_last4 (head_epochs=2)",
+        "concat_last4 (head_from=e2a3)",
+    ]
+
+
 def test_a_body_and_an_output_have_the_names_that_people_read():
     parts = [{"body": body, "output": "crf"} for body in ("linear", "hidden")]
     rows = labels(
