@@ -420,7 +420,10 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     if any(read and whole and read < whole for read, whole in known):
         yield "costs count extraction for the part of train that a row read alone"
     if len({row.seeds for row in rows}) > 1:
-        yield "the rows do not share the same seeds; tests are of the seeds in common"
+        based = [(row, row.baseline) for row in rows if row.baseline is not None]
+        unlike = [row.name for row, base in based if row.seeds != base.seeds]
+        of = f"Δ of {listed(unlike)} is of unequal seeds" if unlike else "rows have unequal seeds"
+        yield f"{of}; tests are of the seeds in common"
     places = Counter(
         f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
         for run in runs

@@ -139,7 +139,7 @@ def test_notes_say_what_is_unusual():
     (comparison,) = compare(runs)
     left_out, seeds, hardware = comparison.notes
     assert left_out.endswith("not a")
-    assert "seeds" in seeds
+    assert "Δ of concat_last4 is" in seeds
     assert "Some processor, threads: 2; GPU, threads: 1" in hardware
 
 
