@@ -286,14 +286,19 @@ def _folds_tables(comparison: Comparison, frame: pandas.DataFrame) -> Iterator[T
     means = {f"{n}_mean": (f"{n}_mean", "mean") for n in names.values()}
     means |= {f"{n}_sd": (f"{n}_mean", "std") for n in names.values()}
     means |= {f"{n}_difference": (f"{n}_difference", "mean") for n in names.values()}
+    means["is_baseline"] = ("is_baseline", "all")
     for (corpus, folds), found in frame.join(parts).groupby(["of", "folds"], sort=False):
         lines = found.groupby(keys, sort=False).agg(found=("label", "size"), **means).reset_index()
         if lines["found"].max() > 1:
+            bases = dict.fromkeys(np.flatnonzero(lines["is_baseline"]).tolist(), "baseline")
             columns = [
                 *(_names("row" if name == "label" else name, name) for name in keys),
                 Column("folds", "found"),
                 *(_scores(f"{split} {measure.name}", name) for split, name in names.items()),
-                *(Column(f"Δ {s}", f"{n}_difference", points) for s, n in names.items()),
+                *(
+                    Column(f"Δ {split}", f"{name}_difference", points, missing=bases)
+                    for split, name in names.items()
+                ),
             ]
             about = "in percent; mean ± sample standard deviation over folds of means over seeds"
             title = f"Means over the {folds} folds of {corpus}"

@@ -233,4 +233,4 @@ def test_folds_have_means_over_those_that_are_there() -> None:
     assert shown["last"]["folds"] == shown["fine-tuning"]["folds"] == "2"
     assert shown["last"]["dev entity F1"] == "76.00 ± 21.21"
     assert shown["fine-tuning"]["dev entity F1"] == "60.00 ± 14.14"
-    assert shown["last"]["Δ dev"] == "+16.00"
+    assert (shown["last"]["Δ dev"], shown["fine-tuning"]["Δ dev"]) == ("+16.00", "baseline")
