@@ -312,8 +312,8 @@ PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings whose values say enough without their key.
 BARE = (*PARTS, "sentence_pooling")
 # How words become vectors, by parts of the signature; and what labels of runs may name besides.
-_READ = ("context", "casing", "pooling", "packing", "store_dtype")
-_TOLD = (*_READ, "encoder_precision", "tag_scheme")
+_READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
+_LABEL_FIELDS = (*_READING_FIELDS, "encoder_precision", "tag_scheme")
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
 # Settings that a line of signature names, by what it calls them; it has a hash of all.
@@ -356,7 +356,7 @@ def signature_line(runs: Sequence[Run]) -> str:
         "task": r.task,
         "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
         "encoder": f"{s.model} {s.encoder_weights[:8]}",
-        **{name: value for name in _READ if (value := getattr(s, name)) is not None},
+        **{name: value for name in _READING_FIELDS if (value := getattr(s, name)) is not None},
         "row": run_title(r.tuning, r.layers, r.settings, r.task),
         **{key: r.settings[name] for key, name in QUOTED.items() if name in r.settings},
         "settings": json_hash(r.settings)[:8],
@@ -413,9 +413,9 @@ def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -
     return labels
 
 
-def told_of(signature: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+def label_values(signature: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     """What labels of runs may name: parts of the signature, and settings."""
-    return {name: signature.get(name) for name in _TOLD} | dict(settings)
+    return {name: signature.get(name) for name in _LABEL_FIELDS} | dict(settings)
 
 
 def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
@@ -427,7 +427,9 @@ def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
     runs, ways = [*runs], []
     for run in runs:
         place = (run.task, run.signature.corpus, run.signature.model)
-        ways.append((place, run.tuning, run.layers, told_of(vars(run.signature), run.settings)))
+        ways.append(
+            (place, run.tuning, run.layers, label_values(vars(run.signature), run.settings))
+        )
     apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
     named = zip(runs, ways, way_labels(ways), strict=True)
     return {run.name: ", ".join([*(way[0][i] for i in apart), la]) for run, way, la in named}

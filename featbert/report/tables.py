@@ -29,11 +29,11 @@ from featbert.analysis.rows import (
     base_name,
     best_of,
     grouped,
+    label_values,
     listed,
     run_title,
     setting_text,
     signature_line,
-    told_of,
     way_labels,
 )
 from featbert.analysis.transfer import TransferMatrix
@@ -599,7 +599,7 @@ def run_lines(
     lines = [{"run": folder.name, **unfinished_run(folder)} for folder in found.unfinished]
     for line in lines:
         if signature := line.pop("signature", None):
-            line["settings"] = told_of(signature, line["settings"])
+            line["settings"] = label_values(signature, line["settings"])
     lines += [{"run": p.name, "state": "damaged", "reason": r} for p, r in found.problems.items()]
     for run in found:
         r, s = run.record, run.record.signature
@@ -607,7 +607,7 @@ def run_lines(
         line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
         line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
         line |= {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
-        settings = told_of(vars(s), r.settings)
+        settings = label_values(vars(s), r.settings)
         seconds = r.cost.training_seconds
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
     parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}

@@ -82,7 +82,7 @@ def test_a_file_has_a_line_an_epoch(tmp_path):
 
 @pytest.mark.parametrize("name", ["wandb", "mlflow"])
 def test_points_go_where_accelerate_sends_them(tmp_path, monkeypatch, name):
-    """A module stands for a service that is not installed for the tests."""
+    """With a stand-in for the service, which the tests do not install."""
     service = mock.MagicMock(__spec__=ModuleSpec(name, None))
     monkeypatch.setitem(sys.modules, name, service)
     with epoch_log(log_folder(name, tmp_path), "a run") as log:
