@@ -405,9 +405,10 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     }
     if named := [f"{name}, seed {seeds}" for name, seeds in unlearned.items() if seeds]:
         yield f"{'; '.join(named)}: {NOTHING}"
+    alone = [row.name for row in rows if row.baseline is None]
     if len(rows) > 1 and not any(row.is_baseline for row in rows):
         yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
-    elif alone := [row.name for row in rows if row.baseline is None]:
+    elif len(rows) > 1 and alone:
         yield (
             f"no Δ for {listed(alone)}: no baseline was trained on the same text with the same "
             "encoder"

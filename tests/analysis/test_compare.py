@@ -162,3 +162,4 @@ def test_what_learned_from_dev_has_a_baseline_of_its_own():
     (note,) = (n for n in compare_runs([*runs[:2], runs[3]]).notes if "Δ" in n)
     assert rows["last-both"].name in note
     assert rows["last"].name not in note.replace(rows["last-both"].name, "")
+    assert not any("Δ" in note for note in compare_runs(runs[1:2]).notes)

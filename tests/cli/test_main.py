@@ -71,6 +71,8 @@ REFUSED = {
     "runs show last-2 --runs-dir {folder}/runs": "'last-1'",
     "extract --model {model} --layers 3-9": "'3-9'",
     "train --seeds 1,x": "x",
+    "train --seeds 1-2000": "1,000",
+    "check sample:chioce": "'sample:choice'",
     "extract --model {model} --data {folder}/nowhere": "{folder}/nowhere",
     "train --features {folder}/no.h5": "no.h5",
     "run {folder}/no.toml": "no.toml",

@@ -42,6 +42,13 @@ def test_each_part_of_the_key_parts_runs_and_is_named(part):
     assert "(b)" in str(caught.value)
 
 
+def test_of_two_tasks_nothing_else_is_named():
+    runs = [make_run("a"), make_run("b", task="labels", signature={"scorer": "another"})]
+    with pytest.raises(InputError, match="differ in task: ") as caught:
+        check_comparable(runs)
+    assert "scorer" not in str(caught.value)
+
+
 @pytest.mark.parametrize("signature", FREE)
 def test_the_rest_of_the_signature_does_not(signature):
     runs = [make_run("a"), make_run("b", signature=signature, settings={"epochs": 1})]
