@@ -39,7 +39,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         asked = [name for name in facets if task.facets[name].needs_train == trained]
         scored = [row for row in comparison.rows if asked and split in row.splits]
         groups = grouped(
-            ((row.data(split)[0], trained and (row.trained_on, row.train_share)), row)
+            ((row.data(split)[:2], trained and (row.trained_on, row.train_share)), row)
             for row in scored
         )
         for alike in groups.values():

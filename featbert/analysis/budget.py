@@ -5,8 +5,9 @@ mean over all subsets is an unbiased estimate of the expected best of k trials (
 ACL); that over draws with replacement (Dodge et al. 2019, EMNLP) is too low.
 
 A row costs its extraction once, and each trial the mean of all. Bands are percentile bootstrap
-intervals over trials. Who is ahead at a budget is said where the bootstrap interval of the
-difference at the level `CLAIM` excludes 0, with at most half of each row's trials: beyond, the
+intervals over trials; trials of one number are drawn together, as a sampler's seed draws the same
+parts of their ranges for all rows. Who is ahead at a budget is said where the bootstrap interval of
+the difference at the level `CLAIM` excludes 0, with at most half of each row's trials: beyond, the
 bootstrap of a maximum is too narrow. A row for which a budget has room for more is taken with half
 of its trials, which is less than it would reach, so that only its lead can be said.
 """
@@ -41,9 +42,11 @@ def with_budgets(comparison: Comparison) -> Comparison:
     Searches are those of the experiments in the runs directories of its runs.
     """
     found = [one for one in _searched(comparison) if len(one[1]) >= FEWEST_TRIALS]
+    most = max((len(trials) for _, trials, _ in found), default=0)
+    numbers = np.random.default_rng(0).integers(0, max(most, 1), (RESAMPLES, 4 * most))
     drawn = {
-        row.name: _resampled([trial.dev or 0.0 for trial in trials], seed)
-        for seed, (row, trials, _) in enumerate(found)
+        row.name: _resampled([trial.dev or 0.0 for trial in trials], numbers)
+        for row, trials, _ in found
     }
     curves = {row.name: _curve(row, trials, ended, drawn[row.name]) for row, trials, ended in found}
     currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
@@ -97,10 +100,15 @@ def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings]
             yield row, finished, len(ended) - len(finished)
 
 
-def _resampled(scores: Sequence[float], seed: int) -> Floats:
-    """(RESAMPLES, n) `expected_best` of as many trials, drawn with replacement."""
+def _resampled(scores: Sequence[float], numbers: NDArray[np.int64]) -> Floats:
+    """(RESAMPLES, n) `expected_best` of n trials, drawn with replacement.
+
+    They are the first n of each row of `numbers` (RESAMPLES, N) that are below n.
+    """
     n = len(scores)
-    places = np.random.default_rng(seed).integers(0, n, (RESAMPLES, n))
+    first = np.argsort(numbers >= n, axis=1, kind="stable")[:, :n]
+    # Where a row has fewer, any others: of many trials, so few are below n.
+    places = np.take_along_axis(numbers, first, axis=1) % n
     found: Floats = np.sort(np.asarray(scores)[places], axis=1) @ subset_weights(n).T
     return found
 
@@ -132,7 +140,7 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
 def _spans(
     one: BudgetCurve, two: BudgetCurve, drawn: Floats, other: Floats, currency: str
 ) -> Iterator[BudgetSpan]:
-    """Budgets from the first that has room for a trial of each, by who is ahead."""
+    """Budgets from the first that has room for a trial of each, by who can be said to be ahead."""
     costs = [np.array(getattr(curve, currency)) for curve in (one, two)]
     first = max(cost[0] for cost in costs)
     budgets = sorted({cost for own in costs for cost in own.tolist() if cost >= first})
@@ -147,4 +155,4 @@ def _spans(
         ahead.append(leader)
     places = [0, *(n for n in range(1, len(ahead)) if ahead[n] != ahead[n - 1])]
     for place, end in itertools.zip_longest(places, places[1:]):
-        yield BudgetSpan(budgets[place], None if end is None else budgets[end], ahead[place])
+        yield BudgetSpan(budgets[place], None if end is None else budgets[end - 1], ahead[place])

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from featbert.config import defaults
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.errors import FeatbertError
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
-from featbert.runs.run import Run
+from featbert.runs.run import Run, find_run
 from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
@@ -206,11 +207,10 @@ def learned(run: Run) -> bool:
 
 def side_by_side(runs: Iterable[Run]) -> bool:
     """Whether a run began while another one was trained, on what may be one machine."""
-    took = {
-        datetime.fromisoformat(r.record.started[:19]): r.record.cost.training_seconds for r in runs
-    }
+    took = [(datetime.fromisoformat(r.started[:19]), r.history) for r in (r.record for r in runs)]
     second = timedelta(seconds=1)  # which beginnings are cut to
-    return any(b + second < a + second * took[a] for a, b in itertools.pairwise(sorted(took)))
+    began = sorted((start, sum(epoch.seconds for epoch in history)) for start, history in took)
+    return any(b + second < a + second * took for (a, took), (b, _) in itertools.pairwise(began))
 
 
 def same_task(one: Row, other: Row) -> bool:
@@ -295,10 +295,20 @@ def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
         record.task,
         record.tuning,
         record.layers,
-        _canonical(record.settings),
+        _canonical(record.settings | _head_of(run)),
         tuple(_conditions(record).items()),
         cell_of(record, freed),
     )
+
+
+def _head_of(run: Run) -> dict[str, Any]:
+    """For `head_from` the settings of the run that it names, which is another one for each seed."""
+    if (name := run.record.settings.get("head_from")) is None:
+        return {}
+    try:
+        return {"head_from": find_run(name, run.folder.parent).record.settings}
+    except FeatbertError:  # it was removed
+        return {}
 
 
 def base_name(tuning: str, layers: str | None) -> str:

@@ -146,10 +146,12 @@ def _pooled(
     kept = one.folder.parent / FOLDER / f"{name}.json"
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         return PairedTest(**json.loads(kept.read_text("utf-8")))
-    key = (split, *(run.folder for run, _ in pairs))
+    # Counts by class are exchanged class by class, so all runs are counted by the classes of all.
+    classes = tuple(sorted({n for p in pairs for r in p for n in r.record.signature.entity_types}))
+    key = (split, classes, *(run.folder for run, _ in pairs))
     if key not in known:
-        known[key] = np.sum([unit_counts(run, split) for run, _ in pairs], axis=0)
-    second = np.sum([unit_counts(run, split) for _, run in pairs], axis=0)
+        known[key] = np.sum([unit_counts(run, split, classes) for run, _ in pairs], axis=0)
+    second = np.sum([unit_counts(run, split, classes) for _, run in pairs], axis=0)
     found = paired_test(known[key], second, one.task.measure.of, resamples=resamples)
     # The runs directory may be read-only: then nothing is kept.
     with contextlib.suppress(OSError):
@@ -166,10 +168,14 @@ def score_interval(run: Run, split: str) -> tuple[float, float]:
     return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
 
 
-def unit_counts(run: Run, split: str) -> Counts:
-    """(U, K) counts of each document, or of each sentence where there are not several."""
+def unit_counts(run: Run, split: str, classes: Sequence[str] = ()) -> Counts:
+    """(U, K) counts of each document, or of each sentence where there are not several.
+
+    By class where the measure is, in the order of `classes`; by default the run's own.
+    """
     found = run.predictions(split)
-    counts = run.task.counts(found.gold, found.predicted, run.record.signature.entity_types)
+    classes = classes or run.record.signature.entity_types
+    counts = run.task.counts(found.gold, found.predicted, classes)
     documents, places = np.unique(found.documents, return_inverse=True)
     if len(documents) < 2:
         return counts

@@ -42,8 +42,11 @@ def extract(
     token_budget: int | None = o.option(
         "INT", "Padded subwords computed at once.  [default: 512, on a GPU 32768]", min=1
     ),
-    shards: int = o.option(
-        "N", "Parts of the text, a file each, that read as one store.", default=1, min=1
+    shards: int | None = o.option(
+        "N",
+        "Parts of the text, a file each, that read as one store.  [default: 1, on Ray as many as "
+        "there is room for]",
+        min=1,
     ),
     on: o.Engine = o.ON,
     address: str | None = o.ADDRESS,
@@ -85,7 +88,7 @@ def extract(
     from featbert.features.plan import plan_extraction
     from featbert.features.shards import extract_shards
 
-    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, shards=shards)
+    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, shards=shards or 1)
     m, shape, lines = plan.manifest, _shape(plan), []
     if plan.hit is not None:
         m = plan.hit.manifest
@@ -94,8 +97,8 @@ def extract(
         lines.append(f"{plan.path}: would hold {shape}")
     else:
         report(_under_way(plan))
-        with engine as (each, _):
-            store = extract_shards(plan, corpus, source, asked, shards, each or here)
+        with engine as (each, room):
+            store = extract_shards(plan, corpus, source, asked, shards or room, each or here)
         m = store.manifest
         lines.append(f"{store.path}: {shape}, {round(m.words / max(m.seconds, 1e-9)):,} words/s")
         names = next(iter(m.splits.values())).counts

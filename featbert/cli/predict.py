@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
@@ -132,10 +133,15 @@ def predict(
 def _as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
     """The columns that a run was trained with, as far as a file with this first line has them."""
 
-    def fits(column: Any) -> bool:  # keys of JSON have names alone
-        return kind != "jsonl" if isinstance(column, int) else column.lower() in first.lower()
+    keys = re.findall(r'"([^"\\]+)"\s*:' if kind == "jsonl" else r'[^\t,;|"]+', first)
+    names = {key.strip().casefold() for key in keys}
 
-    return {name: column for name, column in reading.items() if name in COLUMNS and fits(column)}
+    def fits(name: str, column: Any) -> bool:
+        if isinstance(column, int):  # keys of JSON have names alone
+            return kind != "jsonl"
+        return column in first if name == "delimiter" else column.casefold() in names
+
+    return {name: value for name, value in reading.items() if name in COLUMNS and fits(name, value)}
 
 
 def _asked(

@@ -49,12 +49,20 @@ def extract_shards(
     if len(parts) < shards:
         notice(f"the text has {counted(len(parts), 'block')}, so it is extracted in as many shards")
     if len(parts) < 2:
-        return run_extraction(plan, corpus, source)
+        ((_, whole),) = each(run_extraction, {plan.path.name: (plan, corpus, source)})
+        if isinstance(whole, Exception):
+            raise whole
+        found: FeatureStore = whole
+        return found
     asked, folder = plan.manifest, shards_folder(plan.path)
     # Parts have the words as the encoder reads them.
     same = {k: getattr(asked, k) for k in ("layers", "token_budget", "precision", "device")}
     how = dataclasses.replace(encoding, casing="original", **same)
     plans = [plan_extraction(part, source, how, cache_dir=folder) for part in parts]
+    held = {*asked.layers}.union(*(p.hit.layers for p in plans if p.hit is not None))
+    if len(held) > len(asked.layers):  # a lost shard gets all layers that the others have
+        how = dataclasses.replace(how, layers=tuple(sorted(held)))
+        plans = [plan_extraction(part, source, how, cache_dir=folder) for part in parts]
     missing = {p.path.name: (p, c, source) for p, c in zip(plans, parts, strict=True) if not p.hit}
     failed: list[str] = []
     with owning(plan.path), stage("extracting", "shards", len(missing)) as advance:
@@ -165,4 +173,7 @@ def _joined(plan: ExtractionPlan, corpus: Corpus, shards: Sequence[FeatureStore]
             empty = np.zeros((len(manifest.datasets), 0), dtype=np.uint32)
             file[f"{name}/checksums"] = np.concatenate([empty, *rows], axis=1)
         write_attributes(file, manifest, layouts)
+    for path in shards_folder(plan.path).iterdir():  # those of a cut into another number go
+        if path.name not in manifest.shards:
+            path.unlink()
     return FeatureStore(plan.path)

@@ -305,6 +305,9 @@ class FeatureStore:
             raise InputError(f"words are read as a contiguous run, not in steps of {step}")
         stop = max(start, stop)
         out = np.empty((len(wanted), stop - start, self.manifest.hidden_size), self.manifest.dtype)
+        for shard in self.shards:  # HDF5 reads zeros where one is gone
+            if not shard.path.is_file():
+                self._shard(shard.path.name)
         with self._open() as file:
             sums = self._sums(file, split)
             layers_read = track(wanted, f"reading vectors of {split}", "layers")

@@ -480,9 +480,11 @@ def _budget_table(comparison: Comparison) -> Table:
 def lead_line(lead: BudgetLead) -> str:
     """Which of two rows is ahead at which budget, in a sentence."""
     show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
-    ends = ["on" if span.end is None else f"to {show(span.end)}" for span in lead.spans]
-    pairs = zip(lead.spans, ends, strict=True)
-    said = [f"{s.ahead or 'neither'} is ahead from {show(s.start)} {end}" for s, end in pairs]
+    said = []
+    for span in lead.spans:
+        who = f"{span.ahead} is ahead" if span.ahead else "it cannot be told which is ahead"
+        end = "on" if span.end is None else f"to {show(span.end)}"
+        said.append(f"{who} from {show(span.start)} {end}")
     by = "time" if lead.currency == "seconds" else lead.currency
     return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
 

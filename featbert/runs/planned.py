@@ -20,7 +20,7 @@ from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
-from featbert.features.store import Manifest
+from featbert.features.store import FeatureStore, Manifest, encoder_differences
 from featbert.io import json_hash, slug
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
@@ -246,6 +246,26 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
                 f"{store} was not extracted from the {name} text of {corpus.source or corpus.name};"
                 " run featbert extract again"
             )
+
+
+def check_as_planned(
+    plan: PlannedRun, corpus: Corpus, material: FeatureStore | EncoderSource
+) -> None:
+    """Raises InputError where another process finds another text or encoder than was planned."""
+    signature = plan.signature
+    different = [
+        f"{name} of {corpus.source or corpus.name}"
+        for name, planned in signature.splits.items()
+        if name not in corpus or split_identity(corpus, name) != planned
+    ]
+    if isinstance(material, EncoderSource):
+        hashes = signature.encoder_weights, signature.encoder_files
+        different += encoder_differences(signature.model, *hashes, material)
+    if different:
+        raise InputError(
+            f"not what was planned: {'; '.join(different)}; on a cluster, all nodes need the same "
+            "files; where files were changed, run the command again"
+        )
 
 
 def _named(

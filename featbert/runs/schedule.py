@@ -30,7 +30,7 @@ from featbert.progress import Advance, Relay, forwarded, labelled, notice, repor
 from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
-from featbert.runs.planned import PlannedRun
+from featbert.runs.planned import PlannedRun, check_as_planned
 from featbert.runs.record import experiment_path, write_json
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
@@ -166,6 +166,7 @@ def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
     corpus = resources.corpus(job.configuration)
     store, model = job.extraction, job.configuration.model
     material = resources.encoder(model) if store is None else resources.store(store.path)
+    check_as_planned(run, corpus, material)
     train_planned(run, material, corpus, log_dir=log_dir)
 
 
@@ -267,10 +268,15 @@ def _end_with_parent() -> None:
 
 def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
-    corpora = {c.source: c for c in map(plan.resources.corpus, plan.experiment.configurations)}
-    common, failures = ([*corpora.values()], plan.experiment.keys.labels, plan.cache_dir), {}
-    runs = [(job, run) for job in plan.rows.values() if (run := job.run.finished) is not None]
-    calls = {run.name: (run, job.configuration.device, *common) for job, run in runs}
+    # Each is read once, but in another way for each task.
+    corpora = {id(c): c for c in map(plan.resources.corpus, plan.experiment.configurations)}
+    labels, failures = plan.experiment.keys.labels, dict[str, str]()
+    calls = {}
+    for job in plan.rows.values():
+        if (run := job.run.finished) is not None:
+            own, device = plan.resources.corpus(job.configuration), job.configuration.device
+            alike = [one for one in corpora.values() if one.targets == own.targets]
+            calls[run.name] = (run, device, alike, labels, plan.cache_dir)
     with stage("scoring on the other corpora", "runs", len(calls)) as advance:
         for name, error in each(_evaluate, calls):
             advance(1)

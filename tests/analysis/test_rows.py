@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.analysis.rows import Statistic, build_row, side_by_side
-from tests.analysis.records import make_run
+from tests.analysis.records import make_epoch, make_run
 
 
 def build(runs):
@@ -50,7 +50,8 @@ def test_costs_are_means_sums_peaks_or_paid_once():
 
 
 def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
-    first = make_run("first", started="2026-01-01T00:00:00+00:00")  # for 41 seconds
-    for begun, overlap in ((39, True), (40, False)):
-        later = make_run("later", started=f"2026-01-01T00:00:{begun}+00:00")
+    long = {"history": [make_epoch(1, 0.7, 0.6, 41.0)]}
+    first = make_run("first", started="2026-01-01T00:00:00+00:00", **long)
+    for begun, overlap in ((0, True), (39, True), (40, False)):
+        later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
         assert side_by_side([first, later]) is overlap

@@ -1,6 +1,7 @@
 """Rows against their baseline, from predictions on disk."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +13,13 @@ from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import paired_test, t_interval
 from featbert.analysis.significance import unit_counts, with_significance
+from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
 from featbert.runs.run import Run
+from featbert.tasks.base import get_task
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of
+from tests.analysis.records import make_signature
 from tests.report.html.judged import make_run
 
 N = 24
@@ -149,3 +153,31 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
     assert found[f"concat_last4 · {theirs}"].seeds == (1, 2)
     (parted,) = with_breakdowns(comparison, ["type"]).breakdowns
     assert len(parted.rows) == len(with_costs(comparison).costs) == 4
+    splits = {name: replace(one, tags="9" * 64) for name, one in make_signature().splits.items()}
+    retagged = make(tmp_path / "c", "last", 1, 0.5, layers="last", signature={"splits": splits})
+    found = with_breakdowns(
+        compare_runs([*runs, retagged], vary=["tags", "model"]), ["type"]
+    ).breakdowns
+    assert [len(one.rows) for one in found] == [1, 4]  # apart, as their gold counts differ
+
+
+def test_classes_are_exchanged_with_themselves(tmp_path) -> None:
+    """Runs that know other classes of the same answers, as those trained on two corpora."""
+    task, random = get_task("classification:macro_f1"), np.random.default_rng(1)
+    gold = [[name] for name in random.choice(["x", "y"], 60)]
+    runs, found, classes = [], [], (("x", "y", "z"), ("w", "x", "y"))
+    for name, layers, known in zip(
+        ("tuned", "concat"), (None, "concat_last4"), classes, strict=True
+    ):
+        run = make(tmp_path, name, 1, 0.3, layers=layers, task=task.name)
+        predicted = [[str(random.choice([*known, answer[0]]))] for answer in gold]
+        sentences = [
+            Sentence((str(n),), tuple(answer), texts=(str(n),)) for n, answer in enumerate(gold)
+        ]
+        task.write_predictions(run.folder / task.predictions_name("dev"), sentences, predicted)
+        scores = {"dev": task.score(gold, predicted)}
+        signature = replace(run.record.signature, entity_types=[*known])
+        runs.append(Run(run.folder, replace(run.record, scores=scores, signature=signature)))
+        found.append(task.counts(gold, predicted, ["w", "x", "y", "z"]))
+    (tested,) = compared(runs).differences
+    assert tested.pooled == paired_test(*found, task.measure.of, resamples=200)

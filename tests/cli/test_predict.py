@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
+from featbert.cli.predict import _as_trained
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.runs.run import Run, find_runs
@@ -66,6 +67,20 @@ def test_tokenised_input_by_suffix_and_by_option(run, tmp_path):
     assert "\nNew York\t" in by_option.stdout
     columns = predict(run, "--input", "conll", "--token-column", "2", "-q", input="1 EU O\n")
     assert columns.stdout.startswith("EU\t")
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "fits"),
+    [
+        ("jsonl", '{"text": "A review: of \\"review\\": x"}', False),
+        ("jsonl", '{"id": 1, "Review": "x"}', True),
+        ("csv", 'id;"review"', True),
+        ("csv", "id;text;a review", False),
+    ],
+)
+def test_columns_of_training_are_read_where_a_file_has_them(kind, line, fits):
+    found = _as_trained({"text": "review", "delimiter": ";"}, line, kind)
+    assert ("text" in found, "delimiter" in found) == (fits, kind == "csv")
 
 
 def test_an_ill_formed_line_leaves_no_file(run, tmp_path):

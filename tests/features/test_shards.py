@@ -8,7 +8,7 @@ import pytest
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, MissingError
 from featbert.features import shards
 from featbert.features.extraction import extract, run_extraction
 from featbert.features.plan import plan_extraction
@@ -88,8 +88,8 @@ def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
     before, lost = datasets(found.path), found.shards[1].path
     kept = {s.path: s.path.stat().st_mtime_ns for s in found.shards if s.path != lost}
     lost.unlink()
-    with pytest.raises(InputError, match=f"{lost.name}.*--shards 3"):  # HDF5 itself reads zeros
-        [found.read(split) for split in found.splits]
+    with pytest.raises(MissingError, match=f"{lost.name}.*--shards 3"):  # HDF5 itself reads zeros
+        found.read("train", words=slice(0, 1))  # of another one, in which no block is whole
     with pytest.raises(MissingError, match=lost.name):
         FeatureStore(found.path)
     with pytest.raises(MissingError, match="--shards 3"):
@@ -104,6 +104,26 @@ def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
     assert datasets(sharded(TEXT, source, tmp_path).path) == before
     assert made == [lost]
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
+
+
+def test_lost_shards_are_made_with_the_layers_of_the_others_and_old_ones_go(source, tmp_path):
+    found = sharded(TEXT, source, tmp_path, n=4)
+    found.shards[1].path.unlink()
+    again = sharded(TEXT, source, tmp_path, n=4, layers=(1,))
+    assert again.layers == found.layers
+    again.path.unlink()  # as where the command ended before the set was whole
+    fewer = sharded(TEXT, source, tmp_path, n=2)
+    assert {*fewer.shards[0].path.parent.iterdir()} == {shard.path for shard in fewer.shards}
+
+
+def test_text_of_one_block_is_computed_where_all_is(source, tmp_path):
+    def lost(function, calls):
+        return ((name, OSError("no node")) for name in calls)
+
+    encoding, small = Encoding(**HOW), corpus_of(train=["Jordan"])
+    plan = plan_extraction(small, source, encoding, cache_dir=tmp_path)
+    with pytest.raises(OSError, match="no node"):
+        extract_shards(plan, small, source, encoding, 4, lost)
 
 
 def test_shards_that_fail_cost_no_others(source, tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """Experiments whose runs follow from others: variants, train+dev, grids, adaptation, transfer."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from featbert.analysis.compare import compare_tasks
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.device import computing_threads
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, InputError
 from featbert.runs import schedule
 from featbert.runs.estimate import Estimates
 from featbert.runs.evaluate import evaluation_files, read_evaluation
+from featbert.runs.experiment import Resources
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
@@ -287,3 +289,30 @@ def test_every_run_is_scored_on_every_language(lab, languages, extracted):
     again = lab.carry_out(**keys)
     assert not again.missing
     assert before == {p: p.stat().st_mtime_ns for p in lab.space.runs.rglob("evaluations/*")}
+
+
+def test_runs_are_scored_on_the_corpora_of_their_own_task(lab, languages):
+    corpora = {
+        "words": {"data": languages["en"], "task": "labels"},
+        "names": {"data": languages["nl"], "task": "entities"},
+    }
+    plan = lab.carry_out(corpora=corpora, transfer=True, finetune={"epochs": 1})
+    assert (len(plan.runs), plan.failures) == (2, {})
+    assert not [*lab.space.runs.glob("*/evaluations/*")]
+
+
+def test_another_text_or_encoder_than_was_planned_is_refused(lab):
+    """As where a file is changed while runs wait for their process, or a node has an own copy."""
+    train, keys = lab.space.corpus / "train.conll", {"finetune": {"epochs": 1}}
+    (job,) = lab.plan(**keys).jobs.values()
+    train.write_text(train.read_text("utf-8").replace("Smith I-PER", "Smith B-ORG"), "utf-8")
+    with pytest.raises(InputError, match=r"not what was planned: train of .*tiny"):
+        schedule._train(job, None, Resources())
+    (job,) = lab.plan(**keys).jobs.values()
+    signature = replace(job.run.signature, encoder_weights="f" * 64)
+    changed = replace(job, run=replace(job.run, signature=signature))
+    with pytest.raises(InputError, match="not what was planned: weights are of"):
+        schedule._train(changed, None, Resources())
+    assert not lab.space.runs.exists()
+    schedule._train(job, None, Resources())
+    assert len(find_runs(lab.space.runs).runs) == 1

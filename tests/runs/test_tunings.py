@@ -83,12 +83,16 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     assert tuned.record.cost.training_flops > 3 * head.record.cost.training_flops
     by_name = settings.but(head_from=head.name)
     assert finetune(corpus, model, settings=by_name, **where).name == tuned.name  # found
+    other = train(store, "last", settings=linear, seed=2, **where)
+    second = finetune(corpus, model, settings=settings.but(head_from=other.id), seed=2, **where)
+    (comparison,) = compare([tuned, second])
+    assert [row.seeds for row in comparison.rows] == [(1, 2)]
     loaded, dev = load(tuned, device="cpu"), corpus["dev"].sentences
     assert loaded.answers(loaded.inputs(dev), dev) == tuned.predictions("dev").predicted
 
     others = {
         "layers": train(store, "layer:1", settings=linear, **where),
-        "seed": train(store, "last", settings=linear, seed=2, **where),
+        "seed": other,
         "train_share": train(store, "last", settings=linear.but(train_share=0.5), **where),
         "tag_scheme": train(store, "last", settings=linear, tag_scheme="iob1", **where),
     }
