@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.encoders.encoder import load_encoder
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
 from featbert.errors import FeatbertError, MissingError
@@ -106,13 +107,23 @@ def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
 
 
-def test_lost_shards_are_made_with_the_layers_of_the_others_and_old_ones_go(source, tmp_path):
+def test_lost_shards_are_made_with_the_layers_of_the_others_and_old_ones_go(
+    source, tmp_path, monkeypatch
+):
     found = sharded(TEXT, source, tmp_path, n=4)
     found.shards[1].path.unlink()
     again = sharded(TEXT, source, tmp_path, n=4, layers=(1,))
     assert again.layers == found.layers
     again.path.unlink()  # as where the command ended before the set was whole
+    loaded = []
+
+    def load(*words, **options):
+        loaded.append(words)
+        return load_encoder(*words, **options)
+
+    monkeypatch.setattr("featbert.features.extraction.load_encoder", load)
     fewer = sharded(TEXT, source, tmp_path, n=2)
+    assert len(loaded) == 1  # once, for both
     assert {*fewer.shards[0].path.parent.iterdir()} == {shard.path for shard in fewer.shards}
 
 

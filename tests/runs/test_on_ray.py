@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import os
+import signal
 import sys
 import threading
 import time
@@ -18,18 +19,21 @@ import pytest
 from featbert.data.load import load_corpus
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
+from featbert.engine import Each
 from featbert.errors import MissingError
 from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
+from featbert.features.store import FeatureStore
 from featbert.io import lock_beside
 from featbert.progress import heard_by, logged_by
 from featbert.runs import on_ray
+from featbert.runs.run import find_runs
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
 from tests.runs.experiments import SMALL, Lab
-from tests.workspace import Workspace, error_of, write_corpus
+from tests.workspace import Workspace, error_of, ok, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
 KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8}}
@@ -88,6 +92,24 @@ class Nodes:
         assert killed
 
 
+def without_room(each: Each) -> Each:
+    """As `each`, on nodes whose disk is full when a run's weights are written."""
+
+    def full(function: Callable[..., Any], *arguments: Any) -> Any:
+        real = os.replace
+
+        def replace(old: Any, new: Any) -> None:
+            if Path(new).name == "weights.safetensors":
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(new))
+            real(old, new)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "replace", replace)
+            return function(*arguments)
+
+    return lambda function, calls: each(full, {n: (function, *a) for n, a in calls.items()})
+
+
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -133,13 +155,17 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
             outcome = lab.carry_out(each=each, jobs=room, **KEYS)
         calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
         done = dict(each(load_corpus, calls))
-        full = dict(each(Path.write_text, {"full": (Path("/dev/full"), "x")}))["full"]
+        lab.where["runs_dir"] = tmp_path / "full"
+        full = lab.carry_out(each=without_room(each), jobs=room, **KEYS)
+        resumed = lab.carry_out(each=each, jobs=room, **KEYS)
         nodes.add(num_cpus=2, num_gpus=1)
         lab.where["runs_dir"] = tmp_path / "searched"
         (searched,) = lab.carry_out(each=each, jobs=3, **SEARCH).searches
         waiting = each(time.sleep, {"long": (600,), "short": (0,)})
         assert next(waiting) == ("short", None)
-        waiting.close()
+        threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()  # as Ctrl-C does
+        with pytest.raises(KeyboardInterrupt):
+            next(waiting)
         until = time.monotonic() + 60
         while on_ray.ray.available_resources().get("CPU", 0) < 3:  # until its task is ended
             assert time.monotonic() < until
@@ -147,9 +173,11 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     with on_ray.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
         shares = dict(each(os.getenv, {"GPU": ("CUDA_VISIBLE_DEVICES",)}))
     assert (room, shares) == (2, {"GPU": "0"})
-    assert (type(full), full.errno) == (OSError, errno.ENOSPC)
+    assert [os.strerror(errno.ENOSPC) in why for why in full.failures.values()] == [True, True]
+    assert not any("\n" in why for why in full.failures.values())
+    assert [run.record.scores for run in resumed.runs] == [r.record.scores for r in outcome.runs]
     lab.where["runs_dir"] = tmp_path / "searched here"
-    (here,) = lab.carry_out(**SEARCH).searches
+    (here,) = lab.carry_out(jobs=2, **SEARCH).searches
     assert [(t.runs, t.dev) for t in searched.tried] == [(t.runs, t.dev) for t in here.tried]
     assert datasets(store.path) == datasets(whole.path)
     assert outcome.failures == {}
@@ -177,6 +205,15 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     assert f"fd/{own}/more" in message
     assert files(space.runs) == found
     assert not [*space.cache.glob(".*")]
+
+    # The commands, on the cluster that RAY_ADDRESS names, and on a Ray that is started here.
+    monkeypatch.setenv("RAY_ADDRESS", nodes.cluster.address)
+    ok(space.carry_out(file, "--on", "ray"))
+    assert [run.record.tuning for run in find_runs(space.runs)].count("full") == 1
+    monkeypatch.delenv("RAY_ADDRESS")
+    ok(space.extract("--pooling", "last", "--on", "ray"))
+    stores = [FeatureStore(path) for path in space.cache.glob("*.h5")]
+    assert {s.manifest.pooling: len(s.shards) for s in stores}["last"] == os.cpu_count()
 
 
 def test_a_wrong_address_and_a_missing_extra(workspace, monkeypatch):
