@@ -134,9 +134,11 @@ def replace_folder(folder: Path, new: Path, before: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a whole file, or nothing; FeatbertError where it cannot be written."""
-    with explaining(path), replacing(path) as temporary:
-        temporary.write_text(text, "utf-8")
+    """Writes a whole file, or nothing, and folders above it; FeatbertError where it cannot be."""
+    with explaining(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_text(text, "utf-8")
 
 
 @contextlib.contextmanager

@@ -177,7 +177,7 @@ def pareto_fronts(comparison: Comparison, split: str, name: str) -> list[ParetoF
     if len(machines) > 1:
         return []
     scored = [
-        (number, row, _known(currency.of(row)))
+        (number, row, currency.of(row) or None)
         for number, row in enumerate(comparison.rows, 1)
         if split in row.splits
     ]
@@ -221,13 +221,9 @@ def machines_of(comparison: Comparison, name: str = "time") -> list[str]:
     return list(found)
 
 
-def _of_one_run(row: Row, currency: Spent) -> float:
-    """Of one run, extraction included; not a number where a part of it is not known."""
+def _of_one_run(row: Row, currency: Spent) -> float | None:
+    """Of one run, extraction included; None where a part of it is not known."""
     extraction, training = _spent(row, currency)
-    if row.frozen:
-        training += math.nan if extraction is None else extraction
-    return training
-
-
-def _known(cost: float | None) -> float | None:
-    return cost if cost is not None and cost > 0 and math.isfinite(cost) else None
+    if not row.frozen:
+        return training
+    return None if extraction is None else extraction + training

@@ -209,8 +209,8 @@ def side_by_side(runs: Iterable[Run]) -> bool:
     """Whether a run began while another one was trained, on what may be one machine."""
     took = [(datetime.fromisoformat(r.started[:19]), r.history) for r in (r.record for r in runs)]
     second = timedelta(seconds=1)  # which beginnings are cut to
-    began = sorted((start, sum(epoch.seconds for epoch in history)) for start, history in took)
-    return any(b + second < a + second * took for (a, took), (b, _) in itertools.pairwise(began))
+    began = sorted((start, -sum(epoch.seconds for epoch in history)) for start, history in took)
+    return any(b + second < a - second * less for (a, less), (b, _) in itertools.pairwise(began))
 
 
 def same_task(one: Row, other: Row) -> bool:

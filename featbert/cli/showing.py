@@ -16,7 +16,7 @@ import typer
 
 from featbert.cli.options import check_folder
 from featbert.errors import InputError, check_known
-from featbert.io import owning
+from featbert.io import owning, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import NAMES
@@ -98,15 +98,14 @@ class Outputs:
             from featbert.analysis.budget import with_budgets
             from featbert.analysis.cost import with_costs
             from featbert.analysis.significance import with_significance
-            from featbert.report.html.page import html_report, write_report
+            from featbert.report.html.page import html_report
 
             analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
             analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
             name = "" if asked is None else asked.name
             shown |= {"matrices": matrices, "sentences": self.sentences}
-            page = html_report(analysed, name=name, **shown)
-            written = write_report(self.report, page)
-            say(f"{written}: {size(written.stat().st_size)}, opens in any browser")
+            write_text(self.report, html_report(analysed, name=name, **shown))
+            say(f"{self.report}: {size(self.report.stat().st_size)}, opens in any browser")
 
     def _draw(
         self,

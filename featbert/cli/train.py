@@ -119,13 +119,6 @@ def train(
             f"{name}, seed {n}": plan_stored_run(*at, name, options(seed=n)) for name, n in runs
         }
 
-    def make(run: PlannedRun) -> Run:
-        if isinstance(found, FeatureStore):
-            return train_planned(run, found, corpus, overwrite=overwrite, log_dir=log_dir)
-        done = run.finished
-        assert done is not None
-        return done
-
     runs = planned(found)
     if not isinstance(found, FeatureStore) and (
         overwrite or any(run.finished is None for run in runs.values())
@@ -137,7 +130,9 @@ def train(
     report(f"{corpus.name}: {corpus.source}{classes}; features: {path.name}")
     if m.uncased:
         report(f"{m.model} is uncased: words were lowercased before they were read")
-    _make({title: partial(make, run) for title, run in runs.items()})
+    material: Any = found  # a plan where all runs are finished, which read nothing
+    make = partial(train_planned, material=material, corpus=corpus, log_dir=log_dir)
+    _make({title: partial(make, run, overwrite=overwrite) for title, run in runs.items()})
 
 
 @o.command(

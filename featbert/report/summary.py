@@ -181,7 +181,7 @@ def _trade_offs(contest: Contest, leader: Row) -> str:
     found = {best: [f"the best {leader.splits[0]} score"]}
     for name in _BOUGHT:
         currency, places = CURRENCIES[name], machines_of(contest.comparison, name)
-        known = [(cost, row) for row in rows if (cost := currency.of(row)) and math.isfinite(cost)]
+        known = [(cost, row) for row in rows if (cost := currency.of(row))]
         if len(known) > 1 and len(places) < 2:
             show, least = units.SHOWN[currency.unit], min(cost for cost, _ in known)
             most = _AS_QUICK * least if currency.timed else least

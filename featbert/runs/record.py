@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.errors import InputError, MissingError, nearest
-from featbert.io import explaining, slug, write_text
+from featbert.io import slug, write_text
 from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
 
@@ -74,8 +74,6 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
 
 def write_json(path: Path, record: Any) -> None:
     """Writes a record into a folder, which is made; the file appears whole or not at all."""
-    with explaining(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, to_json(record))
 
 

@@ -99,7 +99,7 @@ def make_record(
             **{"store_dtype": "float16" if features else None, **(signature or {})}
         ),
         scores={s: make_scores(f1) for s, f1 in scores.items() if f1 is not None},
-        history=[make_epoch(1, 0.7, dev)],
+        history=[make_epoch(1, 0.7, dev, 0.5)],
         best_epoch=1,
         mix=Mix([3, 4], [0.25, 0.75], 1.5) if features else None,
         cost=Cost(

@@ -7,7 +7,6 @@ A sentence is numbered in its split, from 1. An entity is [first word, word afte
 type]; `found` is null where a row has the gold entities, and its own entities where it does not.
 """
 
-import json
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any
@@ -28,14 +27,6 @@ MOST = 2000
 _JOINERS = "\u200c\u200d"
 # (first word, word after the last one, class)
 Span = tuple[int, int, str]
-
-
-def browser_json(texts: Sequence[dict[str, Any]]) -> str:
-    """JSON without a character that could end the element which holds it."""
-    written = json.dumps({"texts": texts}, ensure_ascii=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        written = written.replace(character, f"\\u{ord(character):04x}")
-    return written
 
 
 def judged_texts(

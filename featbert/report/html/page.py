@@ -12,9 +12,9 @@ import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from featbert import __version__
@@ -22,10 +22,9 @@ from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import shared, signature_line, way_order
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
-from featbert.io import explaining, write_text
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
-from featbert.report.html.browser import browser_json, judged_texts
+from featbert.report.html.browser import judged_texts
 from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
@@ -87,15 +86,6 @@ def html_report(
     )
 
 
-def write_report(path: Path | str, page: str) -> Path:
-    """Writes a page, whole or not at all; folders above it are made."""
-    path = Path(path)
-    with explaining(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, page)
-    return path
-
-
 def _title(comparisons: Sequence[Comparison], name: str) -> str:
     there = {row.tuning for comparison in comparisons for row in comparison.rows}
     titles = map(tuning_title, sorted(there, key=lambda name: way_order(name, None)))
@@ -118,6 +108,8 @@ def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, 
         for row in comparison.rows
         for run in row.runs
     ]
+    how: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
+    browser = htmlsafe_json_dumps({"texts": texts}, **how)
     return {
         "number": number,
         "title": tables["scores"][0].title,
@@ -126,7 +118,7 @@ def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, 
         "findings": findings(comparison),
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
-        "browser": Markup(browser_json(texts)) if any(t["sentences"] for t in texts) else None,
+        "browser": browser if any(t["sentences"] for t in texts) else None,
         "unit": comparison.task.unit,
         "kind": next(iter(comparison.task.facets.values())).title,
         "shared": alike,

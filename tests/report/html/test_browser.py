@@ -17,7 +17,7 @@ from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
-from featbert.report.html.page import html_report, write_report
+from featbert.report.html.page import html_report
 from tests.report.html.judged import make_run, usual
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -64,7 +64,7 @@ def test_the_page_works(tmp_path: Path) -> None:
         with_scorers(with_costs(with_significance(one, resamples=50))) for one in compare(runs)
     )
     written = html_report([with_breakdowns(one, [*one.task.facets]) for one in analysed])
-    path = write_report(tmp_path / "a report.html", written)
+    (path := tmp_path / "a report.html").write_text(written, "utf-8")
     data = json.loads(written.partition('"application/json">')[2].partition("</script")[0])
     heard: list[str] = []
     asked: list[str] = []

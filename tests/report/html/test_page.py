@@ -13,9 +13,8 @@ from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
-from featbert.errors import FeatbertError
 from featbert.report.figures.registry import kind_of
-from featbert.report.html.page import html_report, write_report
+from featbert.report.html.page import html_report
 from featbert.report.tables import tables
 from tests.analysis.records import make_record, make_seeds, usual_runs
 from tests.report.html.judged import make_run as judged_run
@@ -167,14 +166,3 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
     for text in data["texts"]:
         chosen = [text["rows"][text[side]]["name"] for side in "ab"]
         assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]
-
-
-def test_a_report_is_written_whole_or_not_at_all(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "new" / "report.html"
-    assert write_report(path, "page é\n") == path
-    assert path.read_bytes() == "page é\n".encode()
-    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(FeatbertError, match="disk full"):
-        write_report(path, "other")
-    assert [p.name for p in path.parent.iterdir()] == ["report.html"]
-    assert path.read_text("utf-8") == "page é\n"
