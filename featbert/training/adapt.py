@@ -144,7 +144,7 @@ def adapt(
     progress: bool = True,
     **options: Any,
 ) -> Adapted:
-    """Trains an encoder as a language model on train and dev of a corpus and writes it as a folder.
+    """Trains an encoder as a language model on train of a corpus and writes it as a folder.
 
     Options are those of `plan_adaptation`. InputError for sequences longer than the encoder reads,
     no mask token or masked-LM architecture, a loss that is not finite, or a full disk.

@@ -187,7 +187,7 @@ class MaskedText(torch.utils.data.Dataset[dict[str, Any]]):
 
 
 def train_language_model(plan: AdaptationPlan, folder: Path, computation: str) -> dict[str, Any]:
-    """Trains the encoder and its heads on train and dev; returns what the record says of it.
+    """Trains encoder and heads on train, evaluates on dev; returns what the record says of it.
 
     The last checkpoint in `folder` with the same `computation` is resumed from; the model is
     written to the folder's `ENCODER`.
