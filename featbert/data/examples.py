@@ -266,7 +266,7 @@ class Classes(Examples):
             return str(value).lower()
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if not isinstance(value, str | int):
+        if not isinstance(value, str | int) or SURROGATE.search(str(value)):
             raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
         return str(value).strip()
 

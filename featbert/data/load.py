@@ -45,7 +45,7 @@ from featbert.data.files import (
 from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
-from featbert.data.spans import json_questions, may_be_answerable, suited_targets
+from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
 from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
@@ -246,6 +246,8 @@ class _Reader:
                 f"{path} has {has}, no {kind.name}; --task {task} reads them, or name the columns "
                 f"of {how}{delimiter_advice(values)}"
             )
+        if kind.form is None and suited == "spans":
+            return Questions  # whose passages are drawn whole, as where answers are read
         return usual if usual and suited == "choices" and form.of_lines else form
 
     def dataset(self, where: HubName) -> dict[str, RawFile]:

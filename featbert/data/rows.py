@@ -130,7 +130,7 @@ def _span(row: Row, span: Any) -> tuple[int, int, str]:
         span = [*ends, span.get("label", span.get("labels"))]
     match span:
         case [int(start), int(end), str(kind) | [str(kind)], *_] if 0 <= start < end <= len(text):
-            if (inner := text[start:end].strip()) and kind.strip():
+            if (inner := text[start:end].strip()) and not word_fault(kind.strip()):
                 start = text.index(inner, start)
                 return start, start + len(inner), kind.strip()
     return _fail(row, f"{excerpt(json.dumps(given))} is no start, end and label in the text")

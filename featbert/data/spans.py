@@ -22,7 +22,7 @@ from typing import Any
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples, example_of, looks_like_choices
-from featbert.data.files import Row, excerpt, lower_names
+from featbert.data.files import SURROGATE, Row, excerpt, lower_names
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
@@ -79,7 +79,7 @@ class Questions(Examples):
     outside of its passage.
     """
 
-    passages: dict[str, int] = field(default_factory=dict)
+    passages: dict[int, int] = field(default_factory=dict)  # by hash: a stream has many
     names: dict[str, str] = field(default_factory=dict)  # where each id was read
     of_lines = False
     names_of_texts = ("question", "context")
@@ -90,8 +90,11 @@ class Questions(Examples):
             raise InputError(f"no column of passages in {self.path}; name it with --pair")
         question = example_of(row, columns)
         name = str(row.values.get("id", row.number))
-        if self.keys is None:  # of a stream, which may have many passages
-            return [replace(question, id=name)]
+        document = self.passages.setdefault(hash(question.texts[1]), len(self.passages))
+        if self.keys is None:
+            return [replace(question, document=document, id=name)]
+        if SURROGATE.search(name):
+            raise InputError(f"the id {excerpt(repr(name))} is no text, {row.where}")
         if name in self.names:
             other = self.names[name]
             raise InputError(f"the id {excerpt(name)} of {row.where} is that of {other}, too")
@@ -100,7 +103,6 @@ class Questions(Examples):
         for start, text in answers or ():
             self._count(question, start, text, row.where)
         tags = None if answers is None else tuple(dict.fromkeys(f"{s}:{t}" for s, t in answers))
-        document = self.passages.setdefault(question.texts[1], len(self.passages))
         tags = NO_ANSWER if tags == () else tags
         return [replace(question, tags=tags, document=document, id=name)]
 
@@ -134,7 +136,10 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
             found = [(one["answer_start"], one["text"]) for one in value]
     except (KeyError, TypeError, ValueError):
         found = [(None, None)]
-    if not all(type(start) is int and isinstance(text, str) for start, text in found):
+    if not all(
+        type(start) is int and isinstance(text, str) and not SURROGATE.search(text)
+        for start, text in found
+    ):
         shown = excerpt(json.dumps(value, ensure_ascii=False, default=str))
         raise InputError(f"{shown} has no 'text' and 'answer_start' of answers, {row.where}")
     found = [(start, text) for start, text in found if text]

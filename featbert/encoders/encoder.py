@@ -413,6 +413,10 @@ def load_encoder(
     from transformers import AutoModel
     from transformers.utils import logging
 
+    if (kind := source.config.get("model_type")) in UNMASKED:
+        raise InputError(
+            f"vectors of a {kind} depend on the padding of a batch; use another encoder"
+        )
     logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     options = {"dtype": dtype, **source.loading}
@@ -455,7 +459,10 @@ def load_encoder(
 def _usable_positions(model: nn.Module) -> int:
     """Longest input; RoBERTa's positions begin after the padding index, not at 0."""
     config: Any = model.config
-    positions = int(config.max_position_embeddings)
+    positions: int | None = getattr(config, "max_position_embeddings", None)
+    if positions is None:
+        kind = config.model_type
+        raise InputError(f"the config of a {kind} has no max_position_embeddings; use a BERT")
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding):
             offset = 0 if module.padding_idx is None else module.padding_idx + 1
@@ -463,6 +470,8 @@ def _usable_positions(model: nn.Module) -> int:
     return positions
 
 
+# Types whose vectors depend on the padding of a batch: they read no mask, or not in all layers.
+UNMASKED = ("fnet", "convbert")
 # What a decoder reads at a time: it could read far more, with memory that nobody would expect.
 CAUSAL_POSITIONS = 512
 # Where ALBERT keeps its one layer.

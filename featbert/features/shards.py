@@ -149,7 +149,7 @@ def _joined(plan: ExtractionPlan, corpus: Corpus, shards: Sequence[FeatureStore]
     with (
         explaining(plan.path, RuntimeError),
         replacing(plan.path) as temporary,
-        h5py.File(temporary, "w") as file,
+        h5py.File(temporary, "w", libver="v110") as file,  # names of shards may take over 64 kB
     ):
         for name, layout in layouts.items():
             parts = [shard for shard in shards if name in shard.splits]

@@ -231,6 +231,11 @@ def plan_evaluation(
     if not len(chosen) or not chosen.is_tagged:
         what = "answers" if len(chosen) else f"{usable.task.unit}s"
         raise InputError(f"{where} has no {what} to score against")
+    pairs = usable.record.signature.packing is not None
+    if chosen.has_pairs != pairs:
+        kinds = ("single texts", "pairs of texts")
+        has, reads = kinds[chosen.has_pairs], kinds[pairs]
+        raise InputError(f"{where} has {has}, but {usable.name} reads {reads}; name other data")
     if usable.record.signature.context == "document" and not all(
         s.document is not None for s in chosen
     ):

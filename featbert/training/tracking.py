@@ -12,12 +12,14 @@ name a server. Tests have a stand-in for both; tried by hand: wandb 0.31.0 offli
 import csv
 import importlib
 import importlib.util
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from featbert.errors import InputError, check_known
+from featbert.io import write_text
 from featbert.training.history import Epoch
 
 PROJECT = "featbert"
@@ -41,19 +43,17 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
     name = folder.name.removeprefix(".")
     check_known("tracker", [name], TRACKERS)
     if name == "csv":
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / f"{run}.csv").open("w", encoding="utf-8", newline="") as file:
-            writer: csv.DictWriter[str] = csv.DictWriter(file, [])
+        rows: list[dict[str, float]] = []
 
-            def log(row: Epoch) -> None:
-                values = {"epoch": row.epoch, **scalars(row)}
-                if not writer.fieldnames:
-                    writer.fieldnames = [*values]
-                    writer.writeheader()
-                writer.writerow(values)
-                file.flush()
+        def log(row: Epoch) -> None:  # later epochs may have more columns
+            rows.append({"epoch": row.epoch, **scalars(row)})
+            names = dict.fromkeys(name for one in rows for name in one)
+            writer = csv.DictWriter(text := io.StringIO(newline=""), [*names])
+            writer.writeheader()
+            writer.writerows(rows)
+            write_text(folder / f"{run}.csv", text.getvalue())
 
-            yield log
+        yield log
         return
     from accelerate import PartialState
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS

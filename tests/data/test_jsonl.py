@@ -103,6 +103,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ({**GOOD, "document": 1.5}, "'1.5'"),
         ({**GOOD, "document": "x"}, "document"),
         ({"text": "a b", "spans": [[0, 9, "X"]]}, "9"),
+        ('{"text": "a b", "spans": [[0, 1, "\\ud800"]]}', "ud800"),
         ({"text": "a b", "spans": [[0, 3, "X"], [2, 3, "Y"]]}, "'b'"),
     ],
 )

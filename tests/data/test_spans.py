@@ -153,6 +153,8 @@ def spoiled(**values) -> str:
         (spoiled(answers=[{"text": "km", "answer_start": 81}]), "question q2"),
         (spoiled(is_impossible=True), "question q2"),
         (spoiled(question="\ud800"), "question q2"),
+        (spoiled(id="\ud800"), "ud800"),
+        (spoiled(answers=[{"text": "\ud800", "answer_start": 0}]), "question q2"),
         ('{"question": "a", "answers": []}', "--pair"),
         ('{"question": "a", "context": 3, "answers": []}', "line 1"),
         (lines([ROWS[0], ROWS[0]]), "line 2.*line 1"),
@@ -206,6 +208,10 @@ def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     rows = [(f"{n}", "?", f"passage {n % 5}", []) for n in range(40)]
     path = write(tmp_path / "c", "train.jsonl", lines(rows))
     corpus = load_corpus(path, targets="spans", dev_share=0.4)
+    texts = load_corpus(path, targets=None, dev_share=0.4)  # as `featbert extract` reads them
+    assert {n: s.text_fingerprint for n, s in texts.splits.items()} == {
+        n: s.text_fingerprint for n, s in corpus.splits.items()
+    }
     sides = [{s.texts[1] for s in corpus[name]} for name in ("train", "dev")]
     assert not sides[0] & sides[1]
     assert [len(corpus[name]) for name in ("train", "dev")] == [24, 16]

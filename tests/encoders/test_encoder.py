@@ -1,6 +1,7 @@
 """The encoder against transformers run plainly, one sentence at a time."""
 
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoder import Encoder, _usable_positions, load_encoder
 from featbert.encoders.kernels import PRODUCT_FLOPS
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
@@ -186,6 +187,17 @@ def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
     folder = changed(half, tmp_path / "mixed", "config.json", lambda c: c.update(vocab_size=rows))
     with pytest.raises(InputError, match=rf"{rows + 3} pieces.*{rows}"):
         load_encoder(find_encoder(str(folder)))
+
+
+def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder):
+    source = find_encoder(str(encoder_folder("bert")))
+    source.config["model_type"] = "fnet"
+    with pytest.raises(InputError, match="fnet depend"):
+        load_encoder(source)
+    endless = torch.nn.Module()
+    endless.config = SimpleNamespace(model_type="mamba")
+    with pytest.raises(InputError, match="mamba has no max_position_embeddings"):
+        _usable_positions(endless)
 
 
 SHORT = ["The unaffordable fox jumps .", "Jordan", "EU rejects lamb"]

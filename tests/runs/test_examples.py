@@ -249,6 +249,9 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
     assert record.scores.values["accuracy"] == run.record.scores["test"].values["accuracy"]
     cache, own = made["texts", "joint", "pooled"].path.parent, made["root"] / "texts"
     again = evaluate(run, load_corpus(own, targets="classes"), cache_dir=cache, device="cpu")
+    pairs = load_corpus(made["root"] / "pairs", targets="classes")
+    with pytest.raises(InputError, match=r"has pairs of texts, but .* reads single texts"):
+        evaluate(run, pairs, cache_dir=cache, device="cpu")
     assert again.extraction_seconds is None  # a store of pooled vectors serves as well
     assert again.scores == run.record.scores["test"]
 

@@ -74,7 +74,11 @@ def test_a_file_has_a_line_an_epoch(tmp_path):
         with epoch_log(folder, "a run") as log:
             log(EPOCH)
             log(dataclasses.replace(EPOCH, epoch=2, dev=None))
-    first, second = pandas.read_csv(folder / "a run.csv").to_dict("records")
+            grown = [*EPOCH.groups, ParameterGroup("layer 1", 9, 0.5)]
+            log(dataclasses.replace(EPOCH, epoch=3, groups=grown))
+    found = pandas.read_csv(folder / "a run.csv")
+    assert found.pop("learning_rate/layer_1").fillna(0).tolist() == [0, 0, 0.5]
+    first, second, _ = found.to_dict("records")
     assert first == {"epoch": 1, **scalars(EPOCH)}
     known = {name: value for name, value in first.items() if not name.startswith("dev/")}
     assert {name: value for name, value in second.items() if value == value} == known | {"epoch": 2}
