@@ -144,7 +144,7 @@ def test_all_of_one_run(runs_dir, words):
         "epochs=15, learning_rate=0.001",
         "mix 3: 0.250, 4: 0.750; scale 1.500",
         "dev PER 60.00 60.00 60.00",
-        "1 best 0.7000 60.00 2.5 s",
+        "1 best 0.7000 60.00 0.5 s",
     ):
         assert told in text
 
