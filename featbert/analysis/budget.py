@@ -30,8 +30,9 @@ from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSe
 Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
 FEWEST_TRIALS = 8
-# Of differences: in simulations an interval of 99% excludes a true difference of 0 in 1 to 5% of
-# searches with 24 or more trials; one of 95% in up to 11%.
+# Of differences: in simulations an interval of 99% excludes a true difference of 0 in 1 to 6% of
+# searches with 24 or more trials, whether or not trials of one number are correlated; one of 95%
+# in up to 11%.
 CLAIM = 0.99
 RESAMPLES = 2000
 
