@@ -556,9 +556,9 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
     seconds = sum(cost.prediction_seconds for cost in costs)
     words = sum(cost.prediction_words for cost in costs)
     from_text = seconds + sum(
-        cost.extraction_seconds * cost.prediction_words / cost.extraction_words
-        for cost in costs
-        if cost.extraction_seconds and cost.extraction_words
+        cost.extraction_seconds * cost.prediction_words / _words(run.record)
+        for run in runs
+        if (cost := run.record.cost).extraction_seconds
     )
     of_newest = dataclasses.asdict(newest.cost)
     whole: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
@@ -580,6 +580,11 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
 
 def _read(record: RunRecord) -> float:
     """Part of the words in its store that a run read; 1 without a store."""
-    words, splits = record.cost.extraction_words, record.signature.splits
+    splits, stored = record.signature.splits, record.cost.extraction_words
     learned = sum(splits[name].words for name in record.trained_on if name in splits)
-    return 1 - (learned - record.train_words) / words if words else 1.0
+    return 1 - (learned - record.train_words) / _words(record) if stored else 1.0
+
+
+def _words(record: RunRecord) -> int:
+    """Words of all splits. A store has fewer where texts of pairs that are apart are there once."""
+    return sum(split.words for split in record.signature.splits.values())

@@ -211,9 +211,12 @@ def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
     """The named splits, each once; test by default, or dev where there is no test."""
     where = corpus.source or corpus.name
     check_known(f"split of {where}", names, corpus.splits)
-    chosen = list(dict.fromkeys(names)) or [n for n in ("test", "dev") if n in corpus][:1]
+    scored = [n for n in ("test", "dev") if n in corpus and corpus[n].is_tagged]
+    chosen = list(dict.fromkeys(names)) or scored[:1]
     if not chosen:
-        raise InputError(f"{where} has neither test nor dev; name another one with --split")
+        raise InputError(
+            f"{where} has neither test nor dev with answers; name another one with --split"
+        )
     return chosen
 
 

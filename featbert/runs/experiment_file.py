@@ -35,6 +35,7 @@ from featbert.config import (
 from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
+from featbert.progress import notice
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.published import published_table
 from featbert.runs.record import TriedSettings
@@ -185,6 +186,9 @@ class Configuration(Data, Encoding, Compute):
         asked, lists = self.search, self.grid.ranges(table)
         if lists and asked.ranges(table):
             raise InputError(f"[grid.{table}] and [search.{table}] exclude each other")
+        rows: RowsTable | None = getattr(self, table)
+        if (lists or asked.ranges(table)) and rows and "train_on" in rows.model_fields_set:
+            raise InputError("train_on of a table that is searched; set it outside of the table")
         if lists:
             return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
         if not asked.ranges(table):
@@ -303,7 +307,12 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     where = f"{path} with {', '.join(changes)}" if changes else str(path)
     for change in changes:
         _change(data, change)
-    return check_experiment({"name": path.stem} | data, where=where)
+    found = check_experiment({"name": path.stem} | data, where=where)
+    ways = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
+    own = {key for way in ways if isinstance(way, dict) for key, _ in flattened(way)}
+    if kept := [change for change in changes if change.partition("=")[0].strip() in own]:
+        notice(f"{', '.join(kept)}: corpora and variants that have this key keep their own value")
+    return found
 
 
 def _change(data: dict[str, Any], change: str) -> None:
@@ -410,7 +419,8 @@ class _Reader:
             if way.corpora is not None and name not in way.corpora:
                 continue
             overlay = merged(merged(corpora.get(name, {}), way.model_extra or {}), combination)
-            if size and any("train_share" in keys for keys in (self.common, overlay)):
+            given = dict(flattened(merged(self.common, overlay)))
+            if size and {"train_share", *(f"{table}.train_share" for table in TABLES)} & {*given}:
                 self.note(["train_share is given twice: by itself and in [train_sizes]"])
             found.append(merged(overlay, size))
         return found

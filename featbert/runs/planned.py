@@ -277,10 +277,21 @@ def _named(
 ) -> PlannedRun:
     settings, task = options.settings, get_task(options.task)
     task.check(settings)
+    frozen = combination is not None
+    if get_tuning(settings.tuning).frozen != frozen:
+        raise InputError(
+            f"tuning is {settings.tuning!r}, but the encoder is {'frozen' if frozen else 'tuned'}; "
+            f"begin with defaults({'none' if frozen else 'full'!r})"
+        )
     if settings.reads == "sequence" and encoding["packing"] is None:
         raise InputError(f"output {settings.output} reads pairs of texts, but here are single ones")
     if options.tag_scheme != "bio" and task.targets != "entities":
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
+    if len(classes := task.classes_of(corpus)) > (most := task.measure.most_classes):
+        raise InputError(
+            f"{task.measure.name} is of {most} classes, but {corpus.source or corpus.name} has "
+            f"{len(classes)}; use another measure, such as {task.name.partition(':')[0]}:macro_f1"
+        )
     layers = None if combination is None else combination.name
     device = options.device
     precision = find_precision(options.precision, device)
@@ -292,7 +303,7 @@ def _named(
         language=corpus.language,
         splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
         tag_scheme=options.tag_scheme,
-        entity_types=list(task.classes_of(corpus)),
+        entity_types=list(classes),
         training_precision=precision,
         scorer=task.scorer,
         **device.facts,

@@ -78,8 +78,8 @@ def carry_out(
         work.make(engine, run_adaptation, begin)
         work.make(engine, run_extraction, *_stores(work.left(ready), resources))
         ours = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
-        at_a_time = min(jobs, len(ours))
-        local = functools.partial(in_processes, at_a_time=at_a_time) if at_a_time > 1 else here
+        # The last run has no more threads than the others: it resumes only with as many.
+        local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else here
         with stage(name, "runs", len(ours)) as advance:
             work.make(each or local, _train, ours, advance=advance)
     for job in plan.jobs.values():
@@ -290,11 +290,16 @@ def _evaluate(
 ) -> None:
     """Scores a run on the corpora whose text it does not know."""
     texts = {identity.text for identity in run.record.signature.splits.values()}
-    usable = check_usable(run)
+    usable, wrong = check_usable(run), list[str]()
     for corpus in corpora:
-        (split,) = choose_splits(corpus)
-        if corpus[split].text_fingerprint in texts:
-            continue
-        known = {*usable.task.classes_of(corpus), *usable.classes}
-        mapping = {old: new for old, new in labels.items() if old in known}
-        evaluate(usable, corpus, split, mapping=mapping, cache_dir=cache_dir, device=device)
+        try:
+            (split,) = choose_splits(corpus)
+            if corpus[split].text_fingerprint in texts:
+                continue
+            known = {*usable.task.classes_of(corpus), *usable.classes}
+            mapping = {old: new for old, new in labels.items() if old in known}
+            evaluate(usable, corpus, split, mapping=mapping, cache_dir=cache_dir, device=device)
+        except FeatbertError as error:  # the others are scored all the same
+            wrong.append(str(error))
+    if wrong:
+        raise FeatbertError("; ".join(wrong))

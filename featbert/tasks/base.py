@@ -44,13 +44,15 @@ GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 class Measure:
     """A number up to 1, and from `lowest` on, that is computed from additive counts.
 
-    `key` is its name in records ("f1"), `name` for people; `of` gives values (...) of (..., K).
+    `key` is its name in records ("f1"), `name` for people; `of` gives values (...) of (..., K). It
+    is of at most `most_classes`.
     """
 
     key: str
     name: str
     of: Callable[[NDArray[Any]], Floats]
     lowest: float = field(default=0.0, kw_only=True)
+    most_classes: float = field(default=math.inf, kw_only=True)
 
 
 @dataclass(frozen=True)

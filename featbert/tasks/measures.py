@@ -14,7 +14,6 @@ it. So every measure can be resampled, broken down and pooled over seeds in the 
 A correlation with a constant is undefined; its value here is 0.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -40,7 +39,6 @@ class ExampleMeasure(Measure):
     """
 
     count: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
-    most_classes: float = math.inf
 
 
 def positive_class(classes: Sequence[str]) -> str:

@@ -59,6 +59,12 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     assert small["flops_once"] == pytest.approx(8e11 * 7602 / 18_402)
     assert small["seconds_cheaper_from"] == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
     assert (whole["tuned_row"], whole["seconds_once"]) == ("fine-tuning (train_share=1)", 12.5)
+    # Texts that pairs share are in the store once: the part that is read is one of the text's.
+    few = {"extraction_words": 5_000, "extraction_seconds": 5.0}
+    apart = make_run(settings={"train_share": 0.1}, train_words=1_200, cost=few)
+    (row,) = compare([apart])[0].rows
+    assert row.cost.extraction_seconds == pytest.approx(5.0 * 7602 / 18_402)
+    assert row.cost.text_words_per_second == pytest.approx(6402 / (0.5 + 5.0 * 6402 / 18_402))
     points = {p.name: p for p in pareto_fronts(comparison, "dev", "operations")[0].points}
     found = points["concat_last4 (train_share=0.1)"].cost
     assert found == pytest.approx(small["flops_once"] + small["flops_run"])

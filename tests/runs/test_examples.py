@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 
 from featbert import compare, find_runs
 from featbert.analysis.significance import with_significance
+from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
 from featbert.encoders.alignment import align
@@ -21,11 +22,11 @@ from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.models.model import stored_model, tuned_model
 from featbert.runs import train as train_module
-from featbert.runs.evaluate import evaluate
+from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.load import load
 from featbert.runs.predict import answer_rows, predict_texts
 from featbert.runs.run import Run
-from featbert.runs.train import finetune
+from featbert.runs.train import finetune, train
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
 
@@ -232,7 +233,7 @@ def test_hidden_answers_are_predicted_and_not_scored(made, tmp_path):
     corpus = load_corpus(folder, targets="classes")
     store = extract(corpus, find_encoder(made["model"]), cache_dir=tmp_path, **FP32)
     run = frozen(store, "last", corpus, "classification", tmp_path / "runs")
-    assert [*run.record.scores] == ["dev"]
+    assert [*run.record.scores] == choose_splits(corpus) == ["dev"]
     lines = run.predictions_path("test").read_text("utf-8").splitlines()
     assert {json.loads(line)["gold"] for line in lines} == {None}
     assert {json.loads(line)["predicted"] for line in lines} <= {"neg", "pos"}
@@ -271,6 +272,25 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
 def test_heads_that_do_not_fit_a_task_are_refused(task, given):
     with pytest.raises(InputError):
         settings_of("none", task, **given)
+
+
+def test_settings_of_another_tuning_or_number_of_classes_are_refused(made, tmp_path):
+    store, where = made["texts", "joint", "words"], {"runs_dir": tmp_path, **FP32}
+    with pytest.raises(InputError, match="tuning is 'full', but the encoder is frozen"):
+        train(
+            store,
+            "last",
+            task="classification",
+            settings=defaults("full", "classification"),
+            **where,
+        )
+    with pytest.raises(InputError, match="tuning is 'none', but the encoder is tuned"):
+        finetune("sample", made["model"], settings=defaults("none"), **where)
+    rows = "sentence\tlabel\na\tx\nb\ty\nc\tz\n"
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text(rows, "utf-8")
+    with pytest.raises(InputError, match=r"F1 is of 2 classes, but .* has 3"):
+        finetune(str(tmp_path), made["model"], task="classification:f1", **where)
 
 
 def test_a_store_of_pooled_vectors_is_refused_where_words_are_read(made, tmp_path):

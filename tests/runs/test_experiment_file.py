@@ -1,5 +1,6 @@
 """Experiment files: read, checked, changed; every mistake is reported at once."""
 
+import logging
 import math
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from featbert.config import defaults
 from featbert.errors import InputError, MissingError
+from featbert.progress import logged_by
 from featbert.runs.experiment_file import Configuration, Experiment, every, read_experiment
 from featbert.tasks.base import get_task
 
@@ -108,6 +110,8 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\n[train_sizes]\n", "train_sizes.shares"),
         ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "0.5, 0.5"),
         ("train_share = 0.5\n[finetune]\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),
+        ("[finetune]\ntrain_share = 0.5\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),
+        ("[finetune]\ntrain_on='train+dev'\n[grid.finetune]\nepochs=[1]\n", "outside of the table"),
         ("[features]\n[search.features]\ndropout = [0]\n", "no budget"),
         ("[features]\n[grid.features]\nclip_norm = [1, -1]\n", "clip_norm is -1"),
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
@@ -155,14 +159,17 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
         finetune.discriminative = 2.6
         finetune.epochs = 5
     """
-    experiment = read_experiment(written(tmp_path, text), ["corpora.en=else/where"])
+    changes, said = ["corpora.en=else/where", "finetune.epochs=9"], list[str]()
+    with logged_by(lambda _, line: said.append(line), logging.INFO):
+        experiment = read_experiment(written(tmp_path, text), changes)
+    assert [line.count("finetune.epochs=9") for line in said] == [1]
     found = [
         (c.data, c.language, c.encoding, s.epochs, s.discriminative)
         for c in experiment.configurations
         for s in [c.settings("finetune")]
     ]
     assert found == [
-        ("else/where", "en", "utf-8", 4, 1.0),
+        ("else/where", "en", "utf-8", 9, 1.0),
         ("else/where", "en", "utf-8", 5, 2.6),
         ("conll2003-de", "de", "latin-1", 3, 1.0),
         ("conll2003-de", "de", "latin-1", 5, 2.6),

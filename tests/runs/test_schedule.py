@@ -41,11 +41,13 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     # A folder in the place of the weights: this run cannot be written.
     broken = [*lab.plan(**THREE).rows.values()][2]
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
+    begun: list[tuple[str, int]] = []
     killed: list[str] = []
     plain = schedule._begun
 
-    def killing(name: str, *rest: Any) -> Any:
-        pipe, child = plain(name, *rest)
+    def killing(name: str, threads: int, *rest: Any) -> Any:
+        begun.append((name, threads))
+        pipe, child = plain(name, threads, *rest)
         if not killed and name != broken.name:
             killed.append(name)
             child.kill()
@@ -67,6 +69,8 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     assert {run.record.signature.threads for run in outcome.runs} == {
         max(1, len(os.sched_getaffinity(0)) // 2)
     }
+    lab.run(jobs=2, **THREE | {"seeds": [1]})  # one alone has the threads of two, to resume
+    assert begun[-1] == (killed[0], max(1, len(os.sched_getaffinity(0)) // 2))
     with pytest.raises(FeatbertError, match=broken.name):
         lab.run(**THREE)
     (broken.run.folder / "weights.safetensors" / "x").rmdir()
