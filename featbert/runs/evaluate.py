@@ -21,7 +21,7 @@ import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
-from featbert.io import json_hash, slug
+from featbert.io import file_hash, json_hash, slug
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
@@ -50,6 +50,7 @@ class EvaluationRecord:
         extraction_seconds: of the split's vectors; None where a store had them, or none is used.
         prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
         started: UTC, ISO 8601.
+        predictions: SHA-256 of the predictions file.
     """
 
     run: str
@@ -71,6 +72,7 @@ class EvaluationRecord:
     threads: int
     versions: dict[str, str]
     started: str
+    predictions: str
 
 
 def evaluation_path(
@@ -126,7 +128,8 @@ def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunEl
         scorer=one.scorer,
     )
     scores = {split: of.scores for split, (of, _) in by_split.items()}
-    record = dataclasses.replace(r, signature=signature, scores=scores, predictions={})
+    hashes = {split: of.predictions for split, (of, _) in by_split.items() if of.predictions}
+    record = dataclasses.replace(r, signature=signature, scores=scores, predictions=hashes)
     paths = {
         split: path.with_name(run.task.predictions_name(path.stem))
         for split, (_, path) in by_split.items()
@@ -325,6 +328,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,
         started=started,
+        predictions="",
         **run.device.facts,
     )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
@@ -334,5 +338,6 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         pairs = zip(sentences, gold, strict=True)
         sentences = tuple(dataclasses.replace(s, tags=tuple(tags)) for s, tags in pairs)
     task.write_predictions(plan.predictions, sentences, predicted)
+    record = dataclasses.replace(record, predictions=file_hash(plan.predictions))
     write_json(plan.path, record)
     return record

@@ -100,7 +100,7 @@ class Run:
         if known is not None and file_hash(path) != known:
             raise InputError(
                 f"{path} is not what {self.name} was scored on; it is damaged, or another "
-                "run's: train the run again"
+                "run's: train or evaluate the run again"
             )
         return found
 

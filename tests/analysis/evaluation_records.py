@@ -50,6 +50,7 @@ def evaluate(run: Run, language: str, f1: float = 0.5, /, **changes) -> Path:
         threads=2,
         versions={"torch": "2.13.0"},
         started="2026-01-03T00:00:00+00:00",
+        predictions="",
     )
     record = dataclasses.replace(record, **changes)
     path = evaluation_path(run.folder, record.corpus, record.split, record.identity, record.mapping)

@@ -12,6 +12,7 @@ from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
+from featbert.runs import evaluate as module_evaluate
 from featbert.runs import load as module
 from featbert.runs.evaluate import (
     EvaluationRecord,
@@ -106,6 +107,13 @@ def test_what_is_recorded_of_other_data(run, elsewhere, tmp_path):
     assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
     assert record.scores.words == elsewhere["test"].n_words
     assert evaluations(run) == [record]
+    (path,) = evaluation_files(run)
+    there = module_evaluate.elsewhere(run, [(record, path)])
+    assert len(there.predictions("test").gold) == record.scores.examples
+    with there.predictions_path("test").open("a", encoding="utf-8") as file:
+        file.write("Rome O O\n")
+    with pytest.raises(InputError, match="scored on"):
+        there.predictions("test")
 
 
 def test_a_mapping_holds_for_both_sides(run, elsewhere, tmp_path):
@@ -182,7 +190,7 @@ def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, monkeypatch):
 
 def test_splits():
     def corpus(*names: str) -> Corpus:
-        return Corpus("x", dict.fromkeys(names), source="somewhere")
+        return Corpus("x", {name: Split(name, ()) for name in names}, source="somewhere")
 
     assert choose_splits(corpus("train", "dev", "test")) == ["test"]
     assert choose_splits(corpus("train", "dev")) == ["dev"]
