@@ -8,7 +8,6 @@ from collections import namedtuple
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
@@ -137,18 +136,6 @@ def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
     # Sentence 2 is read after sentence 1, or not: not so in the embeddings.
     assert np.abs(alone.read("train", [3])[0, 5] - found[3, 5]).max() > 0.01
     assert store.manifest.splits["train"].counts["windowed_documents"] == 1
-
-
-def test_precision_bf16(corpus, folder, tmp_path):
-    exact = run(corpus, folder, tmp_path)
-    rough = run(corpus, folder, tmp_path, precision="bf16")
-    assert rough.path != exact.path
-    assert rough.manifest.precision == "bf16"
-    a, b = (s.read("train").astype(np.float32) for s in (exact, rough))
-    assert np.abs(a - b).max() > 0
-    assert np.abs(a[0] - b[0]).max() < 0.05
-    # bfloat16 has 8 bits of significand, all of which float16 keeps: nothing is lost in storing
-    assert torch.equal(torch.from_numpy(b).bfloat16().float(), torch.from_numpy(b))
 
 
 def test_the_manifest(corpus, folder, tmp_path):

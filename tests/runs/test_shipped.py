@@ -68,22 +68,30 @@ SMALL = {
         '{corpora=["wikigold"],features={layers=["last"],lstm_size=4,epochs=1}},'
         '{corpora=["polarity","wikigold"],finetune={epochs=1}}]',
     ),
-    "glue": (*TEXTS, "grid.finetune.learning_rate=[1e-4]", 'features.layers=["last"]'),
-    "mbert-english-german": (
-        *QUICK,
-        "grid.finetune={batch_size=[16]}",
+    "glue": (
+        *TEXTS,
+        "grid.finetune.learning_rate=[1e-4]",
         'features.layers=["last"]',
+        'variant=[{corpora=["cola","mnli","mrpc","stsb"]}]',
+    ),
+    "mbert-english-german": (
+        "seeds=[1]",
+        "finetune.epochs=1",
+        "grid.finetune={batch_size=[16]}",
     ),
     "model-depth": TEXTS,
-    "reproduction-gap": (*QUICK, 'variants.context=["document"]'),
-    "spectrum": (*TEXTS, 'variants={features={body=["linear"]},finetune={tuning=["top:2"]}}'),
+    "reproduction-gap": (
+        *QUICK,
+        'variants.context=["document"]',
+        'variants.casing=["original"]',
+    ),
     "squad": (
         "seeds=[1]",
         'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
     ),
     "swag": (*TEXTS, 'features.layers=["last"]'),
     "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[1]}"),
-    "zero-shot-transfer": (*QUICK, 'features.layers=["last"]'),
+    "zero-shot-transfer": (*QUICK, 'features.layers=["last"]', 'variant=[{corpora=["en","de"]}]'),
 }  # fmt: skip
 
 

@@ -55,7 +55,8 @@ def trained(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> tuple[Work
     return workspace, predicted
 
 
-def test_dev_after_each_epoch_and_test_once(trained):
+def test_what_a_run_scores_costs_and_was_asked(trained):
+    """Dev is predicted after each epoch and test once."""
     workspace, predicted = trained
     runs = find_runs(workspace.runs).runs
     assert {run.record.tuning for run in runs} == {"none", "full"}
@@ -72,10 +73,6 @@ def test_dev_after_each_epoch_and_test_once(trained):
             found = run.predictions(split)
             assert TASK.score(found.gold, found.predicted) == record.scores[split]
     assert any(r.record.scores["dev"] != r.record.scores["test"] for r in runs)
-
-
-def test_what_a_run_cost_and_was_asked(trained):
-    workspace, _ = trained
     (store,) = workspace.cache.glob("*.h5")
     for run in find_runs(workspace.runs):
         cost = run.record.cost

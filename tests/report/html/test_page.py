@@ -14,6 +14,7 @@ from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
 from featbert.report.figures.registry import kind_of
+from featbert.report.html.browser import judged_texts
 from featbert.report.html.page import html_report
 from featbert.report.tables import tables
 from tests.analysis.records import make_record, make_seeds, usual_runs
@@ -161,8 +162,6 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
             name = f"{name}-{share}"
             changes = shared | {"settings": settings, "layers": layers}
             runs.append(judged_run(tmp_path, name, 1, wrong, **changes))
-    page = html_report(compare(runs))
-    data = json.loads(page.partition('application/json">')[2].partition("</script")[0])
-    for text in data["texts"]:
+    for text in judged_texts(compare(runs)[0])[0]:
         chosen = [text["rows"][text[side]]["name"] for side in "ab"]
         assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]
