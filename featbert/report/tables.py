@@ -484,7 +484,8 @@ def lead_line(lead: BudgetLead) -> str:
     for span in lead.spans:
         who = f"{span.ahead} is ahead" if span.ahead else "it cannot be told which is ahead"
         end = "on" if span.end is None else f"to {show(span.end)}"
-        said.append(f"{who} from {show(span.start)} {end}")
+        start = show(span.start)
+        said.append(f"{who} at {start}" if span.end == span.start else f"{who} from {start} {end}")
     by = "time" if lead.currency == "seconds" else lead.currency
     return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
 
