@@ -100,7 +100,7 @@ class BudgetCurve:
 
 @dataclass(frozen=True)
 class BudgetSpan:
-    """Budgets from `start` to `end` (None: all above): the row ahead, None if it cannot be told."""
+    """Budgets from `start` to `end` (None: all above): the row ahead, None where not clear."""
 
     start: float
     end: float | None

@@ -482,7 +482,7 @@ def lead_line(lead: BudgetLead) -> str:
     show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
     said = []
     for span in lead.spans:
-        who = f"{span.ahead} is ahead" if span.ahead else "it cannot be told which is ahead"
+        who = f"{span.ahead} is ahead" if span.ahead else "it is not clear which is ahead"
         end = "on" if span.end is None else f"to {show(span.end)}"
         start = show(span.start)
         said.append(f"{who} at {start}" if span.end == span.start else f"{who} from {start} {end}")
