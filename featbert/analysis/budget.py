@@ -15,7 +15,7 @@ of its trials, which is less than it would reach, so that only its lead can be s
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,13 +43,16 @@ def with_budgets(comparison: Comparison) -> Comparison:
     Searches are those of the experiments in the runs directories of its runs.
     """
     found = [one for one in _searched(comparison) if len(one[1]) >= FEWEST_TRIALS]
-    most = max((len(trials) for _, trials, _ in found), default=0)
-    numbers = np.random.default_rng(0).integers(0, max(most, 1), (RESAMPLES, 4 * most))
+    most = 1 + max((max(trials) for _, trials, _ in found), default=0)
+    numbers = np.random.default_rng(0).integers(0, most, (RESAMPLES, 4 * most))
     drawn = {
-        row.name: _resampled([trial.dev or 0.0 for trial in trials], numbers)
+        row.name: _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
         for row, trials, _ in found
     }
-    curves = {row.name: _curve(row, trials, ended, drawn[row.name]) for row, trials, ended in found}
+    curves = {
+        row.name: _curve(row, [*trials.values()], left_out, drawn[row.name])
+        for row, trials, left_out in found
+    }
     currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
     pairs = [
         (a.name, b.name)
@@ -80,8 +83,8 @@ def expected_best(scores: Sequence[float]) -> Floats:
     return subset_weights(len(scores)) @ np.sort(np.asarray(scores, np.float64))
 
 
-def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings], int]]:
-    """Rows that a random search found, its finished trials, and how many were pruned or failed."""
+def _searched(comparison: Comparison) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
+    """Rows that a random search found, its finished trials by number, and how many others ended."""
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
     searches: list[SearchRecord] = []
     for folder in sorted({run.folder.parent for row in rows for run in row.runs}):
@@ -91,26 +94,26 @@ def _searched(comparison: Comparison) -> Iterator[tuple[Row, list[TriedSettings]
     for row in rows:
         names = {run.name for run in row.runs}
         of_row = [
-            [trial for trial in search.tried if trial.state != "waiting"]
+            {n: trial for n, trial in enumerate(search.tried) if trial.state != "waiting"}
             for search in searches
             if search.sampler == "random" and names & {*search.rows}
         ]
         if of_row:
             ended = max(of_row, key=len)
-            finished = [trial for trial in ended if trial.dev is not None]
+            finished = {n: trial for n, trial in ended.items() if trial.dev is not None}
             yield row, finished, len(ended) - len(finished)
 
 
-def _resampled(scores: Sequence[float], numbers: NDArray[np.int64]) -> Floats:
-    """(RESAMPLES, n) `expected_best` of n trials, drawn with replacement.
+def _resampled(scores: Mapping[int, float], numbers: NDArray[np.int64]) -> Floats:
+    """(R, n) `expected_best` of n trials, drawn with replacement from `scores` by number.
 
-    They are the first n of each row of `numbers` (RESAMPLES, N) that are below n.
+    They are the first n in each row of `numbers` (R, N) that these trials have.
     """
-    n = len(scores)
-    first = np.argsort(numbers >= n, axis=1, kind="stable")[:, :n]
-    # Where a row has fewer, any others: of many trials, so few are below n.
-    places = np.take_along_axis(numbers, first, axis=1) % n
-    found: Floats = np.sort(np.asarray(scores)[places], axis=1) @ subset_weights(n).T
+    n, own = len(scores), np.array([*scores])
+    first = np.argsort(~np.isin(numbers, own), axis=1, kind="stable")[:, :n]
+    # Where a row has fewer, as of few among very many trials, any others take their place.
+    places = np.searchsorted(own, np.take_along_axis(numbers, first, axis=1)) % n
+    found: Floats = np.sort(np.array([*scores.values()])[places], axis=1) @ subset_weights(n).T
     return found
 
 
