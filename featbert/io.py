@@ -11,11 +11,12 @@ import os
 import re
 import shutil
 import socket
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from featbert.errors import BusyError, FeatbertError
+from featbert.errors import BusyError, FeatbertError, InputError
 
 # Seconds that a lock is tried for: `is_owned` of another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
@@ -24,6 +25,13 @@ _RETRIES = 5
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+# What may never end when it is read, or stop a program when it is opened.
+_SPECIAL = {
+    stat.S_IFIFO: "FIFO",
+    stat.S_IFSOCK: "socket",
+    stat.S_IFCHR: "device",
+    stat.S_IFBLK: "device",
+}
 
 
 @contextlib.contextmanager
@@ -162,6 +170,16 @@ def cannot_write(path: Path, error: Exception) -> str:
     if number in _FORBIDDEN:
         return f"{problem}; name a folder that can be written to, or change its permissions"
     return problem
+
+
+def regular_file(path: Path) -> Path:
+    """`path`, to be opened; InputError if it is a FIFO, a socket or a device, links followed.
+
+    OSError if the system cannot say, such as FileNotFoundError.
+    """
+    if special := _SPECIAL.get(stat.S_IFMT(path.stat().st_mode)):
+        raise InputError(f"{path} is a {special}; put a regular file in its place")
+    return path
 
 
 def flush(path: Path) -> None:

@@ -9,8 +9,17 @@ import socket
 import pytest
 from filelock import FileLock
 
-from featbert.errors import BusyError, FeatbertError
-from featbert.io import explaining, is_owned, lock_beside, owning, replacing, slug, write_text
+from featbert.errors import BusyError, FeatbertError, InputError
+from featbert.io import (
+    explaining,
+    is_owned,
+    lock_beside,
+    owning,
+    regular_file,
+    replacing,
+    slug,
+    write_text,
+)
 from tests.processes import holding
 
 
@@ -102,3 +111,22 @@ def test_what_the_system_refuses_names_the_file(tmp_path):
         (tmp_path / "missing" / "file").touch()
     with pytest.raises(FeatbertError, match="first"), explaining(tmp_path / "second"):
         raise FeatbertError("first")
+
+
+def test_a_file_that_may_never_end_is_refused(tmp_path):
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as server:
+        server.bind(str(tmp_path / "socket"))
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "device").symlink_to("/dev/zero")
+    (tmp_path / "link").symlink_to("fifo")
+    for name in ("socket", "fifo", "device", "link"):
+        with pytest.raises(InputError, match=str(tmp_path / name)):
+            regular_file(tmp_path / name)
+
+
+def test_a_file_and_a_link_to_one_are_read(tmp_path):
+    (tmp_path / "file").write_text("a", "utf-8")
+    (tmp_path / "link").symlink_to("file")
+    assert regular_file(tmp_path / "link").read_text("utf-8") == "a"
+    with pytest.raises(FileNotFoundError):
+        regular_file(tmp_path / "nothing")

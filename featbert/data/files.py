@@ -17,11 +17,13 @@ from typing import Any, BinaryIO, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.errors import InputError, MissingError, nearest, nearest_path
-from featbert.io import explaining, replacing
+from featbert.io import explaining, regular_file, replacing
 from featbert.text import shortened
 
 BOM = "\ufeff"
 DOCSTART = "-DOCSTART-"
+# Names of streams that a process has open, such as those of `<(command)` in a shell.
+STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 JSON_EXTENSIONS = ("jsonl", "ndjson", "json")
 COLUMN_EXTENSIONS = (
     *("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols", "ner", "iob", "iob1", "iob2"),
@@ -210,9 +212,12 @@ def read_file(path: Path, encoding: str = "utf-8", most: int | None = None) -> l
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read; MissingError without one, InputError where it cannot be read."""
+    """A file to read; MissingError without one, InputError where it cannot be read.
+
+    FIFOs and devices are refused, unless they are streams that this process has, as /dev/stdin.
+    """
     try:
-        return path.open("rb")
+        return (path if str(path).startswith(STREAMS) else regular_file(path)).open("rb")
     except FileNotFoundError:
         raise MissingError(f"{path} does not exist{nearest_path(path)}") from None
     except OSError as error:

@@ -400,7 +400,7 @@ def find_splits(folder: Path) -> dict[str, Path]:
         entries = sorted(folder.iterdir())
     except OSError as error:
         raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
-    named = {p: splits_named(p.name) for p in entries if p.is_file() or not p.exists()}
+    named = {p: splits_named(p.name) for p in entries if not p.is_dir()}
     found: dict[str, Path] = {}
     for split in SPLITS:
         candidates = [p for p, splits in named.items() if split in splits]

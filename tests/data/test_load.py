@@ -1,6 +1,7 @@
 """Corpora loaded: split files of folders, files, the sample, entities and labels."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -260,3 +261,20 @@ def test_folders_without_clear_splits(tmp_path, names, named):
     with pytest.raises(InputError, match=named) as error:
         find_splits(files(tmp_path, *names))
     assert str(tmp_path) in str(error.value)
+
+
+def test_what_may_never_end_is_no_corpus(tmp_path):
+    (tmp_path / "dev.conll").write_text("EU O\n", "utf-8")
+    os.mkfifo(tmp_path / "train.conll")
+    for data in (tmp_path / "train.conll", tmp_path, "/dev/zero"):
+        with pytest.raises(InputError, match=str(data)):
+            load_corpus(str(data))
+
+
+def test_an_open_stream_is_a_corpus():
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w") as stream:
+        stream.write("EU B-ORG\n\nParis B-LOC\n")
+        stream.close()
+        (test,) = load_corpus(f"/dev/fd/{reading}").splits.values()
+    assert [s.words for s in test.sentences] == [("EU",), ("Paris",)]
