@@ -2,10 +2,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO_READY := $(VENV)/.demo-ready
 READY := $(VENV)/.ready
 
 # Options of pip, such as --no-compile.
 PIP_OPTIONS ?=
+# Packages go into the environment in the versions of constraints.txt.
+INSTALL := $(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt
 # Options of the demo, such as: make demo DEMO="--set 'seeds=[1,2,3]'"
 DEMO ?=
 
@@ -15,6 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo test lint format docs pictures site wheel clean
 
 help:
+	@echo "make install  create .venv with featbert and a small encoder"
 	@echo "make demo    run the quickstart experiment and print the comparison"
 	@echo "make test    run the tests"
 	@echo "make lint    ruff and mypy"
@@ -24,16 +28,21 @@ help:
 	@echo "make wheel   build the wheel into dist/"
 	@echo "make clean   remove the environment and build outputs"
 
-$(READY): pyproject.toml constraints.txt
+$(DEMO_READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit("Python 3.11 or later expected, %s is %s; name another with PYTHON=..." % (sys.executable, sys.version.split()[0]) if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint constraints.txt --editable '.[dev,demo,docs]'
-	@touch $(READY)
+	$(INSTALL) torch
+	$(INSTALL) --editable '.[demo]'
+	@touch $@
 
-install: $(READY)
+# What tests, lint and docs need besides.
+$(READY): $(DEMO_READY)
+	$(INSTALL) --editable '.[dev,demo,docs]'
+	@touch $@
 
-demo: $(READY)
+install: $(DEMO_READY)
+
+demo: $(DEMO_READY)
 	$(BIN)/featbert run experiments/quickstart.toml $(DEMO)
 
 test: $(READY)
