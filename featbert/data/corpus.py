@@ -31,6 +31,8 @@ class Sentence:
             the first and then those of the second.
         texts: the raw text or texts, where words were cut from them.
         places: (T,) first and end character of each word in its text.
+        touches: (T,) whether nothing is between a word and the one before it in its text: the
+            encoder reads words that touch as one string. Empty where words are read each alone.
         id: name of an example in its file, if it has one.
         lines: (T,) lines of the words, from 1, or (1,) where the sentence is one line or row; empty
             when the whole corpus is read.
@@ -42,6 +44,7 @@ class Sentence:
     pair: int | None = None
     texts: tuple[str, ...] = ()
     places: tuple[tuple[int, int], ...] = ()
+    touches: tuple[bool, ...] = ()
     id: str | None = None
     lines: Sequence[int] = field(default=(), compare=False, repr=False)
 

@@ -9,7 +9,8 @@ field; TSV has no quotes: a quotation mark is one. Where all answers of a part a
 hidden: it can be predicted, not scored.
 
 Words are cut from the text at white space and punctuation by the pre-tokenizer of `tokenizers` that
-BERT has, each with its place. A text without any word becomes one empty word, and is counted.
+BERT has, each with its place; characters of scripts without spaces are a word each (`words`, rule
+8). A text without any word becomes one empty word, and is counted.
 """
 
 import csv
@@ -292,13 +293,14 @@ def number_of(value: Any) -> float:
 def example_of(row: Row, columns: Columns) -> Sentence:
     """One example with its words, without its answer."""
     texts = tuple(text_of(row, name) for name in (columns.text, columns.pair) if name is not None)
-    cut = [_cut(one) for one in texts]
+    words, places, touches = zip(*map(_cut, texts), strict=True)
     return Sentence(
-        tuple(word for words, _ in cut for word in words),
+        sum(words, ()),
         lines=(row.number,),
-        pair=len(cut[0][0]) if len(cut) > 1 else None,
+        pair=len(words[0]) if len(texts) > 1 else None,
         texts=texts,
-        places=tuple(place for _, places in cut for place in places),
+        places=sum(places, ()),
+        touches=sum(touches, ()),
     )
 
 
@@ -311,15 +313,25 @@ def text_of(row: Row, name: Column) -> str:
 
 
 @functools.lru_cache(16)
-def _cut(text: str) -> tuple[list[str], list[tuple[int, int]]]:
-    """Words and places; a passage's are in memory once, however many questions it has."""
-    places = split_text(text)
-    return [text[start:end] for start, end in places], places
+def _cut(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[bool, ...]]:
+    """Words, places, and which words touch the one before.
+
+    A passage's words are in memory once, however many questions it has.
+    """
+    places = tuple(split_text(text))
+    before = chain([-1], (end for _, end in places))
+    touches = (start == end for (start, _), end in zip(places, before, strict=False))
+    return tuple(text[start:end] for start, end in places), places, tuple(touches)
 
 
 def split_text(text: str) -> list[tuple[int, int]]:
     """(start, end) of each word of a text, in code points; (0, 0) alone without a word."""
-    return [place for _, place in _splitter().pre_tokenize_str(text)] or [(0, 0)]
+    from featbert.data.words import units  # which takes a while to import
+
+    words = _splitter().pre_tokenize_str(text)
+    if text.isascii():
+        return [place for _, place in words] or [(0, 0)]
+    return [place for _, (start, end) in words for place in units(text, start, end)] or [(0, 0)]
 
 
 @functools.cache

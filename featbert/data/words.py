@@ -18,33 +18,38 @@ OntoNotes). It knows no language and no list of abbreviations.
 7. Marks, variation selectors, skin tones and invisible format characters belong to the character
    before them; signs joined by a zero-width joiner are one (`👩‍👩‍👧`), and so are two regional
    indicators (a flag).
-8. Han characters and hiragana are a word each, as in UAX #29. Thai, Lao, Khmer and Burmese, which
-   are written without spaces, are not split: give tokenised text instead.
+8. Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese and their like) have no
+   words that can be seen: each of their characters is one, with its marks (`ที่`; a grapheme cluster,
+   UAX #29, section 3). Examples are cut by this rule, too.
 """
+
+from collections.abc import Iterator
 
 import regex
 
 _EXTENDER = r"[\p{M}\p{Cf}\U0001F3FB-\U0001F3FF]"  # rule 7
-_ALONE = (  # rule 8
-    r"[\u3007\u3041-\u309F\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0003FFFF"
-    r"--[\p{M}\p{Z}\p{C}]]"
+_UNSPACED = (  # rule 8; Line_Break=SA is Unicode's class of South East Asian scripts
+    r"[\p{Han}\p{Hiragana}\p{Katakana}\u30FC\uFF70\p{Bopomofo}\p{Yi}\p{Tangut}\p{Nushu}\p{Line_Break=SA}]"
 )
-_LETTER = rf"[[\p{{L}}\p{{N}}\p{{Pc}}]--{_ALONE}]"
-_SIGN = rf"[[^\s\x1C-\x1F]--[\p{{L}}\p{{N}}\p{{Pc}}\p{{M}}\p{{Cf}}\U0001F3FB-\U0001F3FF]--{_ALONE}]"
+_CHARACTER = rf"(?={_UNSPACED}) \X"
+_LETTER = rf"[[\p{{L}}\p{{N}}\p{{Pc}}]--{_UNSPACED}]"
+_SIGN = (
+    rf"[[^\s\x1C-\x1F]--[\p{{L}}\p{{N}}\p{{Pc}}\p{{M}}\p{{Cf}}\U0001F3FB-\U0001F3FF]--{_UNSPACED}]"
+)
 _JOINED = rf"(?: (?<=\u200d) {_SIGN}{_EXTENDER}* )*"
 _QUOTE = r"[\p{Ps}\p{Pe}\p{Pi}\p{Pf}'\"]"
 _WORDS = regex.compile(
     rf"""(?xV1)
+    # Rule 8.
+    {_CHARACTER} [{_EXTENDER}--{_UNSPACED}]*
     # Rule 5: U.S. and J., unless a letter or another full stop follows.
-    (?: {_LETTER}(?<=\p{{L}}){_EXTENDER}* (?: \. {_LETTER}(?<=\p{{L}}){_EXTENDER}* )+ \.
+    | (?: {_LETTER}(?<=\p{{L}}){_EXTENDER}* (?: \. {_LETTER}(?<=\p{{L}}){_EXTENDER}* )+ \.
       | \p{{Lu}}{_EXTENDER}* \. (?= \s* \S ) )
     (?! \. | {_EXTENDER} | {_LETTER}(?<=\p{{L}}) )
     # Rules 2 and 3.
     | (?: {_LETTER} | {_EXTENDER} ) (?: {_LETTER} | {_EXTENDER}
         | (?: ['’‐‑·׳״-] | (?<=\d{_EXTENDER}*) [,:٫٬.] (?=\d)
             | (?<=\p{{L}}{_EXTENDER}*) \. (?=\p{{L}}) ) (?={_LETTER}) )*
-    # Rule 8.
-    | {_ALONE}{_EXTENDER}*
     # Rule 4: 's after a sign or a space.
     | ['’][sS] (?! {_LETTER} | {_EXTENDER} | ['’‐‑·׳״-]{_LETTER} )
     # Rules 6 and 7.
@@ -54,6 +59,14 @@ _WORDS = regex.compile(
     """
 )
 _CLITIC = regex.compile(r"(?<=.)['’][sS]$")  # rule 4, inside a match of rules 2 and 3
+
+
+_UNITS = regex.compile(rf"(?xV1) {_CHARACTER} | (?: (?!{_UNSPACED}) \X )+")
+
+
+def units(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A part of a text without white space, cut by rule 8 alone."""
+    return (match.span() for match in _UNITS.finditer(text, start, end))
 
 
 def split_words(line: str) -> list[tuple[int, int]]:

@@ -175,3 +175,29 @@ def test_an_empty_file_is_named(tmp_path, ending):
         load_corpus(tmp_path)
     with pytest.raises(InputError, match="no sentence"):
         load_corpus(tmp_path, targets="classes")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A stroke where a word touches the one before it, else a space.
+        ("Old Rome's end, ok?", "Old Rome|'|s end|, ok|?"),
+        ("罗马很老。 Yes", "罗|马|很|老|。 Yes"),
+        ("トヨタはNHKで", "ト|ヨ|タ|は|NHK|で"),
+        ("ที่เมืองA1 ຢູ່", "ที่|เ|มื|อ|ง|A1 ຢູ່"),
+        ("အကြီး ភាសា", "အ|ကြီ|း ភា|សា"),
+        ("한국어 문장.", "한국어 문장|."),
+        ("naïve Ünder\u2014wear", "naïve Ünder|\u2014|wear"),
+    ],
+)
+def test_characters_of_scripts_without_spaces_are_words(tmp_path, text, expected):
+    sentence = read(tmp_path, f"sentence\tlabel\n{text}\tx\n")["train"].sentences[0]
+    signs = ("|" if touches else " " for touches in sentence.touches)
+    shown = "".join(f"{sign}{word}" for sign, word in zip(signs, sentence.words, strict=True))
+    assert shown[1:] == expected
+    assert [text[a:b] for a, b in sentence.places] == [*sentence.words]
+
+
+def test_no_text_of_a_pair_touches_the_other(tmp_path):
+    corpus = read(tmp_path, "sentence1\tsentence2\tlabel\n罗马\t很老\tx\n")
+    assert corpus["train"].sentences[0].touches == (False, True, False, True)

@@ -203,6 +203,26 @@ def test_an_answer_has_the_words_that_have_a_character_of_it(text: str, data) ->
         assert text.startswith(cut, int(begin))
 
 
+@pytest.mark.parametrize(
+    ("passage", "answer"),
+    [
+        ("阿德里安住在萨格勒布，他是木匠。", "萨格勒布"),
+        ("สมศรีอยู่ที่ขอนแก่นและขายผ้า", "ขอนแก่น"),
+        ("東京タワーは港区にある。", "タワー"),
+        ("မောင်မောင်သည်ပုသိမ်မြို့တွင်နေသည်", "ပုသိမ်"),
+        ("វិបុលរស់នៅបាត់ដំបង", "បាត់ដំបង"),
+    ],
+)
+def test_answers_inside_a_clause_without_spaces(tmp_path: Path, passage: str, answer: str) -> None:
+    at = passage.index(answer)
+    path = write(tmp_path / "c", "train.jsonl", lines([("a", "?", passage, [(at, answer)])]))
+    split = load_corpus(path, targets="spans")["train"]
+    (question,) = split.sentences
+    first, last = answer_words(question.places, question.pair, question.tags[0])
+    assert answer_of(question, first, last) == question.tags[0] == f"{at}:{answer}"
+    assert split.notes.partial_words == 0
+
+
 def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     """Whatever their order in the file."""
     rows = [(f"{n}", "?", f"passage {n % 5}", []) for n in range(40)]

@@ -9,6 +9,7 @@ from featbert.data.words import split_words
 # Pieces that rules are about, so that random lines are full of their meetings.
 PIECES = [
     *"aBsSéß7٣½_中ひカשनिक",
+    *"ที่ခား々ーｶﾞ゛",
     *"'’-‐.,:·״/!()\"«€…#",
     *" \t\u00a0\u2028\u0085\u3000\x1c",
     *"\u0301\ufe0f\u200d\u200b\u200f\u202e\ufeff\u00ad\u20e3",
@@ -43,7 +44,10 @@ def words(line: str) -> list[str]:
         ("No.5 a:b x,y 1.a and/or", "No|.|5|a|:|b|x|,|y|1|.|a|and|/|or"),
         ('((Rome))!!! ?! ""', '(|(|Rome|)|)|!!!|?|!|"|"'),
         ("👩‍👩‍👧🇩🇪🇫🇷 👍🏽 ❤️‍🔥🙂🙂", "👩‍👩‍👧|🇩🇪|🇫🇷|👍🏽|❤️‍🔥|🙂🙂"),
-        ("中文字と カタカナ", "中|文|字|と|カタカナ"),
+        ("中文字と カタカナー ｶﾞx", "中|文|字|と|カ|タ|カ|ナ|ー|ｶﾞ|x"),
+        ("เกิดที่ร้าน ၏ မြို့ 12 ភាសាខ្មែរ ພາສາ", "เ|กิ|ด|ที่|ร้|า|น|၏|မြို့|12|ភា|សា|ខ្មែ|រ|ພ|າ|ສ|າ"),
+        ("NHKの本社。葛\U000e0100飾", "NHK|の|本|社|。|葛\U000e0100|飾"),
+        ("한국어 문장 ㅋㅋㅋ", "한국어|문장|ㅋㅋㅋ"),
         ("\u200fשלום צה״ל", "\u200fשלום|צה״ל"),
         ("Donau\u00addampf\u200b x", "Donau\u00addampf\u200b|x"),
         ("@user #tag http://t.co/a", "@|user|#|tag|http|:|//|t.co|/|a"),
