@@ -93,6 +93,8 @@ def _text(report: CorpusReport, task: Task) -> str:
     if report.targets == "entities":
         rows.append(("tag scheme of the file", [split.scheme for split in splits]))
     rows.append(("encoding", [split.encoding for split in splits]))
+    for dialect in dict.fromkeys(one for split in splits for one in split.dialects):
+        rows.append((f"read {dialect}", ["yes" if dialect in s.dialects else "" for s in splits]))
     found = {name: field for name, field in _UNUSUAL.items() if any(map(attrgetter(field), splits))}
     rows += [counts(name, field) for name, field in found.items()]
     if report.against_train:

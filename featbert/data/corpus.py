@@ -68,6 +68,7 @@ class ReadingNotes:
         scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES", or "none" for a text
             without tags or with labels of another kind.
         encoding: text encoding of the file, by Python's name.
+        dialects: what is read otherwise than as it stands, such as "tags: PER-B as B-PER".
         repaired_tags: ill-formed tags, repaired as conlleval reads them.
         comment_lines: comment lines skipped.
         header_lines: lines with the names of columns, skipped.
@@ -82,6 +83,7 @@ class ReadingNotes:
 
     scheme: str = "BIO"
     encoding: str = "utf-8"
+    dialects: tuple[str, ...] = ()
     repaired_tags: int = 0
     comment_lines: int = 0
     header_lines: int = 0

@@ -43,6 +43,7 @@ from featbert.data.files import (
     read_file,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
+from featbert.data.notation import Notation, notation_of
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
@@ -307,8 +308,10 @@ def _named(file: RawFile, names: Sequence[str]) -> RawFile:
 def _splits(
     raw: Mapping[str, RawFile], kind: Targets, scheme: str, codec: str, *, keep_paths: bool
 ) -> dict[str, Split]:
-    found = "none"
+    found, notation = "none", Notation()
     if kind.has_scheme:
+        notation = notation_of({tag for file in raw.values() for tag in _tags(file)})
+        raw = {split: _in_usual_notation(file, notation) for split, file in raw.items()}
         labels = (
             s.tags or ()
             for split, file in raw.items()
@@ -325,27 +328,52 @@ def _splits(
                 try:
                     tags, count = to_bio(tags, found)
                 except TagError as error:
-                    line = s.lines[error.index if len(s.lines) > 1 else 0]
-                    advice = "give --tag-column or --scheme if it is another, or --task labels"
-                    if tags[error.index].isdecimal():
-                        advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
-                    elif " " in tags[error.index]:
-                        advice = (
-                            "if it holds a whole sentence, write JSONL: lists of words and tags"
-                        )
-                    elif any(" " in word for word in s.words):
-                        advice = "if these are texts, give --task classification and --text"
-                    elif line == 1 and file.unit == "line":
-                        advice = f"if line 1 is a header, --token-column {s.words[0]}; " + advice
-                    word = excerpt(s.words[error.index])
-                    raise InputError(
-                        f"{error}, {file.unit} {line} of {file.path} (word {word}); {advice}"
-                    ) from None
+                    if scheme == "auto":
+                        fault = f"{excerpt(tags[error.index])} is no tag of entities"
+                        error = TagError(f"{fault} (O, or as B-PER, I-PER)", error.index)
+                    raise _refused(error, s, file) from None
                 repaired += count
             sentences.append(replace(s, tags=tags, lines=()))
-        notes = replace(file.notes, scheme=found, encoding=codec, repaired_tags=repaired)
+        dialects = (*file.notes.dialects, *filter(None, [str(notation)]))
+        notes = replace(
+            file.notes, scheme=found, encoding=codec, repaired_tags=repaired, dialects=dialects
+        )
         splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
+    for dialect in dict.fromkeys(one for split in splits.values() for one in split.notes.dialects):
+        notice(f"read {dialect}")
     return splits
+
+
+def _tags(file: RawFile) -> Iterator[str]:
+    return (tag for sentence in file.sentences for tag in sentence.tags or ())
+
+
+def _in_usual_notation(file: RawFile, notation: Notation) -> RawFile:
+    sentences = []
+    for s in file.sentences:
+        try:
+            sentences.append(replace(s, tags=s.tags and notation.read(s.tags)))
+        except TagError as error:
+            raise _refused(error, s, file) from None
+    return replace(file, sentences=tuple(sentences))
+
+
+def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
+    """The error with its place, and what to do."""
+    tag, word = ((row or ("",))[error.index] for row in (sentence.tags, sentence.words))
+    line = sentence.lines[error.index if len(sentence.lines) > 1 else 0]
+    advice = "give --tag-column if the tags are in another, or --task labels"
+    if tag.isdecimal():
+        advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+    elif " " in tag:
+        advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
+    elif any(" " in word for word in sentence.words):
+        advice = "if these are texts, give --task classification and --text"
+    elif line == 1 and file.unit == "line" and sum(t == tag for t in _tags(file)) == 1:
+        advice = f"if line 1 is a header, --token-column {sentence.words[0]}; " + advice
+    return InputError(
+        f"{error}, {file.unit} {line} of {file.path} (word {excerpt(word)}); {advice}"
+    )
 
 
 def _files(place: Path, given: str) -> dict[str, Path]:

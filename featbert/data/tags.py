@@ -1,6 +1,7 @@
 """Tags: what the raw labels of a file mean (`TARGETS`), and the tag schemes of entities.
 
-A tag of an entity is `O`, or a prefix, a hyphen and a type (`B-PER`, `I-creative-work`).
+A tag of an entity is `O`, or a prefix, a hyphen and a type (`B-PER`, `I-creative-work`); files that
+write it otherwise are read by `notation`.
 
     scheme   other names    the two entities of "Jane Roe | Rome | Oslo" (PER LOC LOC)
     BIO      IOB2           B-PER I-PER B-LOC B-LOC   every entity begins with B-
@@ -29,7 +30,7 @@ SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
 _ALIASES = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES", "BIOLU": "BIOES"}
 _BIOES_PREFIX = {"L": "E", "U": "S"}
 _BARE_PREFIX = re.compile(r"[BIESLU](-|$)")
-_TAG = re.compile(r"([BIESLU])-(.+)", re.DOTALL)
+TAG = re.compile(r"([BIESLU])-(.+)", re.DOTALL)
 
 
 class Span(NamedTuple):
@@ -68,7 +69,7 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
     for tags in sentences:
         before = ""
         for tag in tags:
-            match = _TAG.fullmatch(tag)
+            match = TAG.fullmatch(tag)
             prefix, type_ = match.groups() if match else ("", "")
             outside += tag == "O"
             prefixed += prefix != ""
@@ -129,7 +130,7 @@ def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
     """(prefix of B I E S, type), or ("", "") for O."""
     if tag == "O":
         return "", ""
-    match = _TAG.fullmatch(tag)
+    match = TAG.fullmatch(tag)
     if match:
         prefix, type_ = match.groups()
         if scheme == "BIOES":

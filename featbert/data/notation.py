@@ -1,0 +1,113 @@
+"""Notations of entity tags in published files, read as those that `tags` knows.
+
+    notation         "Jane Roe | Rome" (PER LOC)    is read as
+    prefix last      PER-B PER-I LOC-B              B-PER I-PER B-LOC
+    other joiners    B_PER I_PER B_LOC              also `:`, `/`, `.`, `|` and `+`
+    lower case       b-per i-per b-loc              B-per I-per B-loc, and `o` is O
+    no type          B I B                          B-ENTITY I-ENTITY B-ENTITY
+    BMES, BMEWO      B-PER E-PER W-LOC              M is I, W is S
+    another O        0, OUT, OTHER, NONE            where no tag is O
+    brackets         (PER* *) (LOC*)                as in CoNLL-2005 and CoNLL-2012
+
+A corpus has one notation, which every tag of all its splits fits. Tags that `tags` reads as they
+are stay so, and so do tags that fit no notation.
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from featbert.data.files import excerpt
+from featbert.data.tags import TAG, TagError
+
+# The type of entities whose tags name none.
+ONE_TYPE = "ENTITY"
+# Prefixes that occur together.
+_SCHEMES = ("BIES", "BILU", "BMES", "BMEW")
+_SAME = {"M": "I", "W": "S"}
+_OUTSIDE = ("o", "0", "out", "outside", "other", "none")
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"(?P<prefix>[BIESLUMW])[-_:/.|+](?P<type>.+)",
+        r"(?P<type>.+)[-_:/.|+](?P<prefix>[BIESLUMW])",
+        r"(?P<prefix>[BIESLUMW])[-_:/.|+]?(?P<type>)",
+    )
+)
+_BRACKETS = re.compile(r"(?=.)(?:\((?P<type>[^()*\s]+))?\*?(?P<end>\))?")
+
+
+@dataclass(frozen=True)
+class Notation:
+    """How the tags of a corpus are written.
+
+    Attributes:
+        usual: the usual form of each tag that has another one.
+        brackets: whether entities are in brackets.
+    """
+
+    usual: Mapping[str, str] = field(default_factory=dict)
+    brackets: bool = False
+
+    def __str__(self) -> str:
+        """What is read as what, for people; empty for tags that are read as they are."""
+        if self.brackets:
+            return "tags in brackets, (PER* *) as B-PER I-PER"
+        changed = sorted(self.usual.items(), key=lambda pair: (pair[1] != "O", pair[1]))
+        shown = [*changed[:1], *[pair for pair in changed if pair[1] != "O"][:1]]
+        pairs = dict.fromkeys(
+            f"{excerpt(tag)[1:-1]} as {excerpt(usual)[1:-1]}" for tag, usual in shown
+        )
+        return f"tags: {', '.join(pairs)}" if pairs else ""
+
+    def read(self, tags: Sequence[str]) -> tuple[str, ...]:
+        """The usual form of a sentence's tags (T,); TagError for ill-formed brackets."""
+        if self.brackets:
+            return _from_brackets(tags)
+        return tuple(self.usual.get(tag, tag) for tag in tags) if self.usual else tuple(tags)
+
+
+def notation_of(tags: Collection[str]) -> Notation:
+    """The notation of the distinct tags of a corpus."""
+    mark = next((mark for mark in _OUTSIDE if any(tag.lower() == mark for tag in tags)), None)
+    outside = {tag for tag in tags if tag.lower() == mark}
+    inside = [tag for tag in tags if tag not in outside]
+    to_o = dict.fromkeys(outside - {"O"}, "O")
+    if any(tag.startswith("(") for tag in tags) and all(map(_BRACKETS.fullmatch, tags)):
+        return Notation(brackets=True)
+    if inside and all(map(TAG.fullmatch, inside)):
+        return Notation(to_o)
+    for pattern in _PATTERNS:
+        parts = {tag: match for tag in inside if (match := pattern.fullmatch(tag))}
+        letters = {match["prefix"].upper() for match in parts.values()}
+        if letters and len(parts) == len(inside) and _go_together(letters):
+            usual = {
+                tag: f"{_SAME.get(prefix, prefix)}-{match['type'] or ONE_TYPE}"
+                for tag, match in parts.items()
+                if (prefix := match["prefix"].upper())
+            }
+            return Notation({tag: new for tag, new in usual.items() if tag != new} | to_o)
+    # Types alone. Numbers have names elsewhere, and a type may be called o beside an O.
+    return Notation({} if mark == "0" or "O" in outside or not inside else to_o)
+
+
+def _go_together(letters: set[str]) -> bool:
+    """Whether these are the prefixes of a scheme, and not the ends of names (vitamin-E)."""
+    of_a_scheme = any(letters <= {*scheme} for scheme in _SCHEMES)
+    return of_a_scheme and (letters <= {"B", "I"} or ("B" in letters and len(letters) > 2))
+
+
+def _from_brackets(tags: Sequence[str]) -> tuple[str, ...]:
+    usual, type_ = [], ""
+    for i, tag in enumerate(tags):
+        match = _BRACKETS.fullmatch(tag)
+        opens, ends = (match["type"], match["end"]) if match else (None, None)
+        if opens and type_:
+            raise TagError(f"{excerpt(tag)} begins inside an entity of the type {type_}", i)
+        if ends and not (opens or type_):
+            raise TagError(f"{excerpt(tag)} ends no entity", i)
+        usual.append(f"B-{opens}" if opens else f"I-{type_}" if type_ else "O")
+        type_ = "" if ends else opens or type_
+    if type_:
+        raise TagError(f"no ')' ends the last entity, of the type {type_},", len(tags) - 1)
+    return tuple(usual)
