@@ -33,7 +33,8 @@ _UNUSUAL = {
     "empty rows": "empty_rows",
     "with an empty text": "empty_texts",
     "with the id of another": "repeated_ids",
-    "answers whose text is elsewhere": "misplaced_answers",
+    "answers or entities found elsewhere": "moved_answers",
+    "answers or entities not found, left out": "misplaced_answers",
     "answers or entities with a part of a word": "partial_words",
 }
 

@@ -149,7 +149,8 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
     if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
         option = "--target" if first.texts else "--tag-column"
         yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
-    if split.notes.misplaced_answers * 2 > labels.total() - labels[""]:
+    elsewhere = split.notes.moved_answers + split.notes.misplaced_answers
+    if elsewhere * 2 > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
     alone = first.tags and labels[first.tags[0]] == 1 < len(split) and not split.notes.header_lines
     of_names = corpus.targets == "labels" or split.notes.scheme == "IO"

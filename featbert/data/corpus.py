@@ -77,7 +77,9 @@ class ReadingNotes:
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
         repeated_ids: examples with the id of an earlier one.
-        misplaced_answers: answers whose text is not at their place in the passage.
+        moved_answers: answers and entities that are not at their offsets, but where their text
+            occurs once.
+        misplaced_answers: those whose text is not once anywhere, left out.
         partial_words: other answers, and entities, that begin or end inside a word.
     """
 
@@ -91,6 +93,7 @@ class ReadingNotes:
     empty_rows: int = 0
     empty_texts: int = 0
     repeated_ids: int = 0
+    moved_answers: int = 0
     misplaced_answers: int = 0
     partial_words: int = 0
 

@@ -224,6 +224,10 @@ class Examples:
         """The answer that a value is; ValueError for another value."""
         return str(value)
 
+    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
+        """The sequences of all rows, with what only the whole file can say."""
+        return sentences
+
     def columns_of(self, row: Row) -> Columns:
         """The columns of text, second text and answer, with None for those there are not."""
         if self.columns is not None:

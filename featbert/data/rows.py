@@ -7,11 +7,13 @@
 A sentence is a list of words with a list of tags, by name or by number, under usual names (`Words`,
 `tags`) or those that the caller names; the first row says which. Or it is a text with spans of
 characters, as annotation tools write them (doccano, Prodigy, Label Studio's JSON-MIN): split as raw
-text is (`words`), tagged by whole words. A key `document` (or `doc_id`, `document_id`), a string or
+text is (`words`), tagged by whole words; a span with a text of its own is where that is
+(`offsets`). A key `document` (or `doc_id`, `document_id`), a string or
 an integer, marks documents: a new one begins where its value changes, and after a row whose only
 word is `-DOCSTART-`. Rows without a word are counted and skipped.
 """
 
+import functools
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,13 +31,15 @@ from featbert.data.files import (
     usual_column,
     word_fault,
 )
+from featbert.data.offsets import PARTIAL, UNITS, Part, Place, notice_of, places_of, unit_of
 from featbert.data.spans import words_at
 from featbert.errors import InputError
-from featbert.progress import notice
 from featbert.text import counted, listed
 
 WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
 SPAN_KEYS = ("spans", "entities", "label", "labels")
+# The text that a span has, as Label Studio, brat's JSON and others call it.
+OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value")
 DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 
@@ -44,6 +48,8 @@ class Words(Examples):
     """Reads rows as sentences."""
 
     documents: Documents = field(default_factory=Documents)
+    # By number, rows of texts with spans: the row, the places of its words, spans and their types.
+    marked: dict[int, tuple[Row, list[Place], list[tuple[Part, str]]]] = field(default_factory=dict)
 
     def __call__(self, row: Row) -> list[Sentence]:
         """The sentence of a row; none for a mark of documents, or where it has no word."""
@@ -91,26 +97,67 @@ class Words(Examples):
         return self.columns
 
     def _worded(self, row: Row, spans: Sequence[Any]) -> Row:
-        """The row with words and tags in place of a text and spans."""
+        """The row with words, and with tags that are not yet known, in place of text and spans."""
         from featbert.data.words import split_words  # which takes a while to import
 
         text = row.values["text"]
-        places, found = split_words(text), [_span(row, one) for one in spans if self.keys]
-        tags = ["O"] * len(places)
+        places = split_words(text)
         if self.keys and row.values.get("answer", "accept") != "accept":
             _fail(row, "an answer that is not accepted; remove it")
-        for start, end, kind in found:
-            first, last = words_at(places, start, end - start)
-            if (places[first][0], places[last][1]) != (start, end):
-                if not self.notes["partial_words"]:
-                    inside = f"{excerpt(text[start:end])} begins or ends inside a word"
-                    notice(f"{inside}, {row.where}; whole words are taken, here and further on")
-                self.notes["partial_words"] += 1
-            if {*tags[first : last + 1]} != {"O"}:
-                _fail(row, f"two entities have a part of {excerpt(text[start:end])}")
-            tags[first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
+        if self.keys:
+            self.marked[row.number] = row, places, [_part(row, one) for one in spans]
         kept = {key: row.values[key] for key in DOCUMENT_KEYS if key in row.values}
-        return replace(row, values=kept | {"tokens": [text[a:b] for a, b in places], "tags": tags})
+        words = [text[a:b] for a, b in places]
+        return replace(row, values=kept | {"tokens": words, "tags": ["O"] * len(words)})
+
+    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
+        """The sentences, those with spans with the tags of these."""
+        parts = [part for *_, spans in self.marked.values() for part, _ in spans]
+        found = places_of(parts, self.path, "entities")
+        self._doubt([part for part in parts if part.own is None])
+        at, tags = iter(found.places), {}
+        partial: list[tuple[str, str]] = []
+        for number, (row, words, spans) in self.marked.items():
+            of_row = tags[number] = ["O"] * len(words)
+            for part, kind in spans:
+                if (place := next(at)) is None and part.own is not None:
+                    continue
+                start, end = _trimmed(row, part, place)
+                first, last = words_at(words, start, end - start)
+                if (words[first][0], words[last][1]) != (start, end):
+                    partial.append((part.text[start:end], part.where))
+                if {*of_row[first : last + 1]} != {"O"}:
+                    _fail(row, f"two entities have a part of {excerpt(part.text[start:end])}")
+                of_row[first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
+        notice_of(partial, self.path, "entities", PARTIAL)
+        self.notes.update(
+            moved_answers=found.moved, misplaced_answers=found.lost, partial_words=len(partial)
+        )
+        return [
+            replace(s, tags=tuple(tags[s.lines[0]])) if s.lines[0] in tags else s for s in sentences
+        ]
+
+    def _doubt(self, parts: Sequence[Part]) -> None:
+        """Warns where spans without a text of their own are whole words by another unit alone."""
+        words = {row.values["text"]: places for row, places, _ in self.marked.values()}
+
+        @functools.lru_cache(16)
+        def edges(text: str) -> tuple[set[int], set[int]]:
+            return {start for start, _ in words[text]}, {end for _, end in words[text]}
+
+        def is_whole(part: Part, place: Place | None) -> bool:
+            starts, ends = edges(part.text)
+            return place is not None and place[0] in starts and place[1] in ends
+
+        if (unit := unit_of(parts, is_whole)) != UNITS[0]:
+            off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
+            notice_of(
+                [(str(part.start), part.where) for part in off],
+                self.path,
+                "offsets",
+                f"are inside a word or beyond the text as characters, but not as {unit} (they are "
+                "read as characters; with its text in a key text, each span is checked)",
+            )
 
 
 def spans_of(values: Mapping[Any, Any]) -> list[Any] | None:
@@ -122,18 +169,32 @@ def spans_of(values: Mapping[Any, Any]) -> list[Any] | None:
     return found if spans and isinstance(values.get("text"), str) and not words else None
 
 
-def _span(row: Row, span: Any) -> tuple[int, int, str]:
-    """First and end character without white space around it, and the type of an entity."""
-    text, given = row.values["text"], span
+def _part(row: Row, span: Any) -> tuple[Part, str]:
+    """A span as the file gives it, and its type."""
+    given, own = span, None
     if isinstance(span, dict):
+        inner = span.get("value")  # of Label Studio's results
+        span = span | inner if isinstance(inner, dict) else span
+        own = next((span[key] for key in OWN_KEYS if isinstance(span.get(key), str)), None)
         ends = [span.get(key, span.get(f"{key}_offset")) for key in ("start", "end")]
         span = [*ends, span.get("label", span.get("labels"))]
     match span:
-        case [int(start), int(end), str(kind) | [str(kind)], *_] if 0 <= start < end <= len(text):
-            if (inner := text[start:end].strip()) and not word_fault(kind.strip()):
-                start = text.index(inner, start)
-                return start, start + len(inner), kind.strip()
-    return _fail(row, f"{excerpt(json.dumps(given))} is no start, end and label in the text")
+        case [int(start), int(end), str(kind) | [str(kind)], *_] if not word_fault(kind.strip()):
+            return Part(row.values["text"], start, end, own, row.where), kind.strip()
+    return _fail(row, f"{excerpt(json.dumps(given))} is no start, end and label of a span")
+
+
+def _trimmed(row: Row, part: Part, place: Place | None) -> Place:
+    """First and end character of a span without white space around it."""
+    inner = part.text[slice(*place)].strip() if place else ""
+    if place is None or not inner:
+        _fail(
+            row,
+            f"{part.start} to {part.end} is no part of the text, which has "
+            f"{counted(len(part.text), 'character')}",
+        )
+    start = part.text.index(inner, place[0])
+    return start, start + len(inner)
 
 
 def _strings(row: Row, what: str, column: Column | None) -> tuple[str, ...]:
@@ -169,6 +230,7 @@ def read_rows(rows: Iterable[Row], read: Examples, limit: int | None = None) -> 
         number += bool(of_row)
         if number == limit:
             break
+    found = read.completed(found)
     missing = {s.lines[0] for s in found if s.tags is None}
     if all(s.tags is None or s.tags[0] in HIDDEN for s in found):
         found = [s if s.tags is None else replace(s, tags=None) for s in found]

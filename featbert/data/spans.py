@@ -10,7 +10,7 @@ document. Its answers are tags: "0:Rome" has the first character in the passage 
 file has it; a question without an answer has the tag "". Equal answers count once.
 
 The words of an answer are those that have a character of it. An answer that begins or ends inside
-a word, and one whose text is not at its place, is counted.
+a word is counted. Places are those of the answers' texts (`offsets`).
 """
 
 import json
@@ -23,6 +23,7 @@ from typing import Any
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples, example_of, looks_like_choices
 from featbert.data.files import SURROGATE, Row, excerpt, lower_names
+from featbert.data.offsets import PARTIAL, Part, notice_of, places_of
 from featbert.errors import InputError
 
 ANSWER_KEYS = ("answers", "answer")
@@ -75,8 +76,8 @@ def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
 class Questions(Examples):
     """Reads the rows of a file as questions.
 
-    InputError for values of another kind, an `id` that occurs twice, and an answer that begins
-    outside of its passage.
+    InputError for values of another kind, and an `id` that occurs twice. A question whose answers
+    are all left out, since their texts are elsewhere, hides its answer.
     """
 
     passages: dict[int, int] = field(default_factory=dict)  # by hash: a stream has many
@@ -100,26 +101,40 @@ class Questions(Examples):
             raise InputError(f"the id {excerpt(name)} of {row.where} is that of {other}, too")
         self.names[name] = row.where
         answers = _answers(row, columns.target or ANSWER_KEYS[0])
-        for start, text in answers or ():
-            self._count(question, start, text, row.where)
         tags = None if answers is None else tuple(dict.fromkeys(f"{s}:{t}" for s, t in answers))
         tags = NO_ANSWER if tags == () else tags
         return [replace(question, tags=tags, document=document, id=name)]
 
-    def _count(self, question: Sentence, start: int, text: str, where: str) -> None:
-        """Counts an answer that is not at its place, or not of whole words."""
-        passage = question.texts[1]
-        if not 0 <= start < len(passage):
-            raise InputError(
-                f"an answer at character {start}, but the passage has {len(passage)}: "
-                f"{excerpt(text)}, {where}"
-            )
-        words = question.places[question.pair :]
-        first, last = words_at(words, start, len(text))
-        exact = (words[first][0], words[last][1]) == (start, start + len(text))
-        there = passage.startswith(text, start)
-        self.notes["misplaced_answers"] += not there
-        self.notes["partial_words"] += there and not exact
+    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
+        """The questions, their answers at the places of their texts."""
+        parts = [
+            Part(s.texts[1], int(start), None, text, f"question {s.id} of {self.path}")
+            for s in sentences
+            for start, colon, text in (tag.partition(":") for tag in s.tags or ())
+            if colon
+        ]
+        found = places_of(parts, self.path, "answers")
+        self.notes.update(moved_answers=found.moved, misplaced_answers=found.lost)
+        places, completed = iter(found.places), []
+        partial: list[tuple[str, str]] = []
+        for s in sentences:
+            if s.tags and s.tags != NO_ANSWER:
+                answers = [(next(places), tag.partition(":")[2]) for tag in s.tags]
+                kept = {f"{place[0]}:{text}": place for place, text in answers if place}
+                where = f"question {s.id}"
+                partial += [(t, where) for t, place in kept.items() if not _is_whole(s, *place)]
+                s = replace(s, tags=(*kept,) or None)
+            completed.append(s)
+        self.notes["partial_words"] = len(partial)
+        notice_of(partial, self.path, "answers", PARTIAL)
+        return completed
+
+
+def _is_whole(question: Sentence, start: int, end: int) -> bool:
+    """Whether the answer from `start` to `end` is of whole words."""
+    words = question.places[question.pair :]
+    first, last = words_at(words, start, end - start)
+    return (words[first][0], words[last][1]) == (start, end)
 
 
 def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
