@@ -12,11 +12,13 @@ import re
 import shutil
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from featbert.errors import BusyError, FeatbertError, InputError
+from featbert.text import listed
 
 # Seconds that a lock is tried for: `is_owned` of another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
@@ -25,6 +27,8 @@ _RETRIES = 5
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+# Temporary files, also of safetensors, and locks; macOS adds its own.
+_PASSING = (".*.tmp", ".tmp*", ".*.lock", ".DS_Store")
 # What may never end when it is read, or stop a program when it is opened.
 _SPECIAL = {
     stat.S_IFIFO: "FIFO",
@@ -117,7 +121,8 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
                     path.with_name(name).unlink(missing_ok=True)
     temporary = path.with_name(f"{ours}{os.getpid()}.tmp")
     try:
-        temporary.touch()
+        temporary.unlink(missing_ok=True)
+        temporary.touch(exist_ok=False)  # never through a link
         yield temporary
         if durable:
             flush(temporary)
@@ -130,9 +135,62 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
         flush(path.parent)
 
 
-def replace_folder(folder: Path, new: Path, before: Path) -> None:
-    """Gives `new` the name `folder`; what has it now is at `before` until that is done."""
-    shutil.rmtree(before, ignore_errors=True)
+def unlinked(path: Path) -> Path:
+    """`path`, to be changed; InputError if it is a link, whose target is somebody else's."""
+    if path.is_symlink():
+        raise InputError(f"{path} is a link, which featbert does not follow to change its target")
+    return path
+
+
+def check_ours(folder: Path, ours: Sequence[str]) -> None:
+    """Raises InputError for a folder that is a link or holds something else than `ours`.
+
+    `ours` are patterns of the paths of regular files in it, such as "evaluations/*.json". Whatever
+    is emptied, replaced or removed is checked first, so no file of anybody else's is lost.
+    """
+    if unlinked(folder).is_dir() and (
+        names := [*_foreign(folder, [name.split("/") for name in ours])]
+    ):
+        raise InputError(
+            f"{folder} holds what featbert did not write: {listed(names, 4)}; move it elsewhere"
+        )
+
+
+def _foreign(
+    folder: Path, ours: Sequence[Sequence[str]], above: Sequence[str] = ()
+) -> Iterator[str]:
+    """Paths in a folder that are neither regular files of these patterns nor folders of them."""
+    for path in sorted(folder.iterdir()):
+        parts = (*above, path.name)
+        fitting = [pattern for pattern in ours if all(map(fnmatchcase, parts, pattern))]
+        deeper = [pattern for pattern in fitting if len(pattern) > len(parts)]
+        if deeper and path.is_dir() and not path.is_symlink():
+            yield from _foreign(path, deeper, parts)
+            continue
+        whole = any(len(pattern) == len(parts) for pattern in fitting)
+        passing = any(fnmatchcase(path.name, pattern) for pattern in _PASSING)
+        if not (stat.S_ISREG(path.lstat().st_mode) and (whole or passing)):
+            yield "/".join(parts)
+
+
+def remove_folder(folder: Path, ours: Sequence[str]) -> None:
+    """Removes a folder that is there, first the file that makes it whole, the first of `ours`.
+
+    InputError, and nothing is removed, if it holds something else; see `check_ours`.
+    """
+    check_ours(folder, ours)
+    if folder.is_dir():
+        (folder / ours[0]).unlink(missing_ok=True)
+        shutil.rmtree(folder)
+
+
+def replace_folder(folder: Path, new: Path, before: Path, ours: Sequence[str]) -> None:
+    """Gives `new` the name `folder`; what has it now is at `before` until that is done.
+
+    InputError, and nothing is changed, if one of them holds something else; see `check_ours`.
+    """
+    check_ours(folder, ours)
+    remove_folder(before, ours)
     with contextlib.suppress(FileNotFoundError):
         os.replace(folder, before)
     os.replace(new, folder)

@@ -14,7 +14,7 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import disk, grid, remove
-from featbert.encoders.source import ADAPTATION_RECORD
+from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES
 from featbert.errors import FeatbertError, InputError, check_known
 from featbert.report.units import size
 from featbert.text import counted, json_text, listed, printable
@@ -64,7 +64,7 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove feature stores and adapted encoders; asks first. Runs stay."""
-    from featbert.features.store import shards_folder
+    from featbert.features.store import SHARD_FILES, shards_folder
 
     known = completion.in_cache(cache_dir)
     like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
@@ -75,8 +75,14 @@ def rm(
     names = [like[part][0] if len(like.get(part, ())) == 1 else part for part in names]
     check_known(f"item of {cache_dir}", names, known)
     paths = [cache_dir / name for name in dict.fromkeys(names)]
-    firsts = [path / ADAPTATION_RECORD if path.is_dir() else path for path in paths]
-    remove([*zip(firsts, paths, map(shards_folder, paths), strict=True)], "item", yes=yes)
+    remove(
+        [
+            {path: ENCODER_FILES, shards_folder(path): SHARD_FILES}  # the first may be a file
+            for path in paths
+        ],
+        "item",
+        yes=yes,
+    )
 
 
 def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:

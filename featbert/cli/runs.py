@@ -95,8 +95,10 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
+    from featbert.runs.folder import folders_of
+
     folders = dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names)
-    remove([(folder / "record.json", folder) for folder in folders], "run", yes=yes)
+    remove([*map(folders_of, folders)], "run", yes=yes)
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs tag RUN paper")

@@ -6,7 +6,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ import typer
 
 from featbert.cli.options import check_folder
 from featbert.errors import InputError, check_known
-from featbert.io import owning, write_text
+from featbert.io import check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import NAMES
@@ -171,18 +171,23 @@ def disk(path: Path) -> int:
     return sum(one.stat().st_size for one in (path, *path.rglob("*")) if one.is_file())
 
 
-def remove(found: Sequence[Sequence[Path]], noun: str, *, yes: bool) -> None:
-    """Asks, and removes the files and folders of each; the first makes the second whole."""
-    total = sum(disk(path) for _, *paths in found for path in paths)
+def remove(found: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: bool) -> None:
+    """Asks, and removes the paths of each item; folders hold these patterns alone (`check_ours`).
+
+    The first path of an item is what it is called by, and locked by who makes it.
+    """
+    total = sum(disk(path) for paths in found for path in paths)
     what = f"{counted(len(found), noun)}, {size(total)}"
-    for _, path, *_ in found:
-        with owning(path):  # refused while it is made
-            typer.echo(printable(str(path)))
+    for paths in found:
+        with owning(name := next(iter(paths))):  # refused while it is made
+            for folder in filter(Path.is_dir, paths):
+                check_ours(folder, paths[folder])
+        typer.echo(printable(str(name)))
     if not yes:
         typer.confirm(f"Remove {what}?", abort=True)
-    for path in chain.from_iterable(found):
+    for path, ours in chain.from_iterable(paths.items() for paths in found):
         if path.is_dir():
-            shutil.rmtree(path)
+            remove_folder(path, ours)
         else:
             path.unlink(missing_ok=True)
     typer.echo(f"removed {what}")

@@ -55,6 +55,11 @@ TOKENIZER_FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spm.model"),
     *("spiece.model", "tokenizer.model", "added_tokens.json"),
 )
+# All that `save_pretrained` and `adapt` write into the folder of an encoder.
+ENCODER_FILES = (
+    *(ADAPTATION_RECORD, "config.json", "generation_config.json", "chat_template.jinja"),
+    *(*TOKENIZER_FILES, "*.model", "model*.safetensors", "pytorch_model*.bin", "*.index.json"),
+)
 # Hub ids that people type without a checkpoint name, for near misses.
 WELL_KNOWN = (
     *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),

@@ -22,9 +22,9 @@ from featbert.engine import Each, here
 from featbert.errors import FeatbertError, reason
 from featbert.features.extraction import layout_of, run_extraction
 from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
-from featbert.features.store import FeatureStore, Manifest, layer_path, shards_folder
+from featbert.features.store import SHARD_FILES, FeatureStore, Manifest, layer_path, shards_folder
 from featbert.features.writer import write_attributes, write_layout
-from featbert.io import explaining, owning, replacing
+from featbert.io import check_ours, explaining, owning, replacing
 from featbert.progress import notice, report, stage
 from featbert.text import counted
 
@@ -66,6 +66,7 @@ def extract_shards(
     missing = {p.path.name: (p, c, source) for p, c in zip(plans, parts, strict=True) if not p.hit}
     failed: list[str] = []
     with owning(plan.path), stage("extracting", "shards", len(missing)) as advance:
+        check_ours(folder, SHARD_FILES)
         check_disk(plan.path.parent, *(part for part, *_ in missing.values()))
         try:
             for name, made in each(_extract, missing):
@@ -173,7 +174,7 @@ def _joined(plan: ExtractionPlan, corpus: Corpus, shards: Sequence[FeatureStore]
             empty = np.zeros((len(manifest.datasets), 0), dtype=np.uint32)
             file[f"{name}/checksums"] = np.concatenate([empty, *rows], axis=1)
         write_attributes(file, manifest, layouts)
-    for path in shards_folder(plan.path).iterdir():  # those of a cut into another number go
+    for path in shards_folder(plan.path).glob("*.h5*"):  # those of a cut into another number go
         if path.name not in manifest.shards:
             path.unlink()
     return FeatureStore(plan.path)

@@ -489,6 +489,10 @@ def layer_path(split: str, layer: int, kind: str = "words") -> str:
     return f"{split}/{'layers' if kind == 'words' else kind}/{layer:02d}"
 
 
+# What it may hold.
+SHARD_FILES = ("*.h5", "*.h5.partial", "*.h5.journal")
+
+
 def shards_folder(path: Path) -> Path:
     """Where the shards of the set `path` are."""
     return path.with_suffix(".shards")

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
 from typing import Any
 
 import h5py
@@ -23,6 +22,7 @@ from featbert.errors import BusyError, FeatbertError
 from featbert.features.store import (
     DAMAGE,
     FORMAT_VERSION,
+    SHARD_FILES,
     FeatureStore,
     Layout,
     Manifest,
@@ -31,7 +31,15 @@ from featbert.features.store import (
     layer_path,
     shards_folder,
 )
-from featbert.io import cannot_write, flush, json_hash, owning, write_text
+from featbert.io import (
+    cannot_write,
+    flush,
+    json_hash,
+    owning,
+    regular_file,
+    remove_folder,
+    write_text,
+)
 from featbert.progress import track
 from featbert.text import counted
 
@@ -98,10 +106,10 @@ class StoreWriter:
             self._file.close()
             flush(self.partial)
             os.replace(self.partial, self.path)
-        with suppress(OSError):  # the store is complete
+        with suppress(OSError, FeatbertError):  # the store is complete
             flush(self.path.parent)
             self.journal.unlink()
-            rmtree(shards_folder(self.path))  # of a set that the store replaces
+            remove_folder(shards_folder(self.path), SHARD_FILES)  # of a set that it replaces
         self._lock.close()
         return FeatureStore(self.path)
 
@@ -119,7 +127,8 @@ class StoreWriter:
         early.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         early.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         try:
-            self.journal.unlink(missing_ok=True)
+            for path in (self.journal, self.partial):  # a link, not its target
+                path.unlink(missing_ok=True)
             with h5py.File(self.partial, "w") as file:
                 for split, layout in self.layouts.items():
                     for kind, layer in self.manifest.datasets:
@@ -214,7 +223,7 @@ def _line(split: str, block: int, sums: list[int], seconds: float) -> str:
 def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], float]] | None:
     """Finished blocks up to a line that a kill cut off; None without a journal of this plan."""
     try:
-        first, *lines = path.read_text("utf-8", errors="replace").split("\n")
+        first, *lines = regular_file(path).read_text("utf-8", errors="replace").split("\n")
     except FileNotFoundError:
         return None
     if first != plan:

@@ -21,7 +21,7 @@ import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
-from featbert.io import file_hash, json_hash, slug
+from featbert.io import file_hash, json_hash, slug, unlinked
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
@@ -331,7 +331,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         predictions="",
         **run.device.facts,
     )
-    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    unlinked(plan.path.parent).mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
     sentences = split.sentences
     if plan.mapping:

@@ -25,15 +25,21 @@ from featbert.encoders.source import TOKENIZER_FILES, find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
-from featbert.io import explaining, file_hash, flush, owning, replace_folder, write_text
+from featbert.io import (
+    explaining,
+    file_hash,
+    flush,
+    owning,
+    remove_folder,
+    replace_folder,
+    write_text,
+)
 from featbert.models.transformers_model import transformers_model, write_adapters
-from featbert.runs.folder import WEIGHTS, check_free, save_weights
+from featbert.runs.folder import CARD, ENCODER, EXPORT_FILES, WEIGHTS, check_free, save_weights
 from featbert.runs.load import LoadedRun, load
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
 
-CARD = "README.md"
-ENCODER = "encoder"
 # What both models are asked, to compare their pieces and logits; texts of different lengths.
 _TEXTS = ("Rome is old.", "It is.")
 
@@ -64,7 +70,7 @@ def export(
         raise InputError(f"{folder} is the run that is to be exported; name another folder")
     new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))
     with owning(folder), explaining(folder, SafetensorError):
-        shutil.rmtree(new, ignore_errors=True)
+        remove_folder(new, EXPORT_FILES)
         new.mkdir()
         try:
             record = FORMS[form](usable, new)
@@ -75,7 +81,7 @@ def export(
             for path in (path for path in new.rglob("*") if path.is_file()):
                 shutil.copymode(new / EXPORTED, path)  # safetensors makes files for their owner
                 flush(path)
-            replace_folder(folder, new, before)
+            replace_folder(folder, new, before, EXPORT_FILES)
         finally:
             shutil.rmtree(new, ignore_errors=True)
 

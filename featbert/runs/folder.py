@@ -13,26 +13,56 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from featbert.data.corpus import SPLITS
+from featbert.encoders.source import ENCODER_FILES
 from featbert.errors import FeatbertError, InputError, MissingError
-from featbert.io import explaining, file_hash, owning, replace_folder, replacing
-from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME
+from featbert.io import (
+    check_ours,
+    explaining,
+    file_hash,
+    owning,
+    remove_folder,
+    replace_folder,
+    replacing,
+)
+from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from torch import nn
 
 WEIGHTS = "weights.safetensors"
 CHECKPOINT = "checkpoint.pt"
 PRUNED = "pruned.json"
+CARD = "README.md"
+ENCODER = "encoder"
+# All that the folder of a run may hold, and that of an exported one.
+_OF_BOTH = (
+    *(WEIGHTS, NOTES, "speed.json"),
+    *(f"evaluations/*--????????{end}" for end in (".json", ".conll", ".jsonl")),
+)
+RUN_FILES = (
+    *(RECORD_NAME, *_OF_BOTH, CHECKPOINT, PRUNED, "config.json", "history.jsonl"),
+    *(f"{split}{end}" for split in SPLITS for end in (".conll", ".jsonl")),
+)
+EXPORT_FILES = (
+    *(EXPORTED, *_OF_BOTH, CARD, "adapter_config.json", "adapter_model.safetensors"),
+    *(f"{above}{name}" for above in ("", f"{ENCODER}/") for name in ENCODER_FILES),
+)
 
 
 def working_folder(folder: Path) -> Path:
     """Folder to write to: the run's own, or a hidden one while a finished run is replaced."""
-    return _aside(folder) if (folder / RECORD_NAME).is_file() else folder
+    return aside(folder) if (folder / RECORD_NAME).is_file() else folder
 
 
-def _aside(folder: Path, end: str = "") -> Path:
+def folders_of(folder: Path) -> dict[Path, Sequence[str]]:
+    """All folders of a run, which need not be there, and what they may hold (`check_ours`)."""
+    return dict.fromkeys((folder, aside(folder), aside(folder, ".before")), RUN_FILES)
+
+
+def aside(folder: Path, end: str = "") -> Path:
     """Where a run is written that replaces one, which for a moment is ".before"."""
     return folder.with_name(f".{folder.name}{end}")
 
@@ -42,12 +72,16 @@ def move_into_place(written: Path, folder: Path) -> None:
     if written != folder:
         if (folder / NOTES).is_file():
             shutil.copyfile(folder / NOTES, written / NOTES)
-        replace_folder(folder, written, _aside(folder, ".before"))
+        replace_folder(folder, written, aside(folder, ".before"), RUN_FILES)
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or empties it, the record first, but for notes and a checkpoint."""
+    """Makes the folder, or empties it, the record first, but for notes and a checkpoint.
+
+    InputError, and nothing is changed, if it holds something else; see `check_ours`.
+    """
     with explaining(folder):
+        check_ours(folder, RUN_FILES)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
         for path in folder.iterdir():
@@ -55,21 +89,27 @@ def clean_run_folder(folder: Path) -> None:
                 path.unlink()
 
 
-def settle(folder: Path) -> None:
-    """Finishes what a kill in the last moments of a run interrupted.
+def settle(folder: Path, *, overwrite: bool = False) -> None:
+    """Finishes what a kill of a run interrupted.
 
-    A checkpoint next to a record is removed, and a finished run that was written aside replaces the
-    one before, unless another process trains the run or the folder cannot be written to.
+    A checkpoint next to a record is removed. A finished run that was written aside replaces the one
+    before; an unfinished one is removed, unless `overwrite` resumes it. Nothing is done if another
+    process trains the run, the folder cannot be written to, or holds something else (`check_ours`).
     """
     with contextlib.suppress(OSError, FeatbertError), owning(folder):
-        if (_aside(folder) / RECORD_NAME).is_file():
-            move_into_place(_aside(folder), folder)
+        for place, ours in folders_of(folder).items():
+            check_ours(place, ours)
+        if ((written := aside(folder)) / RECORD_NAME).is_file():
+            read_record(written)  # refuses a damaged one
+            move_into_place(written, folder)
         if (folder / RECORD_NAME).is_file():
-            shutil.rmtree(_aside(folder, ".before"), ignore_errors=True)
             (folder / CHECKPOINT).unlink(missing_ok=True)
             for path in folder.iterdir():
-                if path.name.startswith(".tmp") or path.name.endswith(".tmp"):  # of safetensors too
+                if path.name.startswith(".") and path.is_file():  # temporary ones
                     path.unlink(missing_ok=True)
+            remove_folder(aside(folder, ".before"), RUN_FILES)
+            if not overwrite:
+                remove_folder(written, RUN_FILES)
 
 
 def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
@@ -110,3 +150,4 @@ def check_free(folder: Path, overwrite: bool) -> None:
         raise InputError(f"{folder} is something else than an exported run; name another folder")
     if not overwrite:
         raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
+    check_ours(folder, EXPORT_FILES)

@@ -6,6 +6,7 @@ finished run. What belongs to an experiment is not kept in its runs, which may s
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -19,7 +20,7 @@ from pydantic import BeforeValidator, TypeAdapter, ValidationError
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.errors import InputError, MissingError, nearest
-from featbert.io import slug, write_text
+from featbert.io import regular_file, slug, write_text
 from featbert.tasks.base import KEPT, Scores, get_task
 from featbert.training.history import Epoch
 
@@ -80,7 +81,9 @@ def write_json(path: Path, record: Any) -> None:
 def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
     """The record of class `kind` in a file, see `from_json`; MissingError where it is `missing`."""
     try:
-        text = path.read_text("utf-8")
+        text = regular_file(path).read_text("utf-8")
+    except InputError:
+        raise
     except (FileNotFoundError, NotADirectoryError):
         raise MissingError(missing) from None
     except (OSError, ValueError) as error:
@@ -392,6 +395,17 @@ def experiment_path(runs_dir: Path, name: str) -> Path:
 def search_path(runs_dir: Path, name: str) -> Path:
     """Where the trials of the searches of the experiment called `name` are."""
     return runs_dir / (slug(name, 80) + ".search.log")
+
+
+def write_experiment_record(runs_dir: Path, record: ExperimentRecord) -> None:
+    """Writes or replaces the record of an experiment; InputError if a file there is no record."""
+    path, kept = experiment_path(runs_dir, record.name), None
+    with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(ValueError, RecursionError):
+            kept = json.loads(regular_file(path).read_text("utf-8"))
+        if not isinstance(kept, dict) or "checksum" not in kept:
+            raise InputError(f"{path} is something else than a record; move it elsewhere")
+    write_json(path, record)
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:

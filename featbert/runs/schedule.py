@@ -31,7 +31,7 @@ from featbert.runs.evaluate import choose_splits, evaluate
 from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
 from featbert.runs.planned import PlannedRun, check_as_planned
-from featbert.runs.record import experiment_path, write_json
+from featbert.runs.record import write_experiment_record
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
 from featbert.training.adapt import run_adaptation
@@ -60,13 +60,13 @@ def carry_out(
     gives what lines of progress call runs, by name, besides their seeds.
     """
     resources, name = plan.resources, plan.experiment.name
-    work, engine, kept = _Work(), each or here, experiment_path(plan.runs_dir, name)
+    work, engine = _Work(), each or here
     while True:
         plan = plan.renewed(failures=work.failures, at_a_time=jobs, keep=True)
         runs = {name: job.run for name, job in plan.jobs.items()}
         titles = labels(runs.values()).items()
         work.titles = {name: f"{label}, seed {runs[name].options.seed}" for name, label in titles}
-        write_json(kept, plan.record)
+        write_experiment_record(plan.runs_dir, plan.record)
         adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
@@ -86,7 +86,7 @@ def carry_out(
         settle(job.run.folder)
     if plan.experiment.keys.transfer:
         work.failures |= _evaluate_across(plan, engine)
-    write_json(kept, plan.record)
+    write_experiment_record(plan.runs_dir, plan.record)
     return plan
 
 

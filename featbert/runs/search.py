@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
-from featbert.io import explaining, json_hash, owning
+from featbert.io import explaining, json_hash, owning, regular_file, unlinked
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -142,6 +142,8 @@ def open_trials(path: Path, name: str, *, keep: bool, **options: Any) -> Iterato
     how: dict[str, Any] = {"study_name": name, "load_if_exists": True, "direction": "maximize"}
     with owning(path, PATIENCE) if keep else contextlib.nullcontext(), explaining(path):
         if keep or path.exists():
+            if unlinked(path).exists():
+                regular_file(path)
             try:
                 storage = JournalStorage(JournalFileBackend(str(path)))
                 journal = optuna.create_study(storage=storage, **how) if keep else None

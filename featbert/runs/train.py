@@ -24,7 +24,7 @@ from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
-from featbert.io import explaining, file_hash, json_hash, owning, write_text
+from featbert.io import check_ours, explaining, file_hash, json_hash, owning, write_text
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, shown, stage
 from featbert.runs.evaluate import evaluation_files
@@ -33,6 +33,7 @@ from featbert.runs.folder import (
     PRUNED,
     WEIGHTS,
     clean_run_folder,
+    folders_of,
     load_weights,
     move_into_place,
     save_weights,
@@ -163,7 +164,7 @@ def train_planned(
     logged to `log_dir` (`log_folder`). BusyError where another process trains it, PrunedError where
     a search ends it early.
     """
-    settle(plan.folder)
+    settle(plan.folder, overwrite=overwrite)
     if not overwrite and (done := plan.finished) is not None:
         return done
     base = None
@@ -172,6 +173,8 @@ def train_planned(
     with owning(plan.folder):
         if not overwrite and (done := plan.finished) is not None:
             return done
+        for folder, ours in folders_of(plan.folder).items():
+            check_ours(folder, ours)
         # A step on pooled vectors is so short that several threads would wait for each other.
         settings = plan.options.settings
         is_short = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS

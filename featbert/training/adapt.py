@@ -22,9 +22,24 @@ from pydantic import TypeAdapter
 
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
-from featbert.encoders.source import ADAPTATION_RECORD, DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.encoders.source import (
+    ADAPTATION_RECORD,
+    DEFAULT_MODEL,
+    ENCODER_FILES,
+    EncoderSource,
+    find_encoder,
+)
 from featbert.errors import InputError
-from featbert.io import explaining, flush, json_hash, owning, replace_folder, slug, write_text
+from featbert.io import (
+    check_ours,
+    explaining,
+    flush,
+    json_hash,
+    owning,
+    replace_folder,
+    slug,
+    write_text,
+)
 from featbert.progress import shown
 from featbert.text import json_text
 from featbert.versions import library_versions
@@ -38,6 +53,12 @@ MAX_LENGTH = 128
 VERSION = 3
 # The new folder within the partial one.
 ENCODER = "encoder"
+BEFORE = "before"
+# What the partial folder may hold: checkpoints, as transformers writes them, and encoders.
+PARTIAL_FILES = (
+    "checkpoint-*/*",
+    *(f"{folder}/{name}" for folder in (ENCODER, BEFORE) for name in ENCODER_FILES),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +141,7 @@ class AdaptationPlan:
                 "one"
             )
         if self.overwrite:
+            check_ours(folder, ENCODER_FILES)
             return None
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             record = json.loads(path.read_text("utf-8"))
@@ -239,6 +261,7 @@ def run_adaptation(plan: AdaptationPlan) -> Adapted:
     folder = plan.folder
     partial = folder.with_name(f".{folder.name}.partial")
     with owning(folder), explaining(folder, SafetensorError):
+        check_ours(partial, PARTIAL_FILES)
         _move_into_place(folder, partial)  # what a kill interrupted
         if (done := plan.finished) is not None:
             return done
@@ -309,7 +332,7 @@ def clear(partial: Path, *, keep: Path | None) -> None:
 def _move_into_place(folder: Path, partial: Path) -> None:
     """Gives a new encoder that is whole its name."""
     if (partial / ENCODER / ADAPTATION_RECORD).is_file():
-        replace_folder(folder, partial / ENCODER, partial / "before")
+        replace_folder(folder, partial / ENCODER, partial / BEFORE, ENCODER_FILES)
         shutil.rmtree(partial, ignore_errors=True)
 
 

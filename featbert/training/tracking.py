@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.errors import InputError, check_known
-from featbert.io import write_text
+from featbert.io import unlinked, write_text
 from featbert.training.history import Epoch
 
 PROJECT = "featbert"
@@ -59,7 +59,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
     PartialState()  # which trackers ask whether this is the main process
-    for old in (folder / run).glob("events.out.tfevents.*"):
+    for old in unlinked(folder / run).glob("events.out.tfevents.*"):
         old.unlink()
     folder.mkdir(parents=True, exist_ok=True)
     given: dict[str, dict[str, Any]] = {

@@ -113,7 +113,14 @@ def test_targets_of_links_in_a_removed_run_stay(runs):
     run = features_run(runs)
     (run.folder / "folder").symlink_to(keep)
     (run.folder / "circle").symlink_to(run.folder)
-    ok(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
+    words = ("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs)
+    told = error_of(runs.call(*words))
+    assert "circle" in told
+    assert "folder" in told
+    assert (run.folder / "record.json").is_file()
+    for name in ("folder", "circle"):
+        (run.folder / name).unlink()
+    ok(runs.call(*words))
     assert not run.folder.exists()
     assert (keep / "thesis.tex").read_text("utf-8") == "years of work"
 

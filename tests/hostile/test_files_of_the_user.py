@@ -1,0 +1,256 @@
+"""Files that featbert did not write stay, and links are not followed, whatever is made anew."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from featbert.features.store import shards_folder
+from featbert.io import check_ours, remove_folder, replace_folder, replacing
+from featbert.runs.run import Run, find_runs
+from tests.workspace import Workspace, error_of, ok
+
+Put = Callable[[Path, Path], object]
+
+
+@pytest.fixture
+def runs(finished: Workspace, tmp_path: Path) -> Workspace:
+    """A copy of the finished runs to change."""
+    shutil.copytree(finished.runs, tmp_path / "runs")
+    return Workspace(tmp_path, finished.corpus, finished.model)
+
+
+@pytest.fixture
+def precious(tmp_path: Path) -> Path:
+    """A folder of the user's, with names that featbert gives, too."""
+    folder = tmp_path / "precious"
+    (folder / "evaluations").mkdir(parents=True)
+    for name in ("thesis.tex", "record.json", "history.jsonl", "mine.h5", "evaluations/x.json"):
+        (folder / name).write_text("years of work", "utf-8")
+    return folder
+
+
+def content(folder: Path) -> dict[str, object]:
+    """What is in a folder by path: where a link leads, the bytes of a file."""
+    return {
+        str(path.relative_to(folder)): os.readlink(path)
+        if path.is_symlink()
+        else path.read_bytes()
+        if path.is_file()
+        else None
+        for path in folder.rglob("*")
+    }
+
+
+def tuned(runs: Workspace) -> Run:
+    return next(run for run in find_runs(runs.runs) if run.record.tuning == "full")
+
+
+def a_file(path: Path, target: Path) -> None:
+    shutil.copyfile(target / "thesis.tex", path)
+
+
+def a_folder(path: Path, target: Path) -> None:
+    shutil.copytree(target, path)
+
+
+def a_link(path: Path, target: Path) -> None:
+    path.symlink_to(target)
+
+
+def a_link_to_a_file(path: Path, target: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.symlink_to(target / "thesis.tex")
+
+
+def an_empty_folder(path: Path, target: Path) -> None:
+    path.mkdir()
+
+
+@pytest.mark.parametrize(
+    ("name", "put"),
+    [
+        *(("thesis.tex", a_file), ("draft.tmp", a_file), (".git", a_folder), ("plots", a_link)),
+        *(("evaluations", a_link), ("history.jsonl", a_link_to_a_file), ("old", an_empty_folder)),
+        ("evaluations/.git", a_folder),
+    ],
+)
+def test_in_a_run_that_is_replaced_removed_or_resumed(
+    runs: Workspace, precious: Path, name: str, put: Put
+) -> None:
+    run = tuned(runs)
+    (run.folder / name).parent.mkdir(exist_ok=True)
+    put(run.folder / name, precious)
+    before = content(runs.folder)
+    again = ("--seeds", run.record.seed, "--quiet")
+    assert name in error_of(runs.finetune(*again, "--overwrite"))
+    assert name in error_of(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
+    assert content(runs.folder) == before
+    ok(runs.finetune(*again))  # finished before
+    assert content(runs.folder) == before
+    (run.folder / "record.json").unlink()  # as if it were interrupted
+    before = content(runs.folder)
+    assert name in error_of(runs.finetune(*again))
+    assert content(runs.folder) == before
+
+
+@pytest.mark.parametrize("name", ["{}", ".{}", ".{}.before"])
+def test_a_link_in_place_of_a_run(runs: Workspace, precious: Path, name: str) -> None:
+    run = tuned(runs)
+    link = runs.runs / name.format(run.name)
+    if link == run.folder:
+        shutil.rmtree(run.folder)
+    link.symlink_to(precious)
+    before = content(runs.folder)
+    again = ("--seeds", run.record.seed, "--quiet")
+    assert link.name in error_of(runs.finetune(*again, "--overwrite"))
+    plain = runs.finetune(*again)
+    assert plain.exit_code == (link == run.folder), plain.stderr
+    assert content(runs.folder) == before
+
+
+def test_an_interrupted_replacement_goes_with_its_run_or_a_plain_rerun(runs: Workspace) -> None:
+    run = tuned(runs)
+    hidden = [runs.runs / f".{run.name}", runs.runs / f".{run.name}.before"]
+
+    def interrupt() -> None:
+        for folder in hidden:
+            folder.mkdir()
+            (folder / "config.json").write_text("{}", "utf-8")
+
+    interrupt()
+    ok(runs.finetune("--seeds", run.record.seed, "--quiet"))
+    assert not any(folder.exists() for folder in hidden)
+    assert Run(run.folder, run.record) in find_runs(runs.runs).runs
+    interrupt()
+    (hidden[0] / "thesis.tex").write_text("years of work", "utf-8")
+    ok(runs.finetune("--seeds", run.record.seed, "--quiet"))
+    assert content(hidden[0]).keys() == {"config.json", "thesis.tex"}
+    (hidden[0] / "thesis.tex").unlink()
+    ok(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
+    assert not any(folder.exists() for folder in (run.folder, *hidden))
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", ".git", "encoder/mine.txt", "record.json"])
+def test_in_an_export_that_is_replaced(runs: Workspace, precious: Path, name: str) -> None:
+    run, out = tuned(runs), runs.folder / "out"
+    words = ("export", run.folder, out, "--format", "featbert", "--with-encoder")
+    ok(runs.call(*words))
+    ok(runs.call(*words, "--overwrite"))
+    (a_folder if name == ".git" else a_file)(out / name, precious)
+    before = content(runs.folder)
+    assert name in error_of(runs.call(*words, "--overwrite"))
+    assert content(runs.folder) == before
+
+
+@pytest.mark.parametrize("name", [".out.partial", ".out.before", "out"])
+def test_a_link_in_place_of_an_export(runs: Workspace, precious: Path, name: str) -> None:
+    words = ("export", tuned(runs).folder, runs.folder / "out", "--format", "featbert")
+    (runs.folder / name).symlink_to(precious)
+    before = content(precious)
+    error_of(runs.call(*words, "--overwrite"))
+    assert content(precious) == before
+    assert (runs.folder / name).is_symlink()
+
+
+def test_in_adapted_encoders_and_the_cache(workspace: Workspace, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "mine.h5").write_text("years of work", "utf-8")
+    out = workspace.cache / "models" / "adapted"
+    words = ("adapt", "--data", workspace.corpus, "--model", workspace.model, "--epochs", 1, "-q")
+    words += ("--out", out, "--overwrite")
+    partial = out.with_name(".adapted.partial")
+    partial.parent.mkdir(parents=True)
+    partial.symlink_to(precious)
+    assert partial.name in error_of(workspace.call(*words))
+    partial.unlink()
+    ok(workspace.call(*words))
+    for place in (out, partial):
+        place.mkdir(exist_ok=True)
+        (place / "thesis.tex").write_text("years of work", "utf-8")
+        before = content(workspace.folder)
+        assert "thesis.tex" in error_of(workspace.call(*words))
+        where = ("--yes", "--cache-dir", workspace.cache)
+        if place == out:
+            assert "thesis.tex" in error_of(workspace.call("cache", "rm", "models/adapted", *where))
+        assert content(workspace.folder) == before
+        (place / "thesis.tex").unlink()
+    shards = ("--layers", "last", "--context", "document", "--quiet", "--shards")
+    ok(workspace.extract(*shards, 2))
+    (store,) = workspace.cache.glob("*.h5")
+    folder = shards_folder(store)
+    (folder / "thesis.tex").write_text("years of work", "utf-8")
+    store.unlink()
+    before = content(workspace.folder)
+    assert "thesis.tex" in error_of(workspace.extract(*shards, 2))
+    assert content(workspace.folder) == before
+    shutil.rmtree(folder)
+    folder.symlink_to(precious)
+    assert folder.name in error_of(workspace.extract(*shards, 2))
+    ok(workspace.extract(*shards, 1))  # which needs no folder
+    assert folder.name in error_of(workspace.call("cache", "rm", store.name, *where))
+    assert (precious / "mine.h5").read_text("utf-8") == "years of work"
+
+
+def test_a_link_in_place_of_an_unfinished_store(workspace: Workspace, tmp_path: Path) -> None:
+    ok(workspace.extract("--layers", "last", "--quiet"))
+    (store,) = workspace.cache.glob("*.h5")
+    mine = tmp_path / "mine"
+    mine.write_text("years of work", "utf-8")
+    store.unlink()
+    for end in (".partial", ".journal"):
+        store.with_name(store.name + end).symlink_to(mine)
+    ok(workspace.extract("--layers", "last", "--quiet"))
+    assert [path.name for path in workspace.cache.iterdir()] == [store.name]
+    assert not store.is_symlink()
+    assert mine.read_text("utf-8") == "years of work"
+
+
+@pytest.mark.parametrize("text", ["years of work", '{"rows": []}', "[1]"])
+def test_a_file_with_the_name_of_an_experiments_record(workspace: Workspace, text: str) -> None:
+    workspace.runs.mkdir()
+    mine = workspace.runs / "trial.experiment.json"
+    mine.write_text(text, "utf-8")
+    file = workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n")
+    assert mine.name in error_of(workspace.carry_out(file, "--quiet"))
+    assert mine.read_text("utf-8") == text
+    assert [path.name for path in workspace.runs.iterdir()] == [mine.name]
+
+
+def test_a_link_in_place_of_a_temporary_file(tmp_path: Path) -> None:
+    mine, path = tmp_path / "mine", tmp_path / "made"
+    mine.write_text("years of work", "utf-8")
+    with replacing(path) as temporary:
+        name = temporary.name
+    temporary.symlink_to(mine)
+    with replacing(path) as temporary:
+        assert temporary.name == name
+        temporary.write_text("made", "utf-8")
+    assert path.read_text("utf-8") == "made"
+    assert not path.is_symlink()
+    assert mine.read_text("utf-8") == "years of work"
+
+
+def test_what_may_be_removed_is_known_to_the_last_file(tmp_path: Path) -> None:
+    folder, ours = tmp_path / "made", ("record.json", "*.h5", "deep/*/x.json")
+    for name in ("record.json", "a.h5", "deep/er/x.json", ".record.json.host-7.tmp", ".x.lock"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    check_ours(folder, ours)
+    for name in ("b.h5/c", "deep/x.json", "deep/er/y.json", "deep/er/er/x.json", "a.h5x", "x.tmp"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+        with pytest.raises(ValueError, match=r"made"):
+            remove_folder(folder, ours)
+        with pytest.raises(ValueError, match=r"made"):
+            replace_folder(folder, tmp_path / "new", tmp_path / "before", ours)
+        (folder / name).unlink()
+        if (folder / name).parent.name not in ("made", "deep", "er"):
+            (folder / name).parent.rmdir()
+    shutil.rmtree(folder / "deep" / "er" / "er", ignore_errors=True)
+    remove_folder(folder, ours)
+    assert not folder.exists()
+    remove_folder(folder, ours)  # nothing is there
