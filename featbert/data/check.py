@@ -11,7 +11,7 @@ from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
 from featbert.data.tags import spans
 from featbert.progress import notice, track
-from featbert.text import shortened
+from featbert.text import listed, shortened
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
 # 2003, tables 1 and 2; sentences without the -DOCSTART- lines).
@@ -149,6 +149,11 @@ def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
     if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
         option = "--target" if first.texts else "--tag-column"
         yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
+    if unread := split.notes.unread_columns:
+        yield (
+            f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "
+            f"text of a pair, give --pair {unread[0]}, or --text and --pair"
+        )
     elsewhere = split.notes.moved_answers + split.notes.misplaced_answers
     if elsewhere * 2 > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"

@@ -18,6 +18,7 @@ from featbert.data.corpus import Corpus, Sentence
 from featbert.data.examples import (
     CLASS_KEYS,
     HIDDEN,
+    IDS,
     NO_ANSWER,
     SCORE_KEYS,
     Columns,
@@ -34,7 +35,6 @@ from featbert.errors import InputError
 from featbert.text import counted
 
 RIGHT_KEYS = ("label", "gold", "gold_label", "answer", "target", "correct")
-IDS = ("id", "idx", "ind")
 # What COPA asks of its premise (Roemmele et al. 2011).
 _QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
 

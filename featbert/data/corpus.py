@@ -76,6 +76,7 @@ class ReadingNotes:
             8.1), skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
+        unread_columns: names of columns that seem to be texts of examples, but are not read.
         repeated_ids: examples with the id of an earlier one.
         moved_answers: answers and entities that are not at their offsets, but where their text
             occurs once.
@@ -92,6 +93,7 @@ class ReadingNotes:
     non_words: int = 0
     empty_rows: int = 0
     empty_texts: int = 0
+    unread_columns: tuple[str, ...] = ()
     repeated_ids: int = 0
     moved_answers: int = 0
     misplaced_answers: int = 0

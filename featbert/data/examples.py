@@ -31,6 +31,7 @@ from featbert.text import counted
 
 TABLE_EXTENSIONS = ("tsv", "csv")
 # Usual names of columns, in lower case; the first that a file has counts.
+ASPECTS = ("aspect", "aspect_term", "aspect term")
 PAIRS = (
     ("sentence1", "sentence2"),
     ("sentence_a", "sentence_b"),
@@ -43,6 +44,16 @@ PAIRS = (
     ("text", "pair"),
     ("#1 string", "#2 string"),
     ("sentence 1", "sentence 2"),
+    ("question", "passage"),
+    ("question", "paragraph"),
+    ("question", "document"),
+    ("query", "document"),
+    ("query", "passage"),
+    ("claim", "evidence"),
+    *((text, aspect) for text in ("sentence", "text", "review") for aspect in ASPECTS),
+    *(("title", text) for text in ("text", "content", "body", "description", "abstract", "review")),
+    *(("subject", text) for text in ("text", "content", "body", "message")),
+    ("headline", "body"),
 )
 TEXTS = ("sentence", "text", "review", "content", "question", "title")
 # Contexts, and lists of choices.
@@ -53,10 +64,13 @@ CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
 )
+IDS = ("id", "idx", "ind", "index", "guid", "uid")
 SCORE_KEYS = (
     *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
     *("rating", "target"),
 )
+# Words of a value that make it a text, and rows in which columns of texts are looked for.
+_SEVERAL, _SEEN = 3, 1000
 # Values of examples without an answer; annotators of SNLI did not agree on "-".
 NO_ANSWER = ("", "-")
 # What all examples have where answers are hidden, as GLUE's test parts.
@@ -137,6 +151,45 @@ def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[R
         yield Row(dict(zip(names, row, strict=True)), where, number)
 
 
+def unread_texts(
+    rows: Sequence[Mapping[Any, Any]], sentences: Sequence[Sentence], read: Columns
+) -> tuple[str, ...]:
+    """Columns that seem to be texts of the examples in these rows, but are not `read`.
+
+    Most of their values are several words, or only they tell apart equal texts with other answers.
+    Columns named after another one, such as `sentence1_parse`, are no texts of their own.
+    """
+    taken = [name for name in (read.text, read.pair, read.target) if isinstance(name, str)]
+    answers: dict[tuple[str, ...], set[Any]] = {}
+    for s in sentences:
+        answers.setdefault(s.texts, set()).add(s.tags)
+    unclear = [n for n, s in enumerate(sentences[: len(rows)]) if len(answers[s.texts]) > 1]
+    unread = []
+    for name in rows[0] if rows else ():
+        lower = str(name).lower()
+        if name in taken or lower in (*CLASS_KEYS, *SCORE_KEYS, *IDS):
+            continue
+        values = [row.get(name) for row in rows]
+        given = [value for value in values if isinstance(value, str) and value.strip()]
+        if any(lower.startswith(f"{other.lower()}_") for other in taken) or len({*given}) < 2:
+            continue
+        long = sum(_words(value) >= _SEVERAL for value in given)
+        by_value: dict[Any, set[Any]] = {}
+        for n in unclear:
+            by_value.setdefault((sentences[n].texts, values[n]), set()).add(sentences[n].tags)
+        decides = bool(unclear) and all(len(tags) == 1 for tags in by_value.values())
+        names = decides and 2 * len({*given}) <= len(given) and all(map(_words, given))
+        if 2 * long > len(rows) or names:
+            unread.append(str(name))
+    return tuple(unread)
+
+
+def _words(value: str) -> int:
+    """Words in a value with a letter, without addresses."""
+    parts = [p for p in value.split() if any(map(str.isalpha, p)) and not {*"/@\\"} & {*p}]
+    return sum(1 if part.isascii() else len(split_text(part)) for part in parts)
+
+
 def columns_seen(values: Mapping[Any, Any]) -> str:
     """Columns for a message: names, or numbers with what the first line has: "1 ('Headline')"."""
     shown = [f"{n} ({excerpt(str(v), 30)})" if str(n).isdigit() else n for n, v in values.items()]
@@ -203,6 +256,7 @@ class Examples:
     must: bool = False
     notes: dict[str, Any] = field(default_factory=Counter)
     columns: Columns | None = None  # of the first row
+    rows: list[Mapping[Any, Any]] = field(default_factory=list)  # the first ones
     # Whether a line of raw text can be an example.
     of_lines: ClassVar[bool] = True
     # Names of the texts of an example, as predictions have them.
@@ -211,6 +265,8 @@ class Examples:
     def __call__(self, row: Row) -> list[Sentence]:
         """The sequences of an example; InputError names the row."""
         columns = self.columns_of(row)
+        if len(self.rows) < _SEEN:
+            self.rows.append(row.values)
         sentence = example_of(row, columns)
         value = None if columns.target is None else row.values.get(columns.target)
         if value is None or str(value).strip() in NO_ANSWER:
@@ -226,6 +282,11 @@ class Examples:
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sequences of all rows, with what only the whole file can say."""
+        both_named = self.wanted.text is not None and self.wanted.pair is not None
+        if self.columns is not None and not both_named:
+            target = self.target_named([*self.rows[0]])
+            read = replace(self.columns, target=self.columns.target or target)
+            self.notes["unread_columns"] = unread_texts(self.rows, sentences, read)
         return sentences
 
     def columns_of(self, row: Row) -> Columns:
@@ -236,7 +297,7 @@ class Examples:
         pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", self.path)
         if wanted.text is not None:
             text = named_column(wanted.text, names, "text", self.path)
-        elif found := usual_texts(names):
+        elif found := usual_texts([name for name in names if name != self.target_named(names)]):
             text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
         else:
             raise InputError(
@@ -245,6 +306,13 @@ class Examples:
             )
         self.columns = Columns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns
+
+    def target_named(self, names: Sequence[str]) -> str | None:
+        """The column of answers that the caller names, if it is among these."""
+        target = self.wanted.target
+        if isinstance(target, int):
+            return names[target - 1] if 0 < target <= len(names) else None
+        return lower_names(names).get(target.lower()) if target else None
 
     def target_of(self, names: Sequence[str], where: object, *taken: str | None) -> str | None:
         """The column of answers, if there is one; by its usual names none that is `taken`."""

@@ -1,0 +1,103 @@
+"""Columns of text: usual pairs, and those that are not read."""
+
+import json
+
+import pytest
+
+from featbert.data.check import check_corpus
+from featbert.data.load import load_corpus
+
+A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
+
+
+def corpus(folder, columns, ending="jsonl", **options):
+    """A corpus whose train part has these columns."""
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    text = "\n".join(json.dumps(row) for row in rows)
+    if ending == "tsv":
+        text = "\n".join(
+            "\t".join(map(str, values)) for values in [columns, *map(dict.values, rows)]
+        )
+    (folder / f"train.{ending}").write_text(text + "\n", "utf-8")
+    return load_corpus(folder, targets="classes", **options)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "tsv"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("question", "passage"),
+        ("Title", "Content"),
+        ("title", "text"),
+        ("query", "document"),
+        ("claim", "evidence"),
+        ("premise", "hypothesis"),
+        ("sentence", "aspect"),
+        ("subject", "body"),
+    ],
+)
+def test_usual_pairs(tmp_path, first, second, ending):
+    found = corpus(tmp_path, {"idx": [0, 1], second: B, first: A, "label": [0, 1]}, ending)
+    assert [s.texts for s in found["train"]] == [*zip(A, B, strict=True)]
+    assert found["train"].notes.unread_columns == ()
+    alone = corpus(tmp_path, {second: B, first: A, "label": [0, 1]}, ending, text=first)
+    assert [s.texts for s in alone["train"]] == [(text,) for text in A]
+    assert alone["train"].notes.unread_columns == (second,)
+
+
+UNREAD = {
+    "aufsatz": ["Das ist ein Satz.", "Und noch ein Satz."],
+    "文": ["这部电影非常好看。", "服务很差，不推荐。"],
+    "note": ["a b c d", "e f g h"],
+}
+NO_TEXTS = {
+    "url": ["https://a.b/some page", "https://c.d/an other"],
+    "date": ["2020-01-01 10:00:00", "2021-02-03 11:00:00"],
+    "sentence_parse": ["( ( a b c ) )", "( ( d e f ) )"],
+    "genre": ["fiction", "travel"],
+    "source": ["one and the same", "one and the same"],
+    "n": [1, 2],
+    "tags": [["a b c d"], ["e f g h"]],
+    "empty": ["", None],
+}
+
+
+@pytest.mark.parametrize("name", [*UNREAD, *NO_TEXTS])
+def test_texts_that_are_not_read_are_named(tmp_path, name):
+    values = (UNREAD | NO_TEXTS)[name]
+    found = corpus(tmp_path, {"sentence": A, name: values, "label": [0, 1]})
+    assert [len(s.texts) for s in found["train"]] == [1, 1]
+    assert found["train"].notes.unread_columns == ((name,) if name in UNREAD else ())
+    doubts = [doubt for doubt in check_corpus(found).doubts if f"--pair {name}" in doubt]
+    assert len(doubts) == (name in UNREAD)
+    if isinstance(values[0], str) and values[0]:
+        both = corpus(
+            tmp_path, {"sentence": A, name: values, "label": [0, 1]}, text="sentence", pair=name
+        )
+        assert both["train"].notes.unread_columns == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"), [([1, 0, 1, 0], ("part",)), ([1, 1, 0, 0], ()), ([1, 0, 0, 1], ("part",))]
+)
+def test_a_short_text_that_decides_the_answer_is_named(tmp_path, labels, named):
+    texts = [A[0], A[0], A[1], A[1]]
+    columns = {
+        "text": texts,
+        "part": ["food", "staff", "food", "staff"],
+        "no": ["1", "2", "1", "2"],
+    }
+    found = corpus(tmp_path, columns | {"label": labels})
+    assert found["train"].notes.unread_columns == named
+
+
+@pytest.mark.parametrize("target", ["title", 1])
+def test_the_column_of_answers_is_no_text(tmp_path, target):
+    found = corpus(
+        tmp_path, {"title": ["Dr. of many things", "Mr. x y z"], "text": B}, target=target
+    )
+    assert [s.texts for s in found["train"]] == [(text,) for text in B]
+    assert found["train"].tags == [("Dr. of many things",), ("Mr. x y z",)]
+    assert found["train"].notes.unread_columns == ()
