@@ -30,6 +30,7 @@ _UNUSUAL = {
     "comment lines": "comment_lines",
     "header lines": "header_lines",
     "ranges and empty nodes": "non_words",
+    "spaces as words": "spaces",
     "empty rows": "empty_rows",
     "with an empty text": "empty_texts",
     "with the id of another": "repeated_ids",

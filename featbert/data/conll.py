@@ -1,18 +1,29 @@
 """Column files, read and written: a word a line, a blank line after each sentence.
 
-- Columns are separated by tabs if the lines of words have any tab (words may then hold spaces),
-  by runs of spaces otherwise, or by the character that is given, in .csv by commas. Any other white
-  space, such as U+00A0, is part of the word.
+- Columns are separated by tabs if all lines of words have one (words may then hold spaces), by runs
+  of spaces if none has, or by the character that is given, in .csv by commas. If only some lines
+  have tabs, both separate, where all lines then have as many columns. Any other white space, such
+  as U+00A0, is part of the word.
+- Where all cells of a line are made of as many parts by `|` or `/` (`Rome|NNP|B-LOC is|VBZ|O`), the
+  line is a sentence, each cell a word and its columns, the last parts.
 - The first line is a header if columns are named that it has, or if it has usual names of words and
   of tags (`rows`, `tags`).
 - In a column `sentence_id` or `Sentence #` of a header, each new value begins a sentence, too.
-- A line that is `#` or begins with `# ` is a comment if it comes before the first word of a
-  sentence and cannot be a word there: its number of columns differs from that of the words, or,
-  where spaces separate, it reads `# key = …`, `# newdoc` or `# newpar`. So `# O` is a word.
-- `-DOCSTART-`, with or without more columns, and the comment `# newdoc` begin a document. Sentences
-  before the first such line are a document too; a file without any has no documents.
+- A line that begins with a mark of comments (`# `, `##`, `#id:`, `#begin`, `%%`, `<doc>`, ...) is
+  one if it comes before the first word of a sentence and cannot be a word there: its number of
+  columns differs from that of the words, or it has a form that words do not have (`is_comment`). So
+  `# O` is a word. Markup of sentences and documents (`<s>`, `</doc>`, `#end document`) also ends a
+  sentence.
+- `-DOCSTART-`, with or without more columns, `# newdoc`, `#begin document` and `<doc>` begin a
+  document. Sentences before the first such line are a document too; a file without any has none.
+- In files of characters a line whose word is a space is skipped, unless an entity begins there.
 - CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
-  names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped.
+  names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped. Entities are read
+  from a key of MISC with a usual name (`NER=B-PER`), or the key that is named.
+- CoNLL-2012 (it begins with `#begin document`): the columns have names, the number of the last ones
+  differs between sentences.
+- Where every word of a file begins with the same code of a language and a colon (`en:Rome`), this
+  is no part of the words.
 
 What `write_conll` writes reads back with the same words, tags and documents.
 """
@@ -20,6 +31,7 @@ What `write_conll` writes reads back with the same words, tags and documents.
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
@@ -38,44 +50,86 @@ from featbert.data.files import (
     word_fault,
     writing,
 )
+from featbert.data.notation import notation_of
 from featbert.data.rows import WORD_KEYS
-from featbert.data.tags import TAG_KEYS, TARGETS, Targets
+from featbert.data.tags import TAG, TAG_KEYS, TARGETS, Targets
 from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import counted
 
 SENTENCE_KEYS = ("sentence_id", "sentence_idx", "sent_id", "sentence #", "sentence#")
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+CONLL2012 = (
+    *("document", "part", "number", "word", "pos", "parse", "lemma", "frameset", "sense"),
+    *("speaker", "ner"),
+)
+# Keys of MISC that hold tags of entities, in lower case.
+MISC_KEYS = ("ner", "ne", "name", "entity", "namedentity", "named_entity")
+TABS_OR_SPACES = "\t "
+_SEPARATORS = {"\t": "tabs", " ": "spaces", TABS_OR_SPACES: "tabs or spaces"}
 _FIRST_ID = re.compile(r"(1|1-\d+|0\.\d+)$")
 _NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
-_NEW_DOCUMENT = re.compile(r"# newdoc(?: |$)")
+_MARKUP = r"</?(?:doc|document|text|article|file|p|s|sent|sentence)\b[^<>]*> *$"
+# What a comment may begin with; and what it looks like if it has as many columns as words.
+_COMMENT = re.compile(
+    r"#(?:[ \t#]|$|\w*[ \t]*[:=]|(?:begin|end|newdoc|newpar|doc|sent|(?:\w+_)?id)[ \t])"
+    rf"|%%|{_MARKUP}"
+)
+_KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
+_ITEM = re.compile(rf"#{{1,2}} ?(?:\w+_)?id\b|## |%%|{_MARKUP}")
+_NO_LABEL = re.compile(r".*[\s=]|\d+$")
+_NEW_DOCUMENT = re.compile(r"# ?newdoc(?: |$)|#begin document\b|<(?:doc|document|text|article)\b")
+_BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}")
+_LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 
 
 class Layout:
     """How the lines of one file are split, and which columns are read, from 0.
 
     `tag` is -1 where tags are not read, `sentence` where no column has the sentence of a word;
-    `header` is the line of the names, from 1, or 0.
+    `header` is the line of the names, from 1, or 0; `key` is the key of MISC that has the tags;
+    `dialects` say what is read otherwise than as it stands.
     """
 
     def __init__(self, lines: Sequence[str], path: Path, columns: Columns, kind: Targets) -> None:
         """By the lines of a file, or its first ones; InputError for other columns."""
-        words = _word_lines(lines)
-        line = lines[words[0]] if words else ""
         self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
+        self.key, self.language, self.parts = "", "", 0
+        self.dialects: list[str] = []
         self.is_csv = path.suffix.lower() == ".csv"
-        blank = "\t" if any("\t" in lines[i] for i in words) else " "
-        self.separator = columns.delimiter or ("," if self.is_csv else blank)
-        self.first = words[0] + 1 if words else 1
+        self.separator = columns.delimiter or ("," if self.is_csv else "")
+        words = _word_lines([*enumerate(lines, start=1)])
+        if not self.separator:
+            self.separator, self.parts = _separator([line for _, line in words])
+        if self.parts:
+            self.dialects.append(f"a sentence a line, its columns separated by {self.separator}")
+            words = _word_lines([*self.numbered(lines)])
+        elif self.separator == TABS_OR_SPACES:
+            self.dialects.append("columns separated by tabs or spaces")
+        self._words = words
+        self.first, line = words[0] if words else (1, "")
         cells = self.split(line, self.first)
         self.columns = len(cells)
         tabs = self.separator == "\t"
         self.conllu = tabs and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
+        begins = any(one.startswith("#begin document") for one in lines[: self.first])
+        self.conll2012 = begins and len(cells) > len(CONLL2012)
         if not words:
             return
         names: Sequence[str] = CONLLU
-        if not self.conllu:
+        tag_keys: Sequence[str] = kind.keys or ()
+        if self.conllu:
+            keys = self._misc_keys() if kind.has_scheme else {}
+            names, tag_keys = (
+                (*CONLLU, *keys),
+                [key.lower() for key, usual in keys.items() if usual],
+            )
+        elif self.conll2012:
+            self.columns = len(CONLL2012)
+            names = (*CONLL2012, *(str(i + 1) for i in range(len(CONLL2012), len(cells))))
+            self.dialects.append("columns of CoNLL-2012")
+        else:
             lower = lower_names(cells).keys()
             usual = lower & {*WORD_KEYS} and lower & TAG_KEYS
             self.header = self.first if usual or columns.in_header(cells) else 0
@@ -87,49 +141,115 @@ class Layout:
         words_at, tags_at = (["form"], kind.conllu) if self.conllu else (WORD_KEYS, names[-1])
         token = usual_column(columns.token_column, words_at, names, "token-column", where)
         self.token = names.index(token or names[0])
+        self.language = self._language_of_words()
         if kind.keys is None:
             return
-        keys = () if self.conllu else kind.keys
-        tag = usual_column(columns.tag_column, keys, names, "tag-column", where) or tags_at
+        tag = usual_column(columns.tag_column, tag_keys, names, "tag-column", where) or tags_at
         if tag is None:
             raise InputError(
-                f"no column of entities in {path}: it is CoNLL-U; name a column with "
-                "--tag-column, or read parts of speech with --task labels"
+                f"no column of entities in {path}: it is CoNLL-U; name a column or a key of MISC "
+                "with --tag-column, or read parts of speech with --task labels"
             )
         self.tag = names.index(tag)
+        if self.conllu and self.tag >= len(CONLLU):
+            self.key, self.tag = tag, CONLLU.index("misc")
+            self.dialects.append(f"tags from {tag} in MISC")
         if self.token == self.tag:
-            sign = next((sign for sign in ",;|" if sign in line), ";")
-            advice = f"columns are separated by tabs or spaces; else give --delimiter '{sign}'"
+            sign = next((sign for sign in ",;|" if sign in line), None)
+            advice = "columns are separated by tabs or spaces"
             if columns.delimiter:
                 advice = f"there is no {columns.delimiter!r} in it; leave out --delimiter"
-            self._fail(f"token and tag column are both {self.token + 1}", line, self.first, advice)
+            elif sign and len(cells) == 1:
+                advice += f"; else give --delimiter '{sign}'"
+            fault = f"token and tag column are both {self.token + 1}"
+            fault = fault if len(cells) > 1 else "one column: no tag beside the word"
+            self._fail(fault, line, self.first, advice)
+
+    def numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Lines with their numbers, from 1; a sentence on one line as a line a word."""
+        for number, line in enumerate(lines, start=1):
+            cells = _between_blanks(line) if self.parts else []
+            if cells and all(cell.count(self.separator) >= self.parts for cell in cells):
+                yield from ((number, cell) for cell in cells)
+                yield number, ""
+            else:
+                yield number, line
 
     def split(self, line: str, number: int) -> list[str]:
         """The cells of a line; `number` is for messages."""
         if self.is_csv:
             rows = table_cells([line], self.path, self.separator, number)
             return next((cells for _, cells in rows), [])
+        if self.parts:
+            return line.rsplit(self.separator, self.parts)
+        if self.separator == TABS_OR_SPACES:
+            return _between_blanks(line)
         cells = line.split(self.separator)
         return [cell for cell in cells if cell] if self.separator == " " else cells
 
     def is_comment(self, line: str, cells: list[str]) -> bool:
         """Whether a line before the first word of a sentence is a comment."""
-        if not _is_hash(line):
+        if not _COMMENT.match(line):
             return False
-        if len(cells) != self.columns:
+        if len(cells) != self.columns or ("\t" in line and self.separator == " "):
             return True
-        key_value = cells[2:3] == ["="] or cells[1:2] in (["newdoc"], ["newpar"])
-        return self.separator == " " and key_value
+        if self.separator in (" ", TABS_OR_SPACES) and _KEY_VALUE.match(line):
+            return True
+        label = cells[-1]
+        return bool(_ITEM.match(line) and _NO_LABEL.match(label)) and label not in self._last_cells
+
+    def is_space(self, cells: Sequence[str]) -> bool:
+        """Whether a line is a space between words, in files of characters, and begins no entity."""
+        space = self.separator == "\t" and cells[self.token : self.token + 1] == [" "]
+        return space and len(cells) == self.columns and self.tag_of(cells)[:2] in ("O", "I-", "E-")
+
+    def word_of(self, cells: Sequence[str]) -> str:
+        """The word of a line, without the code of a language."""
+        return cells[self.token].removeprefix(self.language)
+
+    def tag_of(self, cells: Sequence[str]) -> str:
+        """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
+        return _misc(cells).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
+
+    @cached_property
+    def _last_cells(self) -> set[str]:
+        return {self.split(line, number)[-1] for number, line in self._words}
+
+    def _misc_keys(self) -> dict[str, bool]:
+        """The keys of MISC, and whether they have a usual name and tags of entities."""
+        values: dict[str, set[str]] = {}
+        for number, line in self._words:
+            for key, value in _misc(self.split(line, number)).items():
+                values.setdefault(key, set()).add(value)
+
+        def has_tags(found: set[str]) -> bool:
+            usual = notation_of(found).usual
+            return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in found))
+
+        return {key: key.lower() in MISC_KEYS and has_tags(found) for key, found in values.items()}
+
+    def _language_of_words(self) -> str:
+        """`en:` where every word begins so, else nothing."""
+        lines = self._words[bool(self.header) :]
+        cells = (self.split(line, number)[self.token :] for number, line in lines)
+        words = (some[0] for some in cells if some)
+        match = _LANGUAGE.match(next(words, ""))
+        code = match.group() if match else ""
+        if not code or not all(word.startswith(code) and word != code for word in words):
+            return ""
+        self.dialects.append(f"words without {code} before each")
+        return code
 
     def check(self, line: str, cells: list[str], number: int) -> None:
         """InputError unless the line has the columns of the file, a word and a tag."""
-        if len(cells) != self.columns:
-            found = f"{counted(len(cells), 'column')} separated by {self.separator!r}"
+        if len(cells) < self.columns or (len(cells) > self.columns and not self.conll2012):
+            by = _SEPARATORS.get(self.separator, repr(self.separator))
+            found = f"{counted(len(cells), 'column')} separated by {by}"
             self._fail(f"{found} instead of {self.columns} (line {self.first})", line, number)
-        if fault := word_fault(cells[self.token]):
+        if fault := word_fault(self.word_of(cells)):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         if self.tag >= 0:
-            tag = cells[self.tag].strip(" ")
+            tag = self.tag_of(cells)
             untagged = self.conllu and CONLLU[self.tag] in ("upos", "xpos") and tag == "_"
             if not tag or untagged:
                 advice = "give --tag-column if the tags are in another"
@@ -154,7 +274,7 @@ def read_conll(
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, layout, skipped), limit))
-    return RawFile(path, sentences, ReadingNotes(**skipped))
+    return RawFile(path, sentences, ReadingNotes(dialects=tuple(layout.dialects), **skipped))
 
 
 def column_sentences(
@@ -174,24 +294,28 @@ def column_sentences(
             lines=run if len(run) == len(numbers) else numbers,
         )
 
-    for number, line in enumerate(lines, start=1):
+    for number, line in layout.numbered(lines):
         if number == layout.header:
             skipped["header_lines"] += 1
             continue
         cells = layout.split(line, number)
         blank = not any(cell.strip(" \t") for cell in cells)
         mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
-        if (blank or mark) and rows:
+        before_words = blank or mark or not rows or bool(_BOUNDARY.match(line))
+        comment = not (blank or mark) and before_words and layout.is_comment(line, cells)
+        if (blank or mark or comment) and rows:
             yield sentence()
             rows.clear()
         if mark:
             documents.begin()
-        elif not blank and not rows and layout.is_comment(line, cells):
+        elif comment:
             skipped["comment_lines"] += 1
             if _NEW_DOCUMENT.match(line):
                 documents.begin()
         elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
             skipped["non_words"] += 1
+        elif not blank and layout.is_space(cells):
+            skipped["spaces"] += 1
         elif not blank:
             layout.check(line, cells, number)
             own = cells[layout.sentence] if layout.sentence >= 0 else ""
@@ -199,20 +323,41 @@ def column_sentences(
                 yield sentence()
                 rows.clear()
             before = own or before
-            rows.append((number, cells[layout.token], cells[layout.tag].strip(" ")))
+            rows.append((number, layout.word_of(cells), layout.tag_of(cells)))
     if rows:
         yield sentence()
 
 
-def _word_lines(lines: Iterable[str]) -> list[int]:
-    """Indices of the lines that are surely words, or, if there are none, of those that may be."""
-    found = [(i, s) for i, s in enumerate(lines) if s.strip(" \t") and not _DOCSTART.match(s)]
-    return [i for i, line in found if not _is_hash(line)] or [i for i, _ in found]
+def _word_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """The numbered lines that are surely words, or, if there are none, those that may be."""
+    found = [(n, s) for n, s in lines if s.strip(" \t") and not _DOCSTART.match(s)]
+    return [(n, line) for n, line in found if not _COMMENT.match(line)] or found
 
 
-def _is_hash(line: str) -> bool:
-    """Whether a line may be a comment."""
-    return line.startswith("# ") or line.rstrip(" ") == "#"
+def _separator(lines: Sequence[str]) -> tuple[str, int]:
+    """What separates the columns of lines of words; and how often in each cell of a sentence.
+
+    The number is 0 where a line is a word.
+    """
+    for sign in "|/":
+        if all(sign in line for line in lines):
+            rows = [_between_blanks(line) for line in lines]
+            parts = min((cell.count(sign) for cells in rows for cell in cells), default=0)
+            if parts and any(len(cells) > 1 for cells in rows):
+                return sign, parts
+    tabs = sum("\t" in line for line in lines)
+    if 0 < tabs < len(lines) and len({len(_between_blanks(line)) for line in lines}) == 1:
+        return TABS_OR_SPACES, 0
+    return ("\t" if tabs else " "), 0
+
+
+def _between_blanks(line: str) -> list[str]:
+    return [cell for cell in line.replace("\t", " ").split(" ") if cell]
+
+
+def _misc(cells: Sequence[str]) -> dict[str, str]:
+    """The values in MISC, the last of these cells of CoNLL-U, by their keys."""
+    return dict(pair.split("=", 1) for pair in cells[-1].split("|") if "=" in pair)
 
 
 def write_conll(

@@ -74,6 +74,7 @@ class ReadingNotes:
         header_lines: lines with the names of columns, skipped.
         non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as
             8.1), skipped.
+        spaces: lines of column files whose word is a space, skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
         unread_columns: names of columns that seem to be texts of examples, but are not read.
@@ -91,6 +92,7 @@ class ReadingNotes:
     comment_lines: int = 0
     header_lines: int = 0
     non_words: int = 0
+    spaces: int = 0
     empty_rows: int = 0
     empty_texts: int = 0
     unread_columns: tuple[str, ...] = ()

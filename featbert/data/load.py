@@ -47,7 +47,15 @@ from featbert.data.notation import Notation, notation_of
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
-from featbert.data.tags import TagError, Targets, detect_scheme, scheme_name, targets_of, to_bio
+from featbert.data.tags import (
+    TAG,
+    TagError,
+    Targets,
+    detect_scheme,
+    scheme_name,
+    targets_of,
+    to_bio,
+)
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
 from featbert.text import counted, listed
@@ -344,6 +352,10 @@ def _splits(
     return splits
 
 
+def _unusual(file: RawFile) -> Iterator[str]:
+    return (tag for tag in _tags(file) if tag != "O" and not TAG.fullmatch(tag))
+
+
 def _tags(file: RawFile) -> Iterator[str]:
     return (tag for sentence in file.sentences for tag in sentence.tags or ())
 
@@ -369,7 +381,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):
         advice = "if these are texts, give --task classification and --text"
-    elif line == 1 and file.unit == "line" and sum(t == tag for t in _tags(file)) == 1:
+    elif line == 1 and file.unit == "line" and [*_unusual(file)] == [tag]:
         advice = f"if line 1 is a header, --token-column {sentence.words[0]}; " + advice
     return InputError(
         f"{error}, {file.unit} {line} of {file.path} (word {excerpt(word)}); {advice}"

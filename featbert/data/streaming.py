@@ -20,6 +20,7 @@ from featbert.data.spans import json_questions
 from featbert.data.tags import targets_of
 from featbert.data.words import split_words
 from featbert.errors import InputError
+from featbert.progress import notice
 from featbert.text import counted
 
 # Lines of a column file that say how its columns are separated.
@@ -57,6 +58,8 @@ def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) ->
         return
     first = list(islice(lines, LAYOUT_LINES))
     layout = Layout(first, path, columns, targets_of(None))
+    for dialect in layout.dialects:
+        notice(f"read {dialect}")
     yield from column_sentences(chain(first, lines), layout, Counter())
 
 

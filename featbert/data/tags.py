@@ -180,7 +180,7 @@ class Targets:
     has_scheme: bool = False
 
 
-ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner", "tag", "ner_tag", "label")
+ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner", "tag", "ner_tag", "label", "ne-coarse-lit")
 LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels", "pos_tag", "tag", "label")
 TAG_KEYS = {*ENTITY_KEYS, *LABEL_KEYS}
 TARGETS = {

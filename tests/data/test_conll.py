@@ -98,6 +98,139 @@ class TestDocuments:
         assert rows(read("-DOCSTART-x O\n")) == [(["-DOCSTART-x"], ["O"])]
 
 
+class TestMarks:
+    """Comments and documents as published corpora mark them."""
+
+    @pytest.mark.parametrize(
+        ("marks", "columns"),
+        [
+            (["#\thttp://de.example.org/a [2009-10-17]", "#\thttp://b [2009]"], 4),
+            (["# id 7f-3e\tdomain=en", "# id 7f-3f domain=de"], 4),
+            (["# id 7f-3e domain=en", "# id 7f-3f domain=de"], 5),
+            (["#id 123", "#id 124"], 2),
+            (["#id 123", "#id 124"], 3),
+            (["#id: 123", "# sent_id=4"], 3),
+            (["## corpus-00-wiki\tA text with <tags:X>", "## corpus-01\tB b"], 2),
+            (["%% file 1", "%% file 2"], 3),
+            (["%% file 1", "%% file 2"], 2),
+            (["# a", "##", "#"], 3),
+        ],
+    )
+    def test_they_are_no_words(self, read, marks, columns):
+        separator = "\t" if "\t" in marks[0] and columns != 5 else " "
+
+        def line(word, tag):
+            return separator.join([word, *["_"] * (columns - 2), tag]) + "\n"
+
+        text = "".join(f"{mark}\n{line('#', 'O')}{line('#id', 'B-X')}\n" for mark in marks)
+        raw = read(line("a", "O") + "\n" + text)
+        assert rows(raw) == [(["a"], ["O"]), *[(["#", "#id"], ["O", "B-X"])] * len(marks)]
+        assert raw.notes.comment_lines == len(marks)
+        assert raw.notes.dialects == ()
+
+    def test_a_hashtag_without_its_tag_is_an_error(self, read):
+        with pytest.raises(InputError, match="line 3 of"):
+            read("EU O\n\n#fail\nit O\n")
+        with pytest.raises(InputError, match="line 3 of"):
+            read("EU X O\n\n#fail O\nit X O\n")
+
+    @pytest.mark.parametrize("separator", [" ", "\t"])
+    def test_markup_ends_sentences_and_begins_documents(self, read, separator):
+        text = (
+            '<doc id="1" lang="en">\n<s>\nAda|O\nsings|O\n</s>\n<s>\nTom|O\n</s>\n</doc>\n'
+            '<doc id="2">\n<s>\n<b>|O\nx|O\n</s>\n</doc>\n'
+        )
+        raw = read(text.replace("|", separator))
+        assert [(s.words, s.document) for s in raw.sentences] == [
+            (("Ada", "sings"), 0),
+            (("Tom",), 0),
+            (("<b>", "x"), 1),
+        ]
+        assert raw.notes.comment_lines == 10
+
+    def test_document_marks_with_their_names(self, read):
+        raw = read("-DOCSTART- (1st)\n\na O\n\n-DOCSTART- (12345)\nb O\n")
+        assert [s.document for s in raw.sentences] == [0, 1]
+
+    def test_conll_2012(self, read):
+        word = "bc/x 0 {} {} {} (TOP* - - - Sp {} {} -\n"
+        text = "#begin document (bc/x); part 00{}\n{}\n#end document\n"
+        first = "".join(
+            word.format(i, *cells)
+            for i, cells in enumerate(
+                [
+                    ("Jane", "NNP", "(PERSON*", "(A0*"),
+                    ("Roe", "NNP", "*)", "*)"),
+                    ("#", "VB", "*", "*"),
+                ]
+            )
+        )
+        second = word.format(0, "Oslo", "NNP", "(GPE)", "* * *")
+        raw = read(text.format(0, first + "\n" + second) + text.format(1, second), "entities")
+        names = (["Jane", "Roe", "#"], ["(PERSON*", "*)", "*"]), (["Oslo"], ["(GPE)"])
+        assert rows(raw) == [*names, names[1]]
+        assert [s.document for s in raw.sentences] == [0, 0, 1]
+        assert rows(read(text.format(0, second), "labels")) == [(["Oslo"], ["NNP"])]
+        with pytest.raises(InputError, match="line 4 of"):
+            read(text.format(0, first[:-20]))
+
+
+class TestColumns:
+    """Columns in other places than between tabs or spaces."""
+
+    def test_tabs_in_some_lines_and_spaces_in_others(self, read):
+        raw = read("Ada X B-PER\nsings\tX O\n\nTom \tX\t B-PER\n")
+        assert rows(raw) == [(["Ada", "sings"], ["B-PER", "O"]), (["Tom"], ["B-PER"])]
+        assert len(raw.notes.dialects) == 1
+        # As many columns by tabs alone: the blank is part of a word.
+        assert rows(read("New York\tB-LOC\nis\tO\n"))[0][0] == ["New York", "is"]
+
+    @pytest.mark.parametrize(
+        ("text", "sentences"),
+        [
+            ("Jo|NP|I-P is|V|O .|.|O\n\nIn|I|O Rome|NP|I-L\n", ["Jo is .", "In Rome"]),
+            ("Jo/I-P is/O 1/2/O\nIn/O Rome/I-L\n", ["Jo is 1/2", "In Rome"]),
+            ("Jo|I-P is|O\tA\u00a0b|O\n-DOCSTART-\n||O Rome|I-L\n", ["Jo is A\u00a0b", "| Rome"]),
+        ],
+    )
+    def test_a_sentence_a_line(self, read, text, sentences):
+        raw = read(text)
+        assert [list(s.words) for s in raw.sentences] == [one.split(" ") for one in sentences]
+        assert [s.tags[0] for s in raw.sentences] == ["I-P", "O"]
+        assert [{*s.lines} for s in raw.sentences] == [
+            {1},
+            {text[: text.rindex("\n")].count("\n") + 1},
+        ]
+        assert len(raw.notes.dialects) == 1
+        assert rows(read(text, targets=None))[1][0] == sentences[1].split(" ")
+
+    def test_words_with_these_signs_stay(self, read):
+        assert rows(read("a/b B/X\nc O\n")) == [(["a/b", "c"], ["B/X", "O"])]
+        assert rows(read("a|b\nc|d\n", targets=None)) == [(["a|b", "c|d"], None)]
+
+    def test_a_language_before_every_word(self, read):
+        raw = read("de:Rom\tB-LOC\nde::\tO\n\nde:de:x\tO\n")
+        assert rows(raw) == [(["Rom", ":"], ["B-LOC", "O"]), (["de:x"], ["O"])]
+        assert len(raw.notes.dialects) == 1
+        for other in (
+            "Rom\tO\nde:x\tO\n",
+            "de:a\tO\nen:b\tO\n",
+            "de:a\tO\nde:\tO\n",
+            "http:a\tO\n",
+        ):
+            raw = read(other)
+            assert [word for words, _ in rows(raw) for word in words] == [
+                line.split("\t")[0] for line in other.splitlines()
+            ]
+
+    def test_spaces_between_characters(self, read):
+        raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
+        assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]
+        assert raw.notes.spaces == 2
+        with pytest.raises(InputError, match="line 2 of"):
+            read("R\tB-LC\n \tB-LC\n")
+
+
 def conllu(*lines: str) -> str:
     """`ID FORM UPOS XPOS` as lines of CoNLL-U; others as they are."""
     text = ""
@@ -139,6 +272,22 @@ class TestConllU:
         first = raw.sentences[0]
         assert [*first.lines] == [4, 5, 7, 8, 10]
 
+    @pytest.mark.parametrize("key", ["NER", "name", "Entity"])
+    def test_entities_in_a_key_of_misc(self, read, key):
+        def text(*miscs):
+            return "".join(f"{i}\tw{i}{7 * chr(9) + '_'}\t{m}\n" for i, m in enumerate(miscs, 1))
+
+        raw = read(text(f"SpaceAfter=No|{key}=B-PER", "SpaceAfter=No", f"{key}=O", "_"), "entities")
+        assert raw.sentences[0].tags == ("B-PER", "O", "O", "O")
+        assert key in raw.notes.dialects[0]
+        raw = read(text("Typ=B-X|NER=O", "Typ=O"), "entities", tag_column="typ")
+        assert raw.sentences[0].tags == ("B-X", "O")
+        for other in ("Entity=(1-person-giv", "Name=Ada"):  # coreference, and names
+            with pytest.raises(InputError, match="--tag-column"):
+                read(text(other, "_"), "entities")
+        with pytest.raises(InputError, match="NER, name"):
+            read(text("NER=O|name=O"), "entities")
+
     def test_another_table_of_ten_columns_is_none(self, read):
         text = "7" + "\tx" * 9 + "\n8-9" + "\ty" * 9 + "\n"
         assert rows(read(text)) == [(["7", "8-9"], ["x", "y"])]
@@ -148,8 +297,8 @@ class TestConllU:
     ("text", "options", "expected"),
     [
         ("EU X O\nis O\n", {}, "2 .* of 3 .* line 2 of"),
-        ("EU\tO\nis O\n", {}, "line 2 of .*'is O'"),
-        ("EU O\nis\tO\n", {}, "line 1 of .*EU O"),
+        ("New York\tO\nis O\n", {}, "1 .* of 2 .*line 2 of .*'is O'"),
+        ("EU O\nNew York\tO\n", {}, "line 1 of .*EU O"),
         ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
         ("EU\nis\n", {}, "line 1 of .*'EU'"),
         ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),

@@ -69,6 +69,20 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
         same(found, whole)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#\thttp://a [2009]\n1\tEU\tB-X\tO\n\n#\thttp://b [2009]\n1\tis\tO\tO\n",
+        "<doc id='1'>\n<s>\nEU O\n</s>\n<s>\nis O\n</s>\n</doc>\n<doc>\nit O\n",
+        "EU|X|O is|X|O\nit|X|O\n",
+        "en:EU O\nen:is\tO\n",
+    ],
+)
+def test_dialects_as_read_whole(tmp_path, text: str) -> None:
+    (tmp_path / "x.conll").write_text(text, "utf-8")
+    same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=targets_of(None)))
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
 def test_encodings_whatever_the_chunks(encoding: str) -> None:
     lines = ["Café in Genève", "über"]
