@@ -145,17 +145,29 @@ class Encoding(Section):
     whose subwords see only what is before them."""
     packing: Literal["joint", "apart"] = "joint"
     """Texts of a pair: joint in one sequence, or each apart."""
-    keep: Literal["words", "pooled"] = "words"
-    """Vectors to store: of words, or pooled ones of each text alone, which linear heads read."""
+    keep: Literal["auto", "words", "pooled"] = "auto"
+    """Vectors to store: of words, or only pooled ones of each text, a few percent of the size; auto
+    is pooled where every head reads pooled vectors, as linear ones of whole texts do, else
+    words."""
     store_dtype: Literal["float16", "float32"] = "float16"
     """Number format of the feature store."""
 
-    def for_encoder(self, **more: Any) -> EncodingOfText:
-        """How a text is encoded; `more` are attributes that are no fields of this section."""
+    def for_encoder(self, reads: Iterable[str] = ("words",), **more: Any) -> EncodingOfText:
+        """How a text is encoded; `more` are attributes that are no fields of this section.
+
+        `reads` are what heads read of its states (`Settings.reads`).
+        """
         from featbert.encoders.encoding import Encoding as EncodingOfText
 
-        given = self.model_dump(include={"context", "casing", "pooling", "packing", "keep"})
-        return EncodingOfText(dtype=self.store_dtype, **given, **more)
+        given = self.model_dump(include={"context", "casing", "pooling", "packing"})
+        return EncodingOfText(dtype=self.store_dtype, keep=self.kept(reads), **given, **more)
+
+    def kept(self, reads: Iterable[str]) -> Literal["words", "pooled"]:
+        """What `keep` means for heads that read `reads`; documents have no pooled vectors."""
+        if self.keep != "auto":
+            return self.keep
+        pooled = self.context == "sentence" and {*reads} <= {*KEPT_POOLINGS}
+        return "pooled" if pooled else "words"
 
 
 class Compute(Section):

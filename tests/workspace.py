@@ -78,7 +78,9 @@ class Workspace:
         return self.call("extract", *where, *words)
 
     def train(self, *words: object) -> Result:
-        where = ("--cache-dir", self.cache, "--runs-dir", self.runs)
+        where: list[object] = ["--cache-dir", self.cache, "--runs-dir", self.runs]
+        if "--features" not in words:
+            where += ["--model", self.model, "--data", self.corpus]
         small = ("--lstm-size", 8, "--epochs", 2)
         return self.call("train", *where, *small, *words)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,10 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
-from featbert.io import slug
+from featbert.errors import InputError
 from featbert.progress import report
 from featbert.report.units import size
-from featbert.text import counted, printable, unusual
+from featbert.text import counted, listed, printable, unusual
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus
@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 @o.command(
     "extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
     (Encoding, Data, Compute),
-    without=("task", "tag_scheme"),
+    defaults={"task": "none, which reads the text without answers", "keep": "words"},
+    without=("tag_scheme",),
 )
 def extract(
     *,
     layers: str = o.option(
         "LAYERS",
-        "Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or those of a "
-        "combination such as concat_last4.",
+        "Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or those of "
+        "combinations such as concat_last4.",
         completion.stored_layers,
         default="all",
     ),
@@ -65,21 +66,17 @@ def extract(
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir,))
     from featbert.data.check import notice_doubts
     from featbert.data.load import load_corpus
-    from featbert.encoders.layers import layer_numbers, parse_layers
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
+    from featbert.tasks.base import get_task
 
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     source = find_encoder(encoding.model)
-    held = None
-    if layers[:1].isdigit():
-        held = layer_numbers(layers, source.num_layers, layers)
-    elif layers != "all":
-        held = parse_layers(layers, source.num_layers).indices
-    corpus = load_corpus(text.data, targets=None, **text.reading)
+    targets = get_task(text.task).targets if "task" in given else None
+    corpus = load_corpus(text.data, targets=targets, **text.reading)
     notice_doubts(corpus)
     compute = o.chosen(Compute, given)
-    asked = encoding.for_encoder(layers=held, token_budget=token_budget, **compute.where)
+    asked = encoding.for_encoder(layers=layers, token_budget=token_budget, **compute.where)
     asked.check(source, corpus)
     is_uncased(source)  # a damaged tokenizer is refused before torch is loaded
     load_torch(compute.threads)
@@ -96,7 +93,7 @@ def extract(
     elif dry_run:
         lines.append(f"{plan.path}: would hold {shape}")
     else:
-        report(_under_way(plan))
+        report(under_way(plan))
         with engine as (each, room):
             store = extract_shards(plan, corpus, source, asked, shards or room, each or here)
         m = store.manifest
@@ -112,49 +109,61 @@ def extract(
         typer.echo(printable(line))
 
 
-def find_store(
-    corpus: Corpus, given: Mapping[str, Any], specs: Sequence[str], cache_dir: Path
-) -> FeatureStore | ExtractionPlan:
-    """The store of a text, encoded as `given` says, or its plan; the only one if that says nothing.
-
-    `specs` are the layer combinations that it is to have.
-    """
-    from featbert.encoders.layers import parse_layers
-    from featbert.encoders.source import find_encoder
-    from featbert.encoders.tokenizer import is_uncased
+def opened_store(
+    features: Path | None, given: dict[str, Any]
+) -> tuple[FeatureStore | None, dict[str, Any]]:
+    """The store of --features, if it is given, and `given` with the text of that store."""
+    if features is None:
+        return None, given
+    if encoded := [f"--{n.replace('_', '-')}" for n in Encoding.model_fields if n in given]:
+        raise InputError(f"{listed(encoded)} with --features, which is encoded already; omit one")
     from featbert.features.store import FeatureStore
 
-    encoding = o.chosen(Encoding, given)
+    store = FeatureStore(features)
+    return store, {"data": store.manifest.source, **store.manifest.reading, **given}
+
+
+def find_store(
+    corpus: Corpus,
+    given: Mapping[str, Any],
+    specs: Sequence[str],
+    cache_dir: Path,
+    reads: Collection[str] = ("words",),
+) -> FeatureStore | ExtractionPlan:
+    """The store of a text, encoded as `given` says, or else the plan to extract all layers.
+
+    It has the layers of the combinations `specs`, of which heads read `reads` (`Settings.reads`).
+    """
+    from featbert.encoders.source import find_encoder
+    from featbert.encoders.tokenizer import is_uncased
+
+    encoding, compute = o.chosen(Encoding, given), o.chosen(Compute, given)
     source = find_encoder(encoding.model)
-    needed = [i for spec in specs for i in parse_layers(spec, source.num_layers).indices]
-    asked = partial(encoding.for_encoder, **o.chosen(Compute, given).where)
-    asked().check(source, corpus)
+    asked = encoding.for_encoder(reads, layers=specs, **compute.where)
+    asked.check(source, corpus)
     is_uncased(source)
-    load_torch(o.chosen(Compute, given).threads)
+    load_torch(compute.threads)
 
     from featbert.features.plan import plan_extraction
 
-    plan_of = partial(plan_extraction, corpus, source, cache_dir=cache_dir)
-    if (plan := plan_of(asked(layers=needed or None))).hit is not None:
+    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir)
+    if plan.hit is not None:
         return plan.hit
-    if not given.keys() & Encoding.model_fields.keys():
-        texts = {name: split.text_fingerprint for name, split in corpus.splits.items()}
-        stores = map(FeatureStore, cache_dir.glob(f"{slug(corpus.name)}--*.h5"))
-        same = [s for s in stores if {n: own.text for n, own in s.manifest.splits.items()} == texts]
-        if len(same) == 1:
-            return same[0]
-    return plan_of(asked())
+    return plan_extraction(corpus, source, replace(asked, layers=None), cache_dir=cache_dir)
 
 
-def extract_planned(plan: ExtractionPlan, corpus: Corpus, given: Mapping[str, Any]) -> FeatureStore:
-    """Carries out a plan of `find_store`."""
+def made_store(
+    plan: FeatureStore | ExtractionPlan, corpus: Corpus, given: Mapping[str, Any]
+) -> FeatureStore:
+    """The store that `find_store` found, or that its plan makes, which is announced."""
     from featbert.encoders.source import find_encoder
-    from featbert.features.shards import extract_shards
+    from featbert.features.extraction import run_extraction
+    from featbert.features.plan import ExtractionPlan
 
-    encoding, where = o.chosen(Encoding, given), o.chosen(Compute, given).where
-    report(_under_way(plan))
-    source = find_encoder(encoding.model)
-    return extract_shards(plan, corpus, source, encoding.for_encoder(**where), 1)
+    if not isinstance(plan, ExtractionPlan):
+        return plan
+    report(under_way(plan))
+    return run_extraction(plan, corpus, find_encoder(o.chosen(Encoding, given).model))
 
 
 def _shape(plan: ExtractionPlan) -> str:
@@ -164,7 +173,8 @@ def _shape(plan: ExtractionPlan) -> str:
     return f"{sizes}, {m.dtype}: {size(m.data_bytes)}"
 
 
-def _under_way(plan: ExtractionPlan) -> str:
+def under_way(plan: ExtractionPlan) -> str:
+    """What is extracted, how, and how large it will be."""
     m = plan.manifest
     where = f"{m.precision}, {m.device_name}"
     return f"extracting {m.corpus} with {m.model} ({where}): {_shape(plan)}"

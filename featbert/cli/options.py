@@ -75,7 +75,7 @@ RUN_MODEL = option(
 )
 FEATURES = option(
     "STORE",
-    "Feature store.  [default: that of --data and --model, made where missing; else the only one]",
+    "Feature store to read as it is.  [default: that of --data and --model, made where missing]",
     completion.stores,
 )
 CACHE_DIR = option("DIR", "Folder of feature stores.", default=completion.FOLDERS["cache_dir"])
@@ -159,15 +159,6 @@ def joined(
         raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
     address = address or os.environ.get("RAY_ADDRESS")
     return on_ray.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
-
-
-def only_store(cache_dir: Path) -> Path:
-    """The one feature store in a folder; InputError where there are none or several."""
-    found = sorted(cache_dir.glob("*.h5"))
-    if len(found) != 1:
-        where = f"{len(found) or 'no'} feature stores in {cache_dir}"
-        raise InputError(f"{where}; name one with --features, or the text with train --data")
-    return found[0]
 
 
 def check_folder(path: Path, option: str) -> None:

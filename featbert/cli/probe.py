@@ -1,65 +1,90 @@
 """featbert probe"""
 
+from __future__ import annotations
+
 import warnings
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
+from featbert.cli.extract import find_store, made_store, opened_store
+from featbert.config import Compute, Data, Encoding
 from featbert.errors import InputError
 from featbert.progress import stage
 from featbert.text import printable
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-@o.command("probe --layers last,layer:3")
+    from featbert.encoders.layers import LayerCombination
+    from featbert.features.store import FeatureStore
+
+
+@o.command(
+    "probe --data corpora/wikigold --layers last,3",
+    (Data, Encoding, Compute),
+    defaults={"data": "sample; with --features that of the store"},
+    without=("task", "tag_scheme", "keep"),
+)
 def probe(
-    features: Path | None = o.option(
-        "STORE", "Feature store.  [default: the only one]", completion.stores
-    ),
+    *,
+    features: Path | None = o.FEATURES,
     layers: list[str] | None = o.option(
-        "SPEC",
-        "Single layers: last, layer:3, ...; may be given several times.  [default: all]",
+        "LAYERS",
+        "Layer combinations without learned weights: names such as last, single layers such as 3 "
+        "or 1-6, or forms such as concat:9-12; several with commas.  [default: all single layers]",
         completion.layers,
     ),
+    given: dict[str, Any],
     cache_dir: Path = o.CACHE_DIR,
 ) -> None:
-    """Check features quickly: logistic regression on single layers.
+    """Check features quickly: logistic regression on layers.
 
-    A linear model on each word's vector, scored on dev in seconds: what one layer holds, without a
-    learning rate or a seed. One layer alone is reported by class. It is not a row to compare with,
-    and only for tasks of words, not of texts.
+    A linear model on each word's vector, scored on dev: what layers hold, without a learning rate
+    or a seed. One combination alone is reported by class. It is not a row to compare with, and only
+    for tasks of words, not of texts. Features are found or made as in `featbert train`.
     """
+    from featbert.config import defaults
+    from featbert.data.load import load_corpus
+    from featbert.encoders.layers import parse_layers, split_specs
+    from featbert.encoders.source import find_encoder
+    from featbert.runs.planned import check_same_text, check_trainable
+    from featbert.tasks.entities import TASK
+
+    store, given = opened_store(features, given)
+    if store is None:
+        num_layers = find_encoder(o.chosen(Encoding, given).model).num_layers
+        every = tuple(range((num_layers or 0) + 1))
+    else:
+        num_layers, every = store.manifest.num_layers, store.manifest.layers
+    specs = split_specs(layers or list(every))
+    wanted = [parse_layers(spec, num_layers) for spec in specs]
+    for combination in wanted:
+        if combination.mode == "weighted":
+            raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
+        if store is not None:
+            store.require(combination.indices)
+    text = o.chosen(Data, given)
+    corpus = load_corpus(text.data, **text.reading)
+    check_trainable(corpus, defaults("none"))
+    store = store or made_store(find_store(corpus, given, specs, cache_dir), corpus, given)
+    check_same_text(store.manifest, store.path, corpus)
+
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import classification_report
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from featbert.config import defaults
-    from featbert.data.load import load_corpus
-    from featbert.encoders.layers import parse_layers, split_specs
-    from featbert.features.store import FeatureStore
-    from featbert.runs.planned import check_same_text, check_trainable
-    from featbert.tasks.entities import TASK
-
-    store = FeatureStore(features or o.only_store(cache_dir))
-    m = store.manifest
-    specs = [s for spec in layers or [f"layer:{n}" for n in m.layers] for s in split_specs(spec)]
-    wanted = [parse_layers(spec, m.num_layers) for spec in specs]
-    for combination in wanted:
-        if combination.mode != "single":
-            raise InputError(f"{combination.name} is no single layer; featbert train reads those")
-        store.require(combination.indices)
-    corpus = load_corpus(m.source, **m.reading)
-    check_trainable(corpus, defaults("none"))
-    check_same_text(m, store.path, corpus)
     gold = corpus["dev"].tags
     words = {name: [tag for row in corpus[name].tags for tag in row] for name in ("train", "dev")}
-    with stage("probing", "layers", len(wanted)) as advance:
+    with stage("probing", "combinations", len(wanted)) as advance:
         for combination in wanted:
-            train, dev = (store.read(s, combination.indices)[0].astype("float32") for s in words)
+            train, dev = (_vectors(store, split, combination) for split in words)
             model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, C=0.1))
             with warnings.catch_warnings():  # a probe need not converge to the last digit
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -73,3 +98,13 @@ def probe(
     if len(wanted) == 1:
         shown = [[printable(tag) for tag in tags] for tags in (words["dev"], found)]
         typer.echo(classification_report(*shown, zero_division=0))
+
+
+def _vectors(store: FeatureStore, split: str, combination: LayerCombination) -> NDArray[Any]:
+    """(N, width) vectors of a split's words."""
+    states: NDArray[Any] = store.read(split, combination.indices).astype("float32")  # (k, N, H)
+    if combination.mode == "concat":
+        states = states.transpose(1, 0, 2).reshape(states.shape[1], -1)
+    else:
+        states = states.mean(axis=0) if combination.mode == "mean" else states.sum(axis=0)
+    return states

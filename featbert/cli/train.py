@@ -10,7 +10,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.extract import extract_planned, find_store
+from featbert.cli.extract import find_store, made_store, opened_store
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import run_line
 from featbert.config import (
@@ -28,21 +28,13 @@ from featbert.errors import InputError
 from featbert.progress import labelled, notice, report
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
-from featbert.text import listed, unusual
-
-OF_THE_STORE = dict.fromkeys(
-    (
-        *("data", "language", "encoding", "scheme", "token_column", "tag_column"),
-        *("delimiter", "label_names", "limit", "dev_share", "folds", "fold"),
-    ),
-    "that of the store",
-)
+from featbert.text import unusual
 
 
 @o.command(
     "train --data corpora/mine --layers concat_last4,last",
     (RowsTable, Data, Encoding, Compute),
-    defaults=defaults_by_task("none") | OF_THE_STORE,
+    defaults=defaults_by_task("none") | {"data": "sample; with --features that of the store"},
     without=Tuning.model_fields,
 )
 def train(
@@ -50,8 +42,8 @@ def train(
     features: Path | None = o.FEATURES,
     layers: list[str] | None = o.option(
         "LAYERS",
-        "Layer combinations: a name such as last or weighted_all, or numbers such as layer:7 or "
-        "concat:9-12; several with commas.  [default: concat_last4]",
+        "Layer combinations, a row each: names such as last or weighted_all, single layers such as "
+        "7 or 1-6, or forms such as concat:9-12; several with commas.  [default: concat_last4]",
         completion.layers,
     ),
     seeds: str = o.SEEDS,
@@ -63,10 +55,10 @@ def train(
 ) -> None:
     """Train a small model on stored features.
 
-    The features of the text and encoder that are named are found in --cache-dir, or extracted
-    first; without both, the only store there is read. With --features, --data and the column
-    options read the tags of the same text from elsewhere. A finished run with the same settings
-    is shown, not trained again.
+    The features of --data and --model are extracted to --cache-dir first, unless they are there
+    already, with the same options. With --features, text and columns are those of the store, and
+    --data and the column options read the tags of the same text from elsewhere. A finished run
+    with the same settings is shown, not trained again.
     """
     log_dir = o.check_log(log_with, runs_dir)
     o.check_folder(cache_dir, "--cache-dir")
@@ -79,13 +71,7 @@ def train(
     wanted = [parse_layers(spec) for spec in specs]  # before anything is read
     numbers = parse_seeds(seeds)
     rows, compute = o.chosen(RowsTable, given), o.chosen(Compute, given)
-    store = None
-    encoded = [f"--{name.replace('_', '-')}" for name in Encoding.model_fields if name in given]
-    if features is not None and encoded:
-        raise InputError(f"{listed(encoded)} with --features, which is encoded already; omit one")
-    if features is not None or not (encoded or "data" in given):
-        store = FeatureStore(features or o.only_store(cache_dir))
-        given = {"data": store.manifest.source, **store.manifest.reading, **given}
+    store, given = opened_store(features, given)
     text = o.chosen(Data, given)
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)
     weighted = any(combination.mode == "weighted" for combination in wanted)
@@ -93,7 +79,7 @@ def train(
     corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, settings)
     notice_doubts(corpus)
-    found = store or find_store(corpus, given, specs, cache_dir)
+    found = store or find_store(corpus, given, specs, cache_dir, [settings.reads])
     if isinstance(found, FeatureStore):
         for spec in specs:
             found.require(parse_layers(spec, found.manifest.num_layers).indices)
@@ -120,10 +106,8 @@ def train(
         }
 
     runs = planned(found)
-    if not isinstance(found, FeatureStore) and (
-        overwrite or any(run.finished is None for run in runs.values())
-    ):
-        found = extract_planned(found, corpus, given)
+    if overwrite or any(run.finished is None for run in runs.values()):
+        found = made_store(found, corpus, given)
         runs = planned(found)
     m, path = found.manifest, found.path
     classes = "".join(f", {name}" for name in task.classes_of(corpus))

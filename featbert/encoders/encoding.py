@@ -12,6 +12,7 @@ import numpy as np
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.truecase import Truecaser
 from featbert.encoders.batching import Ints
+from featbert.encoders.layers import stored_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
 from featbert.errors import InputError, check_known
@@ -36,8 +37,9 @@ class Encoding:
 
     Attributes:
         precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 where native).
-        layers: hidden states to keep, 0 being the embeddings; None keeps all. A layer costs
-            words x H x 2 bytes (float16) on disk.
+        layers: hidden states to keep, 0 being the embeddings, or text as `--layers` takes it, such
+            as "last" or "1,3-5"; None or "all" keeps all. A layer costs words x H x 2 bytes
+            (float16) on disk.
         token_budget: padded wordpieces of a batch; None takes the device's default.
         device: "cpu", "cuda", "cuda:1", "mps", or "auto" (CUDA where there is a GPU).
     """
@@ -49,13 +51,23 @@ class Encoding:
     precision: str = "auto"
     dtype: str = "float16"
     keep: str = "words"
-    layers: Sequence[int] | None = None
+    layers: Sequence[int] | str | int | None = None
     token_budget: int | None = None
     device: str = "auto"
 
     def pooling_of(self, source: EncoderSource) -> Pooling:
         """What represents a word of this encoder."""
         return source.pooling if self.pooling == "auto" else self.pooling
+
+    def stored_layers(self, num_layers: int) -> tuple[int, ...]:
+        """Hidden states to keep of an encoder with `num_layers` layers, rising.
+
+        Raises InputError for layers that it does not have.
+        """
+        layers = stored_layers("all" if self.layers is None else self.layers, num_layers)
+        if not layers:
+            raise InputError(f"layers are {self.layers}; name at least one, or all")
+        return layers
 
     def note(self, source: EncoderSource) -> str:
         """What people should know of a decoder's vectors; empty for other encoders."""
@@ -89,11 +101,7 @@ class Encoding:
                 f"{source.folder}/config.json states no number of layers or hidden size; "
                 "featbert reads encoders like BERT and decoders like Llama"
             )
-        states = range(source.num_layers + 1)
-        if self.layers is not None and not (self.layers and {*self.layers} <= {*states}):
-            raise InputError(
-                f"layers are {[*self.layers]}; {source.name} has hidden states 0 to {states[-1]}"
-            )
+        self.stored_layers(source.num_layers)
 
 
 def texts_of(

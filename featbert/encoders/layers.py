@@ -2,10 +2,12 @@
 
 Hidden states of an encoder with L transformer layers are numbered 0..L: 0 is the embedding
 output, `embeddings`, and 1..L are the layers. `NAMES` are those of the BERT paper's Table 7
-(Devlin et al. 2019, section 5.3); `FORMS` are more general, with numbers and ranges.
+(Devlin et al. 2019, section 5.3); `FORMS` are more general, with numbers and ranges. A number or
+a range without a name means single layers.
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -24,7 +26,7 @@ NAMES = {
     "weighted_all": "learned mix of all but the embeddings",
 }
 ALIASES = {"first": "embeddings"}
-FORMS = ("layer:7", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
+FORMS = ("7", "0-12", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,14 @@ class LayerCombination:
         return hidden_size * (len(self.indices) if self.mode == "concat" else 1)
 
 
-def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
-    """The combination that `spec` names, for an encoder with `num_layers` layers.
+def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombination:
+    """The combination that `spec` names, for an encoder with `num_layers` layers; 5 is layer:5.
 
     Without `num_layers` only the form is checked, and indices counted from the top are negative.
     """
-    name = ALIASES.get(spec.strip(), spec.strip())
+    spec = str(spec)
+    name = spec.strip()
+    name = f"layer:{name}" if name[:1].isdecimal() else ALIASES.get(name, name)
     if name in NAMES:
         return _named(name, num_layers)
     kind, colon, numbers = name.partition(":")
@@ -61,13 +65,45 @@ def parse_layers(spec: str, num_layers: int | None = None) -> LayerCombination:
             f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
         )
     indices = layer_numbers(numbers, num_layers, spec, one=kind == "layer")
+    if kind == "layer" and indices == (0,):
+        return _named("embeddings", num_layers)
     mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
 
 def split_specs(given: Any) -> Any:
-    """ "last,concat:9,10" -> last and concat:9,10; anything else as it is."""
-    return re.split(r",(?=\s*[a-z])", given) if isinstance(given, str) else given
+    """Combinations one by one; anything but text, numbers and lists of these as it is.
+
+    "last,concat:9,10" -> last and concat:9,10; "1,3-5" and "layer:1,3-5" -> layer:1, layer:3,
+    layer:4 and layer:5; 0 -> embeddings.
+    """
+    if isinstance(given, list | tuple):
+        parts = [split_specs(one) for one in given]
+        return [spec for one in parts for spec in (one if isinstance(one, list) else [one])]
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        return given
+    specs: list[str] = []
+    for part in str(given).split(","):
+        if specs and ":" in specs[-1] and part.strip()[:1].isdecimal():
+            specs[-1] += f",{part}"
+        else:
+            specs.append(part)
+    return [one for spec in specs for one in _single_layers(spec.strip())]
+
+
+def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[int, ...]:
+    """Hidden states that combinations need, rising: "last" of 12 layers -> (12,); "all" -> all."""
+    if given == "all":
+        return tuple(range(num_layers + 1))
+    combinations = [parse_layers(spec, num_layers) for spec in split_specs(given)]
+    return tuple(sorted({index for one in combinations for index in one.indices}))
+
+
+def _single_layers(spec: str) -> list[str]:
+    numbers = spec.removeprefix("layer:").strip()
+    if not numbers[:1].isdecimal():
+        return [spec]
+    return [parse_layers(number).name for number in layer_numbers(numbers, None, spec)]
 
 
 def _named(name: str, num_layers: int | None) -> LayerCombination:
@@ -104,8 +140,14 @@ def layer_numbers(
         found |= dict.fromkeys(numbers)
     if one and len(found) != 1:
         raise InputError(f"{excerpt(spec)} names {len(found)} layers; give {form}")
-    if num_layers is not None and max(found) > num_layers:
-        raise InputError(
-            f"{excerpt(spec)} names layer {max(found)} of an encoder with layers 0 to {num_layers}"
-        )
+    if num_layers is not None:
+        check_layers(found, num_layers, excerpt(spec))
     return tuple(found)
+
+
+def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "the list") -> None:
+    """Raises InputError for hidden states that an encoder with `num_layers` layers lacks."""
+    if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
+        raise InputError(
+            f"{spec} names layer {beyond[-1]} of an encoder with layers 0 to {num_layers}"
+        )

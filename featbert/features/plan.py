@@ -65,7 +65,6 @@ def plan_extraction(
     num_layers, hidden_size = source.num_layers, source.hidden_size
     assert num_layers is not None
     assert hidden_size is not None
-    layers = range(num_layers + 1) if encoding.layers is None else encoding.layers
     device = find_device(encoding.device)
     # Which texts are distinct depends on their casing; how many words they have does not.
     read = Reading(corpus, encoding.casing if encoding.packing == "apart" else "original")
@@ -87,7 +86,7 @@ def plan_extraction(
         uncased=False,
         num_layers=num_layers,
         hidden_size=hidden_size,
-        layers=tuple(sorted(set(layers))),
+        layers=encoding.stored_layers(num_layers),
         context=encoding.context,
         casing=encoding.casing,
         pooling=encoding.pooling_of(source),
@@ -124,10 +123,10 @@ def plan_extraction(
         else:  # one store per text and encoder: the layers of the old one are kept
             union = tuple(sorted({*manifest.layers, *store.layers}))
             manifest = dataclasses.replace(manifest, layers=union)
-    if hit is None and encoding.keep == "pooled":  # a store of words has all of it
+    if hit is None and encoding.keep == "pooled":  # a store of words may have all of it
         words = dataclasses.replace(encoding, keep="words")
         whole = plan_extraction(corpus, source, words, cache_dir=cache_dir)
-        if whole.hit is not None:
+        if whole.hit is not None and {*manifest.kinds} <= {*whole.hit.manifest.kinds}:
             return whole
     return ExtractionPlan(path, manifest, hit)
 

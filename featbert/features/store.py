@@ -25,13 +25,15 @@ from pydantic import TypeAdapter
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
-from featbert.encoders.layers import parse_layers
+from featbert.encoders.layers import check_layers, parse_layers, split_specs
 from featbert.encoders.source import EncoderSource
-from featbert.errors import FeatbertError, InputError, MissingError, nearest_path
+from featbert.errors import FeatbertError, InputError, MissingError, check_known, nearest_path
 from featbert.io import json_hash, slug
 from featbert.progress import stage, track
 
 FORMAT_VERSION = 2
+# What vectors may be of: words, or one a unit.
+KINDS = ("words", "cls", "mean", "max")
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
 # What h5py and numpy raise on damaged bytes: any of these, depending on the byte.
@@ -296,7 +298,8 @@ class FeatureStore:
             kind: "words", or one vector a unit: "cls", "mean", "max", as the store keeps them.
         """
         if isinstance(layers, str):
-            layers = parse_layers(layers, self.manifest.num_layers).indices
+            specs = [parse_layers(s, self.manifest.num_layers) for s in split_specs(layers)]
+            layers = list(dict.fromkeys(index for one in specs for index in one.indices))
         wanted = self.layers if layers is None else tuple(layers)
         self.require(wanted, kind)
         blocks = self.layout(split).edges(kind)
@@ -358,15 +361,21 @@ class FeatureStore:
     def require(self, layers: Sequence[int], kind: str | None = None) -> None:
         """Raises InputError where the store lacks one of `layers`, or vectors of this kind."""
         if kind is not None and kind not in self.manifest.kinds:
+            check_known("kind of vectors", [kind], KINDS)
+            how = "--keep words" if kind == "words" else "--keep pooled"
+            if kind != "words" and self.manifest.context == "document":
+                how += " --context sentence"
             raise InputError(
-                f"{self.path} keeps {', '.join(self.manifest.kinds)} and no {kind}; "
-                "extract with --keep words"
+                f"{self.path} keeps {', '.join(self.manifest.kinds)} and no {kind}; extract with "
+                f"{how}"
             )
+        check_layers(layers, self.manifest.num_layers)
         missing = [layer for layer in layers if layer not in self.layers]
         if missing:
             raise InputError(
                 f"{self.path} lacks hidden states {', '.join(map(str, missing))}: it holds "
-                f"{', '.join(map(str, self.layers))}; extract with --layers all, or with these"
+                f"{', '.join(map(str, self.layers))} of 0 to {self.manifest.num_layers}; extract "
+                "with --layers all, or with these"
             )
 
     def verify(self) -> list[str]:

@@ -35,6 +35,7 @@ from featbert.runs.experiment_file import (
     Grid,
     Search,
     every,
+    with_kept_vectors,
 )
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.record import (
@@ -122,7 +123,8 @@ class ExperimentPlan:
         Nothing is written but, with `keep`, what searches try.
         """
         plan = dataclasses.replace(self, **changes)
-        arms, labels = plan.experiment.configurations, plan.experiment.keys.labels
+        arms = with_kept_vectors(plan.experiment.configurations)
+        labels = plan.experiment.keys.labels
         if labels:
             texts = ((get_task(c.task), plan.resources.corpus(c)) for c in arms)
             known = {name for task, corpus in texts for name in task.classes_of(corpus)}

@@ -211,12 +211,36 @@ class Configuration(Data, Encoding, Compute):
         others = [first | {name: end} for name in ends for end in ends[name][1:]]
         return [self.at(table, point) for point in (first, *others)]
 
+    @property
+    def reads(self) -> set[str]:
+        """What rows on features, searched ones too, read of a store (`Settings.reads`)."""
+        rows = [] if self.features is None else self.tries("features")
+        return {one.settings("features").reads for one in rows}
+
+    @property
+    def stored_text(self) -> str:
+        """The text and its encoding: configurations that share them read one store."""
+        named = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields, "adapt"}
+        return repr(self.model_dump(include=named - {"task", "tag_scheme", "keep"}))
+
     def idle(self, table: str) -> set[str]:
         """Settings of a table, searched ones too, that have no effect on its rows."""
         layers = self.features.layers if self.features and table == "features" else []
         weighted = any(parse_layers(one).mode == "weighted" for one in layers if one != EACH)
         found = ((one.settings(table), getattr(one, table)) for one in self.tries(table))
         return set.intersection(*(s.idle(t.model_fields_set, weighted=weighted) for s, t in found))
+
+
+def with_kept_vectors(configurations: Sequence[Configuration]) -> list[Configuration]:
+    """Configurations with "words" or "pooled" for `keep`: what all that share a store need."""
+    reads: dict[str, set[str]] = {}
+    for one in configurations:
+        reads.setdefault(one.stored_text, set()).update(
+            one.reads, ["words"] * (one.keep == "words")
+        )
+    kept = [one.kept(reads[one.stored_text]) for one in configurations]
+    pairs = zip(configurations, kept, strict=True)
+    return [one.model_copy(update={"keep": keep}) for one, keep in pairs]
 
 
 class TrainSizes(Section):

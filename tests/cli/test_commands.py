@@ -30,32 +30,60 @@ def test_dry_run_shows_the_size_and_writes_nothing(workspace):
 
 def test_train_finds_or_makes_the_store_of_text_and_encoder(workspace):
     small = ("--layers", "last", "--seeds", "1")
-    mine = ("--data", workspace.corpus, "--model", workspace.model)
-    assert "--data" in error_of(workspace.train())  # nothing is there, and nothing named
-    ok(workspace.train(*mine, *small))
+    ok(workspace.train(*small))
     (first,) = workspace.cache.glob("*.h5")
     assert FeatureStore(first).layers == (0, 1, 2, 3, 4)
     made = first.stat().st_mtime_ns
-    for words in ((), mine[:2], mine):  # the only one, the only one of the text, the one named
-        ok(workspace.train(*words, *small))
-        assert len(find_runs(workspace.runs).runs) == 1
-    ok(workspace.train(*mine, *small, "--context", "document"))
+    ok(workspace.train(*small))
+    assert len(find_runs(workspace.runs).runs) == 1
+    ok(workspace.train(*small, "--context", "document"))
     (second,) = {*workspace.cache.glob("*.h5")} - {first}
-    message = error_of(workspace.train(*small))
-    assert "--data" in message
     ok(workspace.train("--features", second, "--layers", "embeddings"))
     assert first.stat().st_mtime_ns == made
     signatures = {run.record.layers: run.record.signature for run in find_runs(workspace.runs)}
     assert signatures["embeddings"].context == "document"
     first.unlink()  # a finished run needs no store, and another one does
-    ok(workspace.train(*mine, *small))
+    ok(workspace.train(*small))
     assert not first.exists()
-    ok(workspace.train(*mine, "--layers", "last", "--seeds", "1,2"))
+    ok(workspace.train("--layers", "last", "--seeds", "1,2"))
     assert first.exists()
     dev = workspace.corpus / "dev.conll"
     dev.write_text("", "utf-8")
-    assert "dev" in error_of(workspace.train(*mine, *small))  # before anything is extracted
+    assert "dev" in error_of(workspace.train(*small))  # before anything is extracted
     assert len(list(workspace.cache.glob("*.h5"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--pooling", "mean"),
+        ("--pooling", "last"),
+        ("--context", "document"),
+        ("--casing", "truecased"),
+        ("--store-dtype", "float32"),
+        ("--precision", "bf16"),
+    ],
+)
+def test_an_option_that_is_not_given_has_its_default_whatever_is_stored(workspace, option, value):
+    ok(workspace.extract(option, value))
+    (other,) = workspace.cache.glob("*.h5")
+    where = ("--device", "cpu", *(() if option == "--precision" else ("--precision", "fp32")))
+    precision = ("--precision", "fp32") if option == "--precision" else ()
+    ok(workspace.train("--layers", "last", *where, *precision))
+    (run,) = find_runs(workspace.runs)
+    s = run.record.signature
+    assert (s.context, s.casing, s.pooling) == ("sentence", "original", "first")
+    assert (s.encoder_precision, s.store_dtype) == ("fp32", "float16")
+    assert len({*workspace.cache.glob("*.h5")} - {other}) == 1
+
+
+def test_train_alone_reads_the_sample_whatever_is_stored(workspace):
+    ok(workspace.extract())
+    where = ("--cache-dir", workspace.cache, "--runs-dir", workspace.runs)
+    small = ("--body", "linear", "--epochs", 1, "--layers", 1)
+    ok(workspace.call("train", "--model", workspace.model, *where, *small))
+    (run,) = find_runs(workspace.runs)
+    assert (run.record.signature.source, run.record.layers) == ("sample", "layer:1")
 
 
 def test_changed_words_are_refused_changed_tags_make_other_runs(workspace):
@@ -68,7 +96,9 @@ def test_changed_words_are_refused_changed_tags_make_other_runs(workspace):
     assert workspace.train("--layers", "last").exit_code == 0
     assert (len(list(workspace.cache.glob("*.h5"))), len(find_runs(workspace.runs).runs)) == (1, 2)
     path.write_text(text.replace("Jordan", "Gordon"), "utf-8")
-    assert "featbert extract" in error_of(workspace.train("--quiet"))
+    (store,) = workspace.cache.glob("*.h5")
+    refused = workspace.train("--features", store, "--quiet")
+    assert "featbert extract" in error_of(refused)
     assert len(find_runs(workspace.runs).runs) == 2
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.features.store import FeatureStore
 from tests.features.stores import flip
 from tests.workspace import Workspace, error_of, ok
 
@@ -50,11 +51,29 @@ def test_a_store_under_the_name_of_another(finished, store):
     assert store.name in done.stdout
 
 
-def test_probe_scores_single_layers_and_one_by_class(finished):
-    words = ("probe", "--cache-dir", finished.cache, "--layers")
+def test_probe_scores_layers_and_one_by_class(finished):
+    words = ("probe", "--data", finished.corpus, "--model", finished.model)
+    words += ("--cache-dir", finished.cache, "--layers")
     lines = ok(finished.call(*words, "last")).stdout.splitlines()
     assert lines[0].startswith("last  dev F1 ")
     accuracy = next(line.split()[1] for line in lines if line.split()[:1] == ["accuracy"])
     assert abs(float(lines[0].split()[-1]) / 100 - float(accuracy)) <= 0.005
-    assert len(ok(finished.call(*words, "last,layer:2")).stdout.splitlines()) == 2
-    assert "concat_last4" in error_of(finished.call(*words, "concat_last4"))
+    scored = ok(finished.call(*words, "0-2,concat_last4,mean:1-3")).stdout.splitlines()
+    names = ["embeddings", "layer:1", "layer:2", "concat_last4", "mean:1,2,3"]
+    assert [line.split("  ")[0] for line in scored] == names
+    assert "weighted_all" in error_of(finished.call(*words, "weighted_all"))
+    assert "0 to 4" in error_of(finished.call(*words, "5"))
+
+
+def test_probe_makes_the_store_that_it_lacks(workspace):
+    assert "0 to 4" in error_of(workspace.extract("--layers", "3-5"))
+    ok(workspace.extract("--pooling", "mean", "--layers", "last,1-2"))
+    (other,) = workspace.cache.glob("*.h5")
+    assert FeatureStore(other).layers == (1, 2, 4)
+    where = ("--data", workspace.corpus, "--model", workspace.model)
+    result = ok(workspace.call("probe", *where, "--cache-dir", workspace.cache))
+    assert len(result.stdout.splitlines()) == 5
+    (made,) = {*workspace.cache.glob("*.h5")} - {other}
+    assert FeatureStore(made).manifest.pooling == "first"
+    result = ok(workspace.call("probe", "--features", other))
+    assert len(result.stdout.splitlines()) == 3

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.encoders.layers import NAMES, parse_layers
+from featbert.encoders.layers import NAMES, parse_layers, split_specs, stored_layers
 from featbert.errors import InputError
 
 # Devlin et al. 2019, Table 7, for the 12 layers of BERT base.
@@ -32,7 +32,7 @@ def test_names_of_the_paper(name):
     ("spec", "indices", "mode"),
     [
         ("layer:7", (7,), "single"),
-        ("layer:0", (0,), "single"),
+        ("7", (7,), "single"),
         ("concat:9,10,11,12", (9, 10, 11, 12), "concat"),
         ("concat:12,9", (12, 9), "concat"),
         ("sum:9-12", (9, 10, 11, 12), "sum"),
@@ -69,6 +69,54 @@ def test_general_forms(spec, indices, mode):
 def test_refused(spec, num_layers, names):
     with pytest.raises(InputError, match=re.escape(names)):
         parse_layers(spec, num_layers)
+
+
+@pytest.mark.parametrize(
+    ("given", "specs"),
+    [
+        ("5", ["layer:5"]),
+        (5, ["layer:5"]),
+        ("1-3", ["layer:1", "layer:2", "layer:3"]),
+        ("layer:1-3", ["layer:1", "layer:2", "layer:3"]),
+        ("1, 3-5", ["layer:1", "layer:3", "layer:4", "layer:5"]),
+        ("layer:2,4", ["layer:2", "layer:4"]),
+        ("0-1", ["embeddings", "layer:1"]),
+        ("last,5,concat:9,10-12,first", ["last", "layer:5", "concat:9,10-12", "first"]),
+        ("2,mean:1-3", ["layer:2", "mean:1-3"]),
+        (["last", 0, "1-2"], ["last", "embeddings", "layer:1", "layer:2"]),
+        ([1.5, None], [1.5, None]),
+        (True, True),
+    ],
+)
+def test_numbers_and_ranges_are_single_layers(given, specs):
+    assert split_specs(given) == specs
+
+
+@pytest.mark.parametrize(
+    ("given", "layers"),
+    [
+        ("all", (0, 1, 2, 3, 4, 5, 6)),
+        ("last", (6,)),
+        ("1,3-5", (1, 3, 4, 5)),
+        ("concat_last4,first", (0, 3, 4, 5, 6)),
+        ([6, 2], (2, 6)),
+        (4, (4,)),
+    ],
+)
+def test_layers_that_a_store_needs(given, layers):
+    assert stored_layers(given, 6) == layers
+
+
+@pytest.mark.parametrize("given", ["8", "1-8", "layer:7", [8], "concat:6,7"])
+def test_an_encoder_has_no_layers_beyond_its_own(given):
+    with pytest.raises(InputError, match="layers 0 to 6"):
+        stored_layers(given, 6)
+
+
+def test_layer_0_has_one_name():
+    assert {parse_layers(spec, 6).name for spec in ("0", "layer:0", "layer:00", "first")} == {
+        "embeddings"
+    }
 
 
 def test_without_a_model_the_form_is_checked_and_tops_are_negative():

@@ -77,10 +77,15 @@ def test_values_survive_to_the_bit(tmp_path):
 
 def test_layers_splits_and_steps_not_held_are_refused(store):
     assert (store.read("train", "mean:0,2") == store.read("train", [0, 2])).all()
-    with pytest.raises(InputError, match="0, 1, 2"):
-        store.read("train", [1, 3])
-    with pytest.raises(InputError, match="0, 1, 2"):
-        store.read("train", [-1])
+    assert (store.read("train", "0-1,2") == store.read("train")).all()
+    assert (store.read("train", "last") == store.read("train", [2])).all()
+    for beyond in ([1, 3], [-1], "8", "1-3"):
+        with pytest.raises(InputError, match="layers 0 to 2"):
+            store.read("train", beyond)
+    with pytest.raises(InputError, match="--keep pooled"):
+        store.read("train", kind="mean")
+    with pytest.raises(InputError, match="means"):
+        store.read("train", kind="means")
     with pytest.raises(InputError, match="test"):
         store.read("test")
     with pytest.raises(InputError, match="test"):

@@ -1,0 +1,138 @@
+"""Which store a command reads or makes: what was asked, whatever lies in the cache."""
+
+import numpy as np
+import pytest
+
+from featbert.features.store import FeatureStore
+from featbert.runs.run import find_runs
+from tests.workspace import Workspace, error_of, ok
+
+WORDS = ("good", "bad", "fine", "poor", "film", "story", "the", "a", "was", "with")
+SMALL = ("--epochs", 1, "--layers", "last", "--precision", "fp32")
+KINDS = {"cls", "mean", "max"}
+
+
+@pytest.fixture
+def pairs(tmp_path, tiny_bert) -> Workspace:
+    """A workspace with pairs of texts that have classes and scores."""
+    random = np.random.default_rng(1)
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for split, n in (("train", 24), ("dev", 8), ("test", 8)):
+        rows = ["sentence1\tsentence2\tscore\tlabel"]
+        for _ in range(n):
+            texts = [" ".join(random.choice(WORDS, random.integers(2, 9))) for _ in range(2)]
+            good = sum(text.count("good") for text in texts)
+            rows.append("\t".join([*texts, str(good / 2), "pos" if good > 1 else "neg"]))
+        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n", "utf-8")
+    return Workspace(tmp_path, folder, tiny_bert)
+
+
+def stores(space: Workspace) -> list[FeatureStore]:
+    """The stores of the cache, the oldest first."""
+    paths = sorted(space.cache.glob("*.h5"), key=lambda path: path.stat().st_mtime_ns)
+    return [FeatureStore(path) for path in paths]
+
+
+def packings(space: Workspace) -> list[str | None]:
+    return sorted(run.record.signature.packing for run in find_runs(space.runs))
+
+
+def test_pairs_are_packed_as_the_option_says_whatever_is_stored(pairs):
+    task = ("--task", "regression", *SMALL)
+    ok(pairs.call("train", *where(pairs), *task, "--packing", "apart"))
+    ok(pairs.call("train", *where(pairs), *task))
+    assert packings(pairs) == ["apart", "joint"]
+    ok(pairs.call("train", *where(pairs), *task, "--packing", "joint"))
+    assert packings(pairs) == ["apart", "joint"]  # the same run as without the option
+
+
+def test_an_experiment_reads_pairs_as_its_file_says_whatever_is_stored(pairs):
+    ok(pairs.extract("--packing", "apart", "--precision", "fp32", "--task", "classification"))
+    tables = 'task = "classification"\nprecision = "fp32"\n[features]\nlayers = 3\nepochs = 1\n'
+    ok(pairs.carry_out(pairs.experiment(tables)))
+    (run,) = find_runs(pairs.runs)
+    assert (run.record.layers, run.record.signature.packing) == ("layer:3", "joint")
+
+
+def where(space: Workspace) -> tuple[object, ...]:
+    encoder = ("--model", space.model, "--data", space.corpus)
+    return (*encoder, "--cache-dir", space.cache, "--runs-dir", space.runs)
+
+
+@pytest.mark.parametrize(
+    ("head", "keep"),
+    [
+        (("--body", "linear"), "pooled"),
+        (("--sentence-pooling", "max"), "pooled"),
+        (("--sentence-pooling", "attention"), "words"),
+        (("--body", "bilstm", "--lstm-size", 8), "words"),
+        (("--keep", "words"), "words"),
+    ],
+)
+def test_train_keeps_what_its_head_reads(pairs, head, keep):
+    ok(pairs.call("train", *where(pairs), "--task", "classification", *SMALL, *head))
+    assert [store.manifest.keep for store in stores(pairs)] == [keep]
+
+
+def test_train_announces_the_size_of_a_store(pairs):
+    done = ok(pairs.call("train", *where(pairs), "--task", "classification", *SMALL))
+    (store,) = stores(pairs)
+    units = sum(split.units for split in store.manifest.splits.values())
+    assert f"{units} mean" in done.output
+    assert f"{store.manifest.data_bytes / 1e3:.0f}" in done.output
+
+
+@pytest.mark.parametrize(
+    ("tables", "kept"),
+    [
+        (["[features]"], ["pooled"]),
+        (["[features]", "[finetune]\nepochs = 1"], ["pooled"]),
+        (['[variants.features]\nsentence_pooling = ["mean", "max"]', "[features]"], ["pooled"]),
+        (['[variants.features]\nsentence_pooling = ["mean", "attention"]'], ["words"]),
+        (['[grid.features]\nbody = ["linear", "bilstm"]', "[features]\nlstm_size = 8"], ["words"]),
+        (['keep = "words"', "[features]"], ["words"]),
+        (['[variants]\npacking = ["joint", "apart"]', "[features]"], ["pooled", "pooled"]),
+    ],
+)
+def test_an_experiment_keeps_what_all_rows_of_a_store_read(pairs, tables, kept):
+    rows = "epochs = 1\nlayers = 'last'"
+    text = "\n".join(f"{t}\n{rows}" if t.startswith("[features]") else t for t in tables)
+    if "[features]" not in text:
+        text += f"\n[features]\n{rows}"
+    text = f'task = "classification"\nprecision = "fp32"\n{text}\n'
+    ok(pairs.carry_out(pairs.experiment(text)))
+    assert [store.manifest.keep for store in stores(pairs)] == kept
+
+
+@pytest.mark.parametrize("task", [None, "regression"])
+def test_pooled_vectors_are_extracted_beside_words_that_lack_them(pairs, task):
+    how = ("--precision", "fp32", *(() if task is None else ("--task", task)))
+    ok(pairs.extract(*how))
+    ok(pairs.extract(*how, "--keep", "pooled"))
+    words, *pooled = stores(pairs)
+    assert words.manifest.keep == "words"
+    assert bool(pooled) != ({*words.manifest.kinds} >= KINDS)
+    store = pooled[0] if pooled else words
+    for kind in KINDS:
+        assert len(store.read("train", kind=kind)) == 5
+    before = [store.path.stat().st_mtime_ns for store in stores(pairs)]
+    ok(pairs.extract(*how, "--keep", "pooled"))  # all is there
+    ok(pairs.call("train", *where(pairs), "--task", "regression", *SMALL))
+    assert [store.path.stat().st_mtime_ns for store in stores(pairs)] == before
+
+
+def test_tagged_words_have_pooled_vectors_when_they_are_asked_for(workspace):
+    ok(workspace.extract())
+    ok(workspace.extract("--keep", "pooled"))
+    assert any({*store.manifest.kinds} >= KINDS for store in stores(workspace))
+
+
+def test_a_head_of_words_does_not_read_pooled_vectors(pairs):
+    ok(pairs.extract("--precision", "fp32", "--keep", "pooled"))
+    (pooled,) = stores(pairs)
+    words = ("--task", "classification", "--sentence-pooling", "attention", *SMALL)
+    refused = pairs.call("train", "--features", pooled.path, "--runs-dir", pairs.runs, *words)
+    assert "--keep words" in error_of(refused)
+    ok(pairs.call("train", *where(pairs), *words))
+    assert [store.manifest.keep for store in stores(pairs)] == ["pooled", "words"]
