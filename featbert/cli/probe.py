@@ -12,6 +12,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.extract import find_store, made_store, opened_store
+from featbert.cli.inspect import EXAMPLE
 from featbert.config import Compute, Data, Encoding
 from featbert.errors import InputError
 from featbert.progress import stage
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @o.command(
-    "probe --data corpora/wikigold --layers last,3",
+    f"probe --features {EXAMPLE} --layers last,3",
     (Data, Encoding, Compute),
     defaults={"data": "sample; with --features that of the store"},
     without=("task", "tag_scheme", "keep"),
