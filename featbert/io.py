@@ -240,6 +240,15 @@ def regular_file(path: Path) -> Path:
     return path
 
 
+def utf8_path(path: str | Path) -> Path:
+    """`path`; InputError where a byte of it is no UTF-8, which no record could name."""
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{path} is a path that is not UTF-8; rename the file or folder") from None
+    return Path(path)
+
+
 def flush(path: Path) -> None:
     """Waits until the bytes of a file, or a folder's list of names, are on the disk."""
     handle = os.open(path, os.O_RDONLY)

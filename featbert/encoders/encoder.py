@@ -10,7 +10,10 @@ one that is read, nor what a forward pass computes once for all windows.
 
 from __future__ import annotations
 
+import logging
+import zipfile
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import ExitStack
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -19,6 +22,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors import safe_open
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint
@@ -30,7 +34,7 @@ from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
 from featbert.encoders.encoding import Context, Packing, Pooling
 from featbert.encoders.kernels import PRODUCT_FLOPS, use_dropout, use_products
-from featbert.encoders.source import EncoderSource, refusing
+from featbert.encoders.source import EncoderSource, hashed_folder, refusing
 from featbert.encoders.tokenizer import WordPieces, load_wordpieces
 from featbert.errors import InputError
 from featbert.progress import stage
@@ -411,22 +415,13 @@ def load_encoder(
     asked for, through which first pieces are to be read.
     """
     from transformers import AutoModel
-    from transformers.utils import logging
 
     if (kind := source.config.get("model_type")) in UNMASKED:
         raise InputError(
             f"vectors of a {kind} depend on the padding of a batch; use another encoder"
         )
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    options = {"dtype": dtype, **source.loading}
-    with refusing(f"transformers cannot load {source.folder}"), stage(f"loading {source.name}", ""):
-        try:
-            model, info = AutoModel.from_pretrained(
-                source.folder, add_pooling_layer=pooler, **options
-            )
-        except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
-            model, info = AutoModel.from_pretrained(source.folder, **options)
+    with stage(f"loading {source.name}", ""):
+        model, info = pretrained(source, AutoModel, dtype=dtype, add_pooling_layer=pooler)
     absent = [name for name in info["missing_keys"] if "pooler" in name]
     if pooler and (absent or getattr(model, "pooler", None) is None):
         what = "weights of its pooler" if absent else "pooler"
@@ -437,11 +432,11 @@ def load_encoder(
             "checkpoint has another architecture than its config"
         )
     wordpieces = load_wordpieces(source)
-    pieces, known = wordpieces.backend.get_vocab_size(), model.get_input_embeddings().num_embeddings
-    if pieces > known:
+    highest, rows = wordpieces.highest_id, model.get_input_embeddings().num_embeddings
+    if highest >= rows:
         raise InputError(
-            f"the tokenizer in {source.folder} has {pieces:,} pieces, the encoder embeddings for "
-            f"{known:,}; they are not of one checkpoint"
+            f"the tokenizer in {source.folder} gives pieces up to {highest:,}, the encoder has "
+            f"embeddings of 0 to {rows - 1:,}; they are not of one checkpoint"
         )
     if not source.causal and any(getattr(m, "is_causal", False) for m in model.modules()):
         raise InputError(
@@ -454,6 +449,50 @@ def load_encoder(
     return Encoder(
         model, wordpieces, pooling=pooling or source.pooling, pooler=pooler, causal=source.causal
     ).eval()
+
+
+def pretrained(
+    source: EncoderSource, architecture: Any, *, dtype: torch.dtype, **options: Any
+) -> tuple[Any, dict[str, Any]]:
+    """A model of an auto class of transformers, and which weights were missing or not used.
+
+    It is made of the files that are hashed: the config, and weights that are read here, so that
+    transformers looks at nothing else. `options` are left out if the class does not take them.
+    InputError if it cannot be made.
+    """
+    from transformers import AutoConfig
+    from transformers.utils.logging import disable_progress_bar, set_verbosity
+
+    set_verbosity(logging.CRITICAL)
+    disable_progress_bar()  # type: ignore[no-untyped-call]
+    cut = {} if source.depth is None else {"num_hidden_layers": source.depth}
+    # How a layer is computed in parts, and what a pass returns, is not for the config to say.
+    plain = {"chunk_size_feed_forward": 0, "return_dict": True, "output_attentions": False}
+    what = f"transformers cannot load {source.folder}"
+    with hashed_folder(source, what) as folder:
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **cut, **plain)
+    with refusing(what), ExitStack() as files:
+        weights: dict[str, Any] = {}
+        for path in source.loaded_files:
+            if path.suffix == ".safetensors":
+                file = files.enter_context(safe_open(path, framework="pt"))
+                weights |= {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
+            else:
+                mapped = zipfile.is_zipfile(path)
+                weights |= torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
+        with torch.device("meta"):
+            shell = architecture.from_config(config)
+        given = {"config": shell.config, "state_dict": weights, "dtype": dtype}
+        make = partial(type(shell).from_pretrained, None, **given, output_loading_info=True)
+        try:
+            model, info = make(**options)
+        except TypeError:  # DistilBERT, ELECTRA, ModernBERT have no pooler to leave out
+            model, info = make()
+        except RuntimeError as error:
+            if "mismatched" in str(error):
+                raise InputError("its weights have other sizes than config.json says") from None
+            raise
+    return model, info
 
 
 def _usable_positions(model: nn.Module) -> int:

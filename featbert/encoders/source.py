@@ -1,8 +1,8 @@
 """Where an encoder comes from: a folder, an installed package, or the Hub.
 
 Each ends as one local folder with config, tokenizer and weights. Its files are hashed for the
-signature, so a finished store is found without loading a model. Neither torch nor transformers is
-imported here.
+signature, so a finished store is found without loading a model; what is not hashed is not read.
+Neither torch nor transformers is imported here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import importlib.util
 import json
 import math
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,9 @@ from typing import Any, Literal
 from safetensors import SafetensorError, safe_open
 
 from featbert.errors import InputError, MissingError, nearest, nearest_path, out_of_memory
+from featbert.io import regular_file, utf8_path
 from featbert.progress import stage
+from featbert.text import listed, shortened
 
 # Encoders that can be installed as a package: name -> (module, folder in it, Hub id, pip name).
 PACKAGED = {
@@ -53,13 +56,33 @@ DECODERS = (
 TOKENIZER_FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"),
     *("vocab.txt", "vocab.json", "merges.txt", "sentencepiece.bpe.model", "spm.model"),
-    *("spiece.model", "tokenizer.model", "added_tokens.json"),
+    *("spiece.model", "sentencepiece.model", "tokenizer.model"),
+    *("added_tokens.json", "entity_vocab.json"),
 )
 # All that `save_pretrained` and `adapt` write into the folder of an encoder.
 ENCODER_FILES = (
     *(ADAPTATION_RECORD, "config.json", "generation_config.json", "chat_template.jinja"),
     *(*TOKENIZER_FILES, "*.model", "model*.safetensors", "pytorch_model*.bin", "*.index.json"),
 )
+# What peft writes beside an encoder, and transformers would apply to it.
+ADAPTER = "adapter_config.json"
+# Numbers of a config, if it has them: the least and the most of each.
+CONFIG_LIMITS = {
+    **dict.fromkeys(("hidden_size", "dim", "d_model", "embedding_size"), (1, 1 << 20)),
+    **dict.fromkeys(("num_hidden_layers", "n_layers", "num_layers"), (1, 1000)),
+    **dict.fromkeys(("num_attention_heads", "n_heads"), (1, 1 << 20)),
+    **dict.fromkeys(("intermediate_size", "hidden_dim"), (1, 1 << 24)),
+    **dict.fromkeys(("vocab_size", "max_position_embeddings"), (1, 1 << 30)),
+    "type_vocab_size": (0, 1 << 20),
+}
+# Keys of a config, at any depth, for which transformers would import or read something else.
+FOREIGN_KEYS = {
+    "quantization_config": "its weights are quantized; use those in full precision",
+    "transformers_weights": "it names other weights than those that are hashed; remove the key",
+    "configuration_files": "it names other configs; remove the key",
+}
+ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
+ATTENTIONS = (None, "eager", "sdpa")
 # Hub ids that people type without a checkpoint name, for near misses.
 WELL_KNOWN = (
     *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),
@@ -88,23 +111,26 @@ class EncoderSource:
         name = self.reference.removesuffix(f":{self.depth}")
         return PACKAGED[name][2] if name in PACKAGED else name
 
-    @property
-    def loading(self) -> dict[str, Any]:
-        """Options of `from_pretrained` for a model: nothing that its files name is called."""
-        safe = {"local_files_only": True, "trust_remote_code": False, "weights_only": True}
-        changes = {} if self.depth is None else {"num_hidden_layers": self.depth}
-        return {**safe, "output_loading_info": True, **changes}
-
     @cached_property
     def config(self) -> dict[str, object]:
-        """The checkpoint's config.json."""
+        """The checkpoint's config.json, whose sizes are numbers in `CONFIG_LIMITS`."""
         path = self.folder / "config.json"
-        try:
-            config = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise InputError(f"{path} is no JSON: {error}") from None
-        if not isinstance(config, dict):
-            raise InputError(f"{path} is no JSON object")
+        config = read_json(path)
+        for key, (least, most) in CONFIG_LIMITS.items():
+            value = config.get(key)
+            if value is not None and (type(value) is not int or not least <= value <= most):
+                raise InputError(
+                    f"{path} has {key} {shortened(json.dumps(value))}; it must be a whole number "
+                    f"from {least} to {most:,}"
+                )
+        for key, value in _entries(config):
+            if value and key in FOREIGN_KEYS:
+                raise InputError(f"{path} has {key}: {FOREIGN_KEYS[key]}")
+            if key in ATTENTION_KEYS and value not in ATTENTIONS:
+                raise InputError(
+                    f"{path} has {key} {shortened(json.dumps(value))}, which is code of others; "
+                    "remove the key"
+                )
         return config
 
     @property
@@ -126,13 +152,17 @@ class EncoderSource:
         """Whether several layers have the same weights, as in ALBERT."""
         return 0 < (self.size("num_hidden_groups") or 0) < (self.num_layers or 0)
 
+    @property
+    def files(self) -> list[Path]:
+        """All that is read of it and hashed: config, tokenizer and weights."""
+        return [self.folder / "config.json", *self.tokenizer_files, *self.weight_files]
+
     @cached_property
     def adapted_epochs(self) -> int:
         """Epochs of language-model training on a task's text; 0 for a checkpoint as published."""
         try:
-            record = json.loads((self.folder / ADAPTATION_RECORD).read_text("utf-8"))
-            return int(record["settings"]["epochs"])
-        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
+            return int(read_json(self.folder / ADAPTATION_RECORD)["settings"]["epochs"])
+        except (ValueError, KeyError, TypeError, OverflowError):
             return 0
 
     def size(self, *keys: str) -> int | None:
@@ -158,6 +188,36 @@ class EncoderSource:
             f"{self.folder} holds no weights (model.safetensors or pytorch_model.bin); name a "
             "folder written by save_pretrained"
         )
+
+    @cached_property
+    def loaded_files(self) -> tuple[Path, ...]:
+        """Those of the weight files that are loaded: the whole one, or else the shards.
+
+        InputError where shards are missing, or an index names other files.
+        """
+        files = {path.name: path for path in self.weight_files}
+        end = next(iter(files)).rpartition(".")[2]
+        whole = "model.safetensors" if end == "safetensors" else "pytorch_model.bin"
+        if whole in files:
+            return (files[whole],)
+        stem = whole.removesuffix(f".{end}")
+        numbers = (re.fullmatch(rf"{stem}-(\d+)-of-(\d+)\.{end}", name) for name in files)
+        shards = {number[0]: int(number[2]) for number in numbers if number}
+        if not shards or {*shards.values()} != {len(shards)}:
+            names = listed(files)
+            raise MissingError(
+                f"{self.folder} has neither {whole} nor all of its shards, but {names}; complete "
+                "it, or name a folder written by save_pretrained"
+            )
+        index = self.folder / f"{whole}.index.json"
+        places = read_json(index).get("weight_map") if index.exists() else {}
+        named = {str(name) for name in places.values()} if isinstance(places, dict) else {"nothing"}
+        if other := sorted(named - {*shards}):
+            raise InputError(
+                f"{index} names weights in {listed(other, 3)}, which is none of the "
+                f"{len(shards)} shards beside it; write the encoder with save_pretrained"
+            )
+        return tuple(files[name] for name in shards)
 
     @cached_property
     def parameters(self) -> int | None:
@@ -190,7 +250,8 @@ class EncoderSource:
     @property
     def tokenizer_files(self) -> list[Path]:
         """Those of `TOKENIZER_FILES` that are there."""
-        return [path for path in map(self.folder.joinpath, TOKENIZER_FILES) if path.is_file()]
+        paths = map(self.folder.joinpath, TOKENIZER_FILES)
+        return [path for path in paths if path.exists() and not path.is_dir()]
 
 
 def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
@@ -199,6 +260,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     `NAME:3` is the encoder called NAME without the layers above the third. MissingError for
     a name that is neither here nor on the Hub, and for a folder that lacks files.
     """
+    utf8_path(model)
     folder = Path(model).expanduser()
     name, colon, number = model.rpartition(":")
     if colon and number.isdecimal() and not folder.exists():
@@ -208,7 +270,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
         names = f"{whole.name}:{depth}", f"{whole.reference}:{depth}"
         return EncoderSource(names[0], whole.folder, names[1], depth)
     if folder.is_dir():
-        folder = folder.resolve()
+        folder = utf8_path(folder.resolve())
         return _checked(EncoderSource(folder.name, folder, str(folder)))
     hub_id = model
     if model in PACKAGED:
@@ -225,52 +287,108 @@ def _from_hub(model: str, hub_id: str) -> Path:
     near = nearest(model.rpartition("/")[2], PACKAGED) or nearest(model, WELL_KNOWN)
     near = near or nearest_path(Path(model).expanduser())
     hint = "" if model in WELL_KNOWN else near
-    absent = MissingError(
-        f"no encoder {model!r}{hint}: not found as a folder, an installed package or on the Hub; "
-        f"check the name and the network{packaged}"
-    )
+    absent = f"no encoder {model!r}{hint}: not found as a folder, an installed package"
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:
-        raise absent
-    from huggingface_hub import HfApi, snapshot_download
+        raise MissingError(f"{absent} or on the Hub; check the name{packaged}")
+    from huggingface_hub import HfApi, is_offline_mode, snapshot_download
+    from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
-    wanted = ["config.json", *TOKENIZER_FILES]
     offline = (OSError, ValueError)  # whose kinds the errors of huggingface_hub are
     try:
         info = HfApi().model_info(hub_id, timeout=HUB_TIMEOUT)
         files = [file.rfilename for file in info.siblings or ()]
         safe = any(f.endswith(".safetensors") and "/" not in f for f in files)
-        weights = ["model*.safetensors"] if safe else ["pytorch_model*.bin"]
-        return Path(snapshot_download(hub_id, allow_patterns=[*wanted, *weights, "*.index.json"]))
+        weights = "model*.safetensors" if safe else "pytorch_model*.bin"
+        read = ["config.json", *TOKENIZER_FILES, weights, "*.index.json", ADAPTER]
+        return Path(snapshot_download(hub_id, allow_patterns=read))
     except Exception as error:
         if not isinstance(error, offline) and "http" not in type(error).__module__:
             raise
-        try:
+        with contextlib.suppress(*offline):
             return Path(snapshot_download(hub_id, local_files_only=True))
-        except offline:
-            raise absent from None
+        if isinstance(error, GatedRepoError):
+            cause = "and the Hub asks who you are; accept its terms there, then hf auth login"
+        elif isinstance(error, RepositoryNotFoundError | HFValidationError):
+            cause = f"or on the Hub; check the name{packaged}"
+        elif is_offline_mode():
+            cause = f"or in the Hub's cache, and HF_HUB_OFFLINE is set; unset it{packaged}"
+        else:
+            cause = f"and the Hub does not answer; check the network, then the name{packaged}"
+        raise MissingError(f"{absent} {cause}") from None
 
 
 def _checked(source: EncoderSource) -> EncoderSource:
-    config = (source.folder / "config.json").is_file()
-    if not (config and source.tokenizer_files):
-        lacks = f"tokenizer ({', '.join(TOKENIZER_FILES)})" if config else "config.json"
+    """The source; its files are there, regular, and all that transformers would read of a model."""
+    config = source.folder / "config.json"
+    if not (config.exists() and source.tokenizer_files):
+        lacks = f"tokenizer ({', '.join(TOKENIZER_FILES)})" if config.exists() else "config.json"
         raise MissingError(
             f"{source.folder} holds no {lacks}; name a folder that has what save_pretrained writes "
             "of the encoder and its tokenizer"
         )
-    _ = source.weight_files
+    if (source.folder / ADAPTER).exists():
+        raise InputError(
+            f"{source.folder} holds an adapter ({ADAPTER}), which is not part of an encoder; merge "
+            "it into the weights (merge_and_unload of peft), or move it away"
+        )
+    for path in source.files:
+        regular_file(path)
+    _ = source.config, source.loaded_files
     return source
 
 
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of an encoder; InputError if there is none."""
+    try:
+        content = json.loads(regular_file(path).read_text("utf-8"))
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+    except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path} is no JSON object")
+    return content
+
+
+def _entries(content: Any) -> Iterator[tuple[str, Any]]:
+    """Keys and values of an object of JSON, and of those within it."""
+    if isinstance(content, dict):
+        yield from content.items()
+        content = [*content.values()]
+    for value in content if isinstance(content, list) else ():
+        yield from _entries(value)
+
+
 @contextlib.contextmanager
-def refusing(what: str) -> Iterator[None]:
-    """Raises InputError, "`what`: reason", in place of what transformers raises."""
+def hashed_folder(source: EncoderSource, what: str) -> Iterator[Path]:
+    """A folder for transformers: links to config and tokenizer, as they are hashed, and no more.
+
+    Raises InputError, "`what`: reason", in place of what transformers raises.
+    """
+    with tempfile.TemporaryDirectory(prefix="featbert-") as folder, refusing(what, folder):
+        for path in (source.folder / "config.json", *source.tokenizer_files):
+            Path(folder, path.name).symlink_to(path.resolve())
+        yield Path(folder)
+
+
+@contextlib.contextmanager
+def refusing(what: str, unnamed: str = "") -> Iterator[None]:
+    """Raises InputError, "`what`: reason", in place of what transformers raises.
+
+    The reason does not have the path `unnamed`.
+    """
     try:
         yield
-    except Exception as error:
-        if out_of_memory(error):
+    except BaseException as error:
+        panic = type(error).__name__ == "PanicException"  # of Rust, which is no Exception
+        if out_of_memory(error) or not (panic or isinstance(error, Exception)):
             raise
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        text = str(error).replace(f"{unnamed}/", "") if unnamed else str(error)
+        # The first line, and those that it announces with a colon
+        first = re.match(r"(?:.*:\s*\n)*.*", text.strip())
+        reason = " ".join(first[0].split()) if first else ""
+        if not reason or isinstance(error, LookupError):
+            reason = f"{type(error).__name__} {reason}".strip()
         raise InputError(f"{what}: {reason}") from None
 
 

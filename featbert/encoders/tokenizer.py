@@ -15,7 +15,7 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from featbert.encoders.batching import Ints, ranges
-from featbert.encoders.source import EncoderSource, refusing
+from featbert.encoders.source import EncoderSource, hashed_folder, read_json, refusing
 from featbert.errors import InputError
 from featbert.progress import stage
 
@@ -42,6 +42,12 @@ class WordPieces:
     pad_id: int
     unknown_id: int
     lowercases: bool
+
+    @property
+    def highest_id(self) -> int:
+        """The highest id of a piece that it may give, specials included."""
+        special = (*self.prefix, *self.suffix, *self.middle, self.pad_id, self.unknown_id)
+        return max(*self.backend.get_vocab().values(), *special)
 
     @property
     def n_special(self) -> int:
@@ -89,19 +95,8 @@ class WordPieces:
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:
     """The encoder's tokenizer; InputError where it is incomplete, slow, or lowercases wrongly."""
-    from transformers import AutoTokenizer
-
-    whole, model = source.folder / "tokenizer.json", [*source.folder.glob("*.model")]
-    if model and not whole.is_file() and importlib.util.find_spec("sentencepiece") is None:
-        raise InputError(
-            f"{model[0]} is a SentencePiece model, which featbert reads with the package "
-            "sentencepiece; pip install 'featbert[sentencepiece]'"
-        )
-    with refusing(f"the tokenizer in {source.folder} cannot be loaded"):
-        tokenizer: Any = AutoTokenizer.from_pretrained(
-            source.folder, local_files_only=True, trust_remote_code=False
-        )
-        serialized = tokenizer.backend_tokenizer.to_str()  # which slow ones do not have
+    tokenizer = pretrained_tokenizer(source)
+    serialized = tokenizer.backend_tokenizer.to_str()
     if len(tokenizer) <= len(tokenizer.all_special_ids):
         raise InputError(
             f"the tokenizer in {source.folder} has no pieces but special ones; tokenizer.json or "
@@ -115,6 +110,8 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
                 f"the vocabulary of {source.name} is cased but its tokenizer lowercases; "
                 "set do_lower_case to false in its tokenizer_config.json"
             )
+    with refusing(f"the tokenizer in {source.folder} cannot be used"):
+        backend.encode("\U0010fffd", add_special_tokens=True)  # which no vocabulary has
     probe = backend.encode("", add_special_tokens=True)
     special = tuple(probe.ids)
     alone = backend.encode("a", add_special_tokens=True)
@@ -136,6 +133,41 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     return WordPieces(backend, prefix, suffix, middle, int(pad), int(unknown), _lowercases(backend))
 
 
+def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
+    """The tokenizer as transformers loads it from the files that are hashed.
+
+    InputError if it cannot be loaded, or is none of the tokenizers library: a slow one says neither
+    where a piece begins nor of which word it is.
+    """
+    from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
+    from transformers.models.auto import tokenization_auto as auto
+
+    names = {path.name: path for path in source.tokenizer_files}
+    settings = read_json(names["tokenizer_config.json"]) if "tokenizer_config.json" in names else {}
+    classes = auto.TOKENIZER_MAPPING_NAMES.get(str(source.config.get("model_type")))
+    named = settings.get("tokenizer_class") or source.config.get("tokenizer_class") or classes
+    models = [path for name, path in names.items() if name.endswith(".model")]
+    if models and "tokenizer.json" not in names and not importlib.util.find_spec("sentencepiece"):
+        raise InputError(
+            f"{models[0]} is a SentencePiece model, which featbert reads with the package "
+            "sentencepiece; pip install 'featbert[sentencepiece]'"
+        )
+    with hashed_folder(source, f"the tokenizer in {source.folder} cannot be loaded") as folder:
+        kind: Any = auto.tokenizer_class_from_name(str(named))
+        tokenizer: Any = None
+        # A slow one is not made: it may import packages that are not installed.
+        if kind in (None, PreTrainedTokenizer) or issubclass(kind, PreTrainedTokenizerFast):
+            tokenizer = AutoTokenizer.from_pretrained(
+                folder, local_files_only=True, trust_remote_code=False, **options
+            )
+    if tokenizer is None or not tokenizer.is_fast:
+        raise InputError(
+            f"{source.name} has a slow tokenizer ({named}), featbert needs a fast one; use an "
+            "encoder with a tokenizer.json, such as bert-base-multilingual-cased"
+        )
+    return tokenizer
+
+
 def transformers_tokenizer(
     source: EncoderSource, pieces: WordPieces, *, positions: int, types: bool, raw: bool
 ) -> Any:
@@ -145,9 +177,9 @@ def transformers_tokenizer(
     texts into words as examples are cut; else words are what is between spaces.
     """
     from tokenizers import processors
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
-    found: Any = AutoTokenizer.from_pretrained(source.folder, local_files_only=True)
+    found = pretrained_tokenizer(source)
     state, own = (json.loads(t.to_str()) for t in (found.backend_tokenizer, pieces.backend))
     state |= {name: own[name] for name in ("normalizer", "pre_tokenizer", "truncation", "padding")}
     if raw:

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
 from featbert.encoders.encoder import PieceBatch
-from featbert.encoders.source import TOKENIZER_FILES, find_encoder
+from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
@@ -112,11 +112,9 @@ def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
 def _with_encoder(usable: UsableRun, record: RunRecord, folder: Path) -> RunRecord:
     """Copies the encoder's files; the record says that they are there."""
     source = usable.source
-    names = {"config.json", *TOKENIZER_FILES, *(path.name for path in source.weight_files)}
     folder.mkdir()
-    for path in source.folder.iterdir():
-        if path.is_file() and (path.name in names or path.name.endswith((".model", ".index.json"))):
-            shutil.copyfile(path, folder / path.name)
+    for path in (*source.files, *source.folder.glob("*.index.json")):
+        shutil.copyfile(path, folder / path.name)
     depth = "" if source.depth is None else f":{source.depth}"
     return dataclasses.replace(record, model_source=f"./{ENCODER}{depth}")
 

@@ -340,7 +340,7 @@ def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
     """Copies the base's tokenizer files; InputError where the copy gives other pieces."""
     from featbert.encoders.tokenizer import load_wordpieces
 
-    for path in {*source.tokenizer_files, *source.folder.glob("*.model")}:
+    for path in source.tokenizer_files:
         shutil.copyfile(path, folder / path.name)
     copied, base = (
         (pieces.prefix, pieces.suffix, pieces.backend.to_str())

@@ -22,8 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForMaskedLM,
-    AutoTokenizer,
-    BertForPreTraining,
+    AutoModelForPreTraining,
     DataCollatorForTokenClassification,
     PrinterCallback,
     Trainer,
@@ -33,9 +32,9 @@ from transformers import (
 from featbert.config import Adapt
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints
-from featbert.encoders.encoder import load_encoder
-from featbert.encoders.source import EncoderSource, refusing
-from featbert.encoders.tokenizer import WordPieces
+from featbert.encoders.encoder import load_encoder, pretrained
+from featbert.encoders.source import EncoderSource
+from featbert.encoders.tokenizer import WordPieces, pretrained_tokenizer
 from featbert.errors import InputError
 from featbert.io import explaining, write_text
 from featbert.progress import Advance, report, stage
@@ -265,24 +264,17 @@ def load_language_model(
     source: EncoderSource, *, nsp: bool, seed: int
 ) -> tuple[Any, Any, tuple[str, ...]]:
     """The encoder with heads in fp32, its tokenizer, and the parts it lacks, drawn from `seed`."""
-    tokenizer: Any = AutoTokenizer.from_pretrained(
-        source.folder,
-        local_files_only=True,
-        padding_side="right",
-        model_input_names=["input_ids", "attention_mask"],
-    )
+    inputs = ["input_ids", "attention_mask"]
+    tokenizer = pretrained_tokenizer(source, padding_side="right", model_input_names=inputs)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.unk_token
     if tokenizer.mask_token_id is None:
         raise InputError(
             f"the tokenizer of {source.name} has no mask token; use an encoder that was trained "
             "with one, such as bert-base-cased"
         )
-    architecture: Any = BertForPreTraining if nsp else AutoModelForMaskedLM
+    architecture: Any = AutoModelForPreTraining if nsp else AutoModelForMaskedLM
     torch.manual_seed(seed)
-    with refusing(f"transformers cannot load {source.folder} as a masked language model"):
-        model, info = architecture.from_pretrained(
-            source.folder, dtype=torch.float32, **source.loading
-        )
+    model, info = pretrained(source, architecture, dtype=torch.float32)
     lacking = [key for key in info["missing_keys"] if key not in model.all_tied_weights_keys]
     return model, tokenizer, tuple(sorted({key.rpartition(".")[0] for key in lacking}))
 

@@ -1,11 +1,14 @@
 """Where an encoder comes from, and its hashes; without network and without torch."""
 
 import importlib.util
+import json
+import os
 import shutil
 from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
+from huggingface_hub import errors as hub_errors
 
 from featbert.encoders import source as source_module
 from featbert.encoders.source import DEFAULT_MODEL, PACKAGED, find_encoder
@@ -118,15 +121,120 @@ def test_all_shards_are_hashed_and_safetensors_come_first(copy):
         (copy / "model-00001-of-00002.safetensors").write_bytes(whole)
         (copy / "model-00002-of-00002.safetensors").write_bytes(second)
         source = find_encoder(str(copy))
-        assert len(source.weight_files) == 2
+        assert len(source.weight_files) == len(source.loaded_files) == 2
         hashes.add(source.weights_hash)
     assert len(hashes) == 2
 
 
+def test_a_variant_beside_the_weights_is_not_loaded(copy):
+    (copy / "model.fp16.safetensors").write_bytes(b"other")
+    assert find_encoder(str(copy)).loaded_files == (copy / "model.safetensors",)
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(MissingError, match=r"model\.fp16\.safetensors"):
+        find_encoder(str(copy))
+
+
+@pytest.mark.parametrize("names", ["1 of 2", "2 of 2", "1 of 2, 1 of 1", "1 of 2, 3 of 2, 2 of 3"])
+def test_shards_that_are_no_whole_set(copy, names):
+    (copy / "model.safetensors").unlink()
+    for name in names.split(", "):
+        number, n = name.split(" of ")
+        (copy / f"model-0000{number}-of-0000{n}.safetensors").touch()
+    with pytest.raises(MissingError, match=f"-of-0000{names[5]}"):
+        find_encoder(str(copy))
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["other.safetensors", "sub/model.safetensors", "../model.safetensors", "/x.safetensors"],
+)
+@pytest.mark.parametrize("end", ["safetensors", "bin"])
+def test_an_index_that_names_other_weights_than_are_hashed(copy, place, end):
+    (copy / "model.safetensors").unlink()
+    stem = "model" if end == "safetensors" else "pytorch_model"
+    shards = [f"{stem}-0000{k}-of-00002.{end}" for k in (1, 2)]
+    for shard in shards:
+        (copy / shard).touch()
+    index = copy / f"{stem}.{end}.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": shards[0], "b": shards[1]}}), "utf-8")
+    assert [path.name for path in find_encoder(str(copy)).loaded_files] == shards
+    index.write_text(json.dumps({"weight_map": {"a": shards[0], "b": place}}), "utf-8")
+    with pytest.raises(InputError, match=place):
+        find_encoder(str(copy))
+
+
+def test_an_adapter_beside_an_encoder_is_refused(copy):
+    (copy / "adapter_config.json").write_text('{"peft_type": "LORA"}', "utf-8")
+    with pytest.raises(InputError, match="adapter_config"):
+        find_encoder(str(copy))
+
+
+@pytest.mark.parametrize(
+    "place", ["config.json", "tokenizer.json", "model.safetensors", "vocab.txt"]
+)
+@pytest.mark.parametrize("kind", ["fifo", "device"])
+def test_what_may_never_end_is_refused(copy, place, kind):
+    (copy / place).unlink(missing_ok=True)
+    if kind == "fifo":
+        os.mkfifo(copy / place)
+    else:
+        (copy / place).symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=place):
+        find_encoder(str(copy))
+
+
+def test_files_that_are_links_are_read(copy, encoder_folder):
+    """As those of the Hub's cache are."""
+    before, blobs = find_encoder(str(copy)), copy.with_name("blobs")
+    copy.rename(blobs)
+    copy.mkdir()
+    for number, path in enumerate(sorted(blobs.iterdir())):
+        (copy / path.name).symlink_to(path.rename(blobs / f"{number:x}"))
+    after = find_encoder(str(copy))
+    assert (after.weights_hash, after.files_hash) == (before.weights_hash, before.files_hash)
+
+
+def test_a_folder_whose_name_no_record_could_hold(copy, monkeypatch):
+    folder = copy.rename(copy.with_name("copy-\udce9"))
+    monkeypatch.chdir(folder)
+    for model in (str(folder), "."):
+        with pytest.raises(InputError, match="copy-\udce9"):
+            find_encoder(model)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("num_hidden_layers", n) for n in (10**9, 0, -1, 2.5, "3", True)),
+        *(("hidden_size", n) for n in (0, 10**12, [16])),
+        *(("vocab_size", 0), ("max_position_embeddings", -1), ("num_attention_heads", 0)),
+        ("type_vocab_size", -1),
+        ("quantization_config", {"quant_method": "gptq"}),
+        ("text_config", {"quantization_config": {"quant_method": "awq"}}),
+        ("transformers_weights", "other.safetensors"),
+        ("configuration_files", ["config.4.0.0.json"]),
+        ("_attn_implementation", "someone/kernel"),
+        ("vision_config", [{"attn_implementation": "flash_attention_2"}]),
+    ],
+)
+def test_a_config_that_is_none_of_an_encoder_in_these_files(copy, key, value):
+    path = copy / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | {key: value}), "utf-8")
+    names = {"text_config": "quantization_config", "vision_config": "attn_implementation"}
+    with pytest.raises(InputError, match=rf"{path} has {names.get(key, key)}"):
+        find_encoder(str(copy))
+
+
 def test_a_config_without_sizes(copy):
-    (copy / "config.json").write_text('{"hidden_size": true, "n_layers": "3"}', "utf-8")
+    (copy / "config.json").write_text('{"hidden_size": null, "model_type": "bert"}', "utf-8")
     source = find_encoder(str(copy))
     assert (source.hidden_size, source.num_layers) == (None, None)
+
+
+def response_error(kind, status):
+    """What the Hub raises for an answer."""
+    response = SimpleNamespace(headers={}, request=None, status_code=status)
+    return getattr(hub_errors, kind)("refused", response=response)
 
 
 @pytest.fixture
@@ -159,7 +267,7 @@ def test_a_hub_id(hub, tiny_bert):
     (patterns,) = hub.patterns
     assert "model*.safetensors" in patterns
     assert not any(".bin" in pattern for pattern in patterns)
-    assert {"config.json", "tokenizer.json", "vocab.txt"} <= set(patterns)
+    assert {"config.json", "tokenizer.json", "vocab.txt", "adapter_config.json"} <= set(patterns)
 
 
 def test_weights_without_safetensors(hub):
@@ -175,15 +283,31 @@ def test_what_was_downloaded_before_is_taken_when_nobody_answers(hub, tiny_bert)
     assert hub.local == [True]
 
 
-def test_nobody_answers_and_nothing_is_there(hub, monkeypatch):
-    hub.up = False
-
+@pytest.mark.parametrize(
+    ("error", "offline", "named"),
+    [
+        (ConnectionError("nobody answers"), False, "network"),
+        (TimeoutError(), False, "network"),
+        (ConnectionError("offline mode"), True, "HF_HUB_OFFLINE"),
+        (hub_errors.HFValidationError("a name"), False, "check the name"),
+        (response_error("RepositoryNotFoundError", 404), False, "check the name"),
+        (response_error("GatedRepoError", 403), False, "hf auth login"),
+    ],
+)
+def test_the_cause_is_named_where_nothing_comes_of_the_hub(hub, monkeypatch, error, offline, named):
     def nothing(*args, **kwargs):
-        raise huggingface_hub.errors.LocalEntryNotFoundError("no snapshot")
+        raise hub_errors.LocalEntryNotFoundError("no snapshot")
+
+    def refused(*args, **kwargs):
+        raise error
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", nothing)
-    with pytest.raises(MissingError, match="someone/some-bert"):
-        find_encoder("someone/some-bert")
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", refused)
+    monkeypatch.setattr(huggingface_hub, "is_offline_mode", lambda: offline)
+    text = refusal("someone/some-bert")
+    assert "someone/some-bert" in text
+    causes = {"network", "HF_HUB_OFFLINE", "check the name", "hf auth login"}
+    assert {cause for cause in causes if cause in text} == {named}
 
 
 def test_the_packaged_encoder_comes_from_the_hub_where_the_package_is_absent(hub, monkeypatch):

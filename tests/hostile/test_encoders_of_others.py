@@ -7,10 +7,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
+from featbert.data.corpus import Sentence
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.source import find_encoder
+from featbert.errors import InputError
 from tests.workspace import Workspace, error_of
 
 
@@ -22,6 +27,14 @@ class Payload:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return os.mkdir, (str(self.marker),)
+
+
+def vectors_of(model: Path) -> torch.Tensor:
+    """(4, H) the last layer's vectors of four words."""
+    encoder = load_encoder(find_encoder(str(model)))
+    alignment = encoder.align([Sentence(("EU", "rejects", "German", "call"))])
+    with torch.inference_mode():
+        return encoder.hidden_states(encoder.batch(alignment, np.zeros(1, np.int64)))[-1]
 
 
 @pytest.fixture
@@ -84,6 +97,34 @@ def test_code_beside_the_weights_is_not_run(copied, tmp_path, model_type, monkey
     assert not marker.exists()
 
 
+def test_no_file_beside_the_encoder_is_applied_or_imported(copied, tmp_path, monkeypatch):
+    """Whatever transformers would look at: only what is hashed is read."""
+    before = vectors_of(copied.model)
+    marker = tmp_path / "was here"
+    (tmp_path / "c").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for package in ("megatron", "evil"):
+        (tmp_path / package).mkdir()
+        for name in ("__init__", "evil"):
+            code = f"import os\nos.makedirs({str(marker)!r}, exist_ok=True)\n"
+            (tmp_path / package / f"{name}.py").write_text(code, "utf-8")
+    generation = {"_from_model_config": 5, "custom_generate": "evil.evil"}
+    (copied.model / "generation_config.json").write_text(json.dumps(generation), "utf-8")
+    (copied.model / "chat_template.jinja").write_text("{{ 1 / 0 }}", "utf-8")
+    (copied.model / "modules.json").write_text('[{"type": "evil.evil"}]', "utf-8")
+    (copied.model / "config.4.0.0.json").write_text("{}", "utf-8")
+    (copied.model / "extra.safetensors").write_bytes(b"nothing")
+    os.mkfifo(copied.model / "generation.json")
+    assert torch.equal(vectors_of(copied.model), before)
+    folder = copied.model.rename(tmp_path / "c" / "megatron")
+    adapter = {"peft_type": "LORA", "megatron_config": {"x": 1}, "megatron_core": "megatron.evil"}
+    (folder / "adapter_config.json").write_text(json.dumps(adapter), "utf-8")
+    with pytest.raises(InputError, match=str(folder)):
+        vectors_of(folder)
+    assert not marker.exists()
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
@@ -93,6 +134,9 @@ def test_code_beside_the_weights_is_not_run(copied, tmp_path, model_type, monkey
         ("config.json", {"quantization_config": {"quant_method": "gptq"}}),
         ("config.json", '{"model_type": ["bert"]}'),
         ("tokenizer.json", "{}"),
+        ("tokenizer.json", {"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "b"}}),
+        ("config.json", {"hidden_size": 32}),
+        ("config.json", {"layer_norm_eps": "small"}),
         ("model.safetensors", b"\xff" * 64),
     ],
 )
@@ -102,3 +146,72 @@ def test_files_of_no_encoder_are_refused_in_one_line(copied, name, content):
         content = json.dumps(json.loads(path.read_text("utf-8")) | content)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     error_of(copied.extract("--quiet"))
+
+
+@pytest.mark.parametrize("end", ["safetensors", "bin", "old bin"])
+def test_shards_are_loaded_by_what_they_hold(copied, end):
+    before, weights = vectors_of(copied.model), load_file(copied.model / "model.safetensors")
+    (copied.model / "model.safetensors").unlink()
+    for k in (1, 2):
+        part = {name: weights[name] for name in sorted(weights)[k - 1 :: 2]}
+        if end == "safetensors":
+            save_file(part, copied.model / f"model-0000{k}-of-00002.safetensors", {"format": "pt"})
+        else:
+            path = copied.model / f"pytorch_model-0000{k}-of-00002.bin"
+            torch.save(part, path, _use_new_zipfile_serialization=end == "bin")
+    assert torch.equal(vectors_of(copied.model), before)
+
+
+def changed_config(model: Path, **values: Any) -> None:
+    path = model / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+
+
+@pytest.mark.parametrize("chunk", [7, -1, "x"])
+def test_how_a_layer_is_computed_in_parts_changes_nothing(copied, chunk):
+    before = vectors_of(copied.model)
+    changed_config(copied.model, chunk_size_feed_forward=chunk, return_dict=False)
+    assert torch.equal(vectors_of(copied.model), before)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state["model"]["vocab"].update(fox=900),
+        lambda state: state["post_processor"]["special_tokens"]["[CLS]"].update(ids=[900]),
+        lambda state: state["added_tokens"].append(
+            dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+            | {"id": 160, "content": "fox"}
+        ),
+    ],
+    ids=["piece", "special", "added"],
+)
+def test_a_piece_beyond_the_embeddings_is_refused(copied, change):
+    path = copied.model / "tokenizer.json"
+    state = json.loads(path.read_text("utf-8"))
+    change(state)
+    path.write_text(json.dumps(state), "utf-8")
+    with pytest.raises(InputError, match=rf"{copied.model} .* 0 to 159;"):
+        load_encoder(find_encoder(str(copied.model)))
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("BertJapaneseTokenizer", {"word_tokenizer_type": "mecab"}),
+        ("FlaubertTokenizer", {}),
+        ("CanineTokenizer", {}),
+    ],
+)
+@pytest.mark.parametrize("named_in", ["tokenizer_config.json", "config.json"])
+def test_a_slow_tokenizer_is_refused_by_its_name(copied, name, settings, named_in):
+    for path in copied.model.glob("tokenizer*"):
+        path.unlink()
+    (copied.model / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n", "utf-8")
+    path = copied.model / named_in
+    data = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(data | settings | {"tokenizer_class": name}), "utf-8")
+    error = error_of(copied.extract("--quiet"))
+    assert name in error
+    assert "tokenizer.json" in error
+    assert "pip install" not in error
