@@ -105,6 +105,8 @@ def _text(report: CorpusReport, task: Task) -> str:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
         rows.append((f"{item}s also in test", cells))
     about = [f"{report.name}  {report.source}"]
+    if report.not_read:
+        about.append(f"not read: {listed(report.not_read)}")
     if report.recognised:
         about.append(f"recognised by its counts: {report.recognised}")
     table = grid(["", *report.splits], rows)

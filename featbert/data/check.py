@@ -4,11 +4,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Self
 
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
+from featbert.data.folder import not_read
 from featbert.data.tags import spans
 from featbert.progress import notice, track
 from featbert.text import listed, shortened
@@ -79,6 +81,7 @@ class CorpusReport:
         targets: what the corpus was read for: "entities", ..., or None.
         against_train: by name of the splits other than train; empty where there is no train.
         dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
+        not_read: files and sub-folders in the corpus folder that are no part of it.
         recognised: the known corpus with as many sentences, and what else differs; None for none.
         doubts: what was probably not meant to be read so, or is missing, and what to do.
     """
@@ -90,6 +93,7 @@ class CorpusReport:
     splits: dict[str, SplitReport]
     against_train: dict[str, HeldOutReport]
     dev_in_test: int | None
+    not_read: list[str]
     recognised: str | None
     doubts: list[str]
 
@@ -110,7 +114,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         for name, found in against.items()
         if 2 * found.repeated_sentences > len(contents[name].split)
     ]
-    both = "dev" in contents and "test" in contents
+    both, folder = "dev" in contents and "test" in contents, Path(corpus.source)
     return CorpusReport(
         corpus.name,
         corpus.language,
@@ -119,6 +123,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         reports,
         against,
         contents["dev"].repeated_in(contents["test"]) if both else None,
+        not_read(folder) if folder.is_absolute() and folder.is_dir() else [],
         _recognise(reports),
         [*doubts(corpus), *overlaps],
     )

@@ -7,7 +7,7 @@ SHA-256 over words with the boundaries of texts and documents, and SHA-256 over 
 import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -172,6 +172,27 @@ def joined(splits: Sequence[Split]) -> Split:
         ]
         first += max(numbers, default=-1) + 1
     return Split("+".join(split.name for split in splits), tuple(sentences))
+
+
+def of_shards(shards: Sequence[Split]) -> Split:
+    """One split of the files that hold it, in order, with their notes added up."""
+    if len(shards) == 1:
+        return shards[0]
+    whole = joined(shards)
+    if whole.has_documents:  # sentences before the first mark of a file are a document, too
+        numbered = [[dataclasses.replace(s, document=s.document or 0) for s in x] for x in shards]
+        pairs = zip(shards, numbered, strict=True)
+        whole = joined([dataclasses.replace(shard, sentences=tuple(s)) for shard, s in pairs])
+    first, path = shards[0].notes, shards[0].path
+    notes = {f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)}
+    counts = {name: sum(values) for name, values in notes.items() if isinstance(values[0], int)}
+    dialects = tuple(dict.fromkeys(one for some in notes["dialects"] for one in some))
+    return dataclasses.replace(
+        whole,
+        name=shards[0].name,
+        path=path and path.parent,
+        notes=dataclasses.replace(first, dialects=dialects, **counts),
+    )
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ COLUMN_EXTENSIONS = (
     *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
 )
 EXTENSIONS = (
-    *(*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "parquet"),
+    *(*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "parquet", "arrow"),
     *("txt", "data", "annotated", "gold"),
 )
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")

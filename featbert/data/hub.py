@@ -2,7 +2,7 @@
 
     hf:lhoestq/conll2003        a dataset of the Hub: hf:NAME, or hf:NAME:CONFIGURATION
     hf:unimelb-nlp/wikiann:de   where it has several
-    ./folder                    a local copy, or what `save_to_disk` wrote (or hf:./folder)
+    hf:./folder                 what `save_to_disk` wrote (also without hf:), or a local copy
 
 Rows are read as those of JSONL are (`rows`); see `docs/how-to/from-the-hub.md`.
 """
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from featbert.data.files import Row
+from featbert.data.folder import has_splits, place_of_splits
 from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
 
@@ -69,10 +70,34 @@ class HubName:
         return (f"{name}-{self.config}" if self.config else name), language
 
 
-def is_dataset(folder: Path) -> bool:
-    """Whether a folder holds what `datasets` reads: what it saved, or Parquet or Arrow files."""
-    kinds = (*_SAVED, "*.parquet", "data/*.parquet", "*.arrow")
-    return folder.is_dir() and any(next(folder.glob(kind), None) for kind in kinds)
+def dataset_of(path: str) -> HubName | None:
+    """What `datasets` reads of a path that a caller names; None where files are read.
+
+    It reads datasets of the Hub, folders that it saved, and folders whose README has configurations
+    or, with `hf:`, whose names say nothing. Without `hf:` split files at a folder's top come first.
+    """
+    named = path.startswith(PREFIX)
+    place = Path(os.path.abspath(Path(path).expanduser()))
+    where = HubName.parse(path) if named else HubName(str(place), None, is_folder=place.is_dir())
+    folder = Path(where.name)
+    if not where.is_folder or where.config or _is_saved(folder):
+        return where if named or where.is_folder else None
+    if _has_configurations(folder):
+        return where if named or not has_splits(folder) else None
+    return where if named and not has_splits(place_of_splits(folder)) else None
+
+
+def _is_saved(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in _SAVED)
+
+
+def _has_configurations(folder: Path) -> bool:
+    try:
+        card = (folder / "README.md").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    head = card.split("\n---", 1)[0] if card.startswith("---") else ""
+    return re.search(r"^(configs|dataset_info):", head, re.MULTILINE) is not None
 
 
 def load_splits(where: HubName) -> Mapping[str, Any]:
@@ -84,13 +109,20 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
         return _load(where)
 
 
-def read_parquet(path: Path) -> Any:
-    """The rows of a Parquet file as a `datasets.Dataset`, with errors as of `load_splits`."""
+def read_table(path: Path) -> Any:
+    """The rows of a Parquet or Arrow file as a `datasets.Dataset`; errors as of `load_splits`."""
     with _reading(str(path)):
         import datasets
+        import pyarrow.ipc
         import pyarrow.parquet
 
-        return datasets.Dataset(pyarrow.parquet.read_table(path))
+        if path.suffix.lower() == ".parquet":
+            return datasets.Dataset(pyarrow.parquet.read_table(path))
+        with path.open("rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+            file.seek(0)
+            read = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
+            return datasets.Dataset(read(file).read_all())
 
 
 @contextmanager
@@ -123,7 +155,7 @@ def _reading(source: str) -> Iterator[None]:
 def _load(where: HubName) -> Mapping[str, Any]:
     import datasets
 
-    if where.is_folder and any(Path(where.name, name).is_file() for name in _SAVED):
+    if where.is_folder and _is_saved(Path(where.name)):
         if where.config:
             raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
         found: Any = datasets.load_from_disk(where.name)

@@ -1,10 +1,5 @@
 """Loads a corpus: a folder of split files, one file, a dataset, or the embedded sample.
 
-Which file of a folder is which split follows from its name, cut at `.`, `_`, `-` and spaces. A
-piece that is one of the usual words names the split (`eng.testa` is dev, `en-train.jsonl` is
-train); if no piece is, one that ends in such a word after something other than a letter
-(`wnut17train.conll`) does.
-
 Tags are interpreted over all splits together (`tags`), so that a small dev file that would fit two
 schemes gets the one of its corpus.
 """
@@ -21,7 +16,7 @@ from typing import Any
 
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
-from featbert.data.corpus import SPLITS, Corpus, Sentence, Split
+from featbert.data.corpus import SPLITS, Corpus, Sentence, Split, of_shards
 from featbert.data.examples import (
     TABLE_EXTENSIONS,
     TEXTS,
@@ -31,7 +26,6 @@ from featbert.data.examples import (
     table_rows,
 )
 from featbert.data.files import (
-    EXTENSIONS,
     Column,
     RawFile,
     Row,
@@ -42,7 +36,8 @@ from featbert.data.files import (
     lower_names,
     read_file,
 )
-from featbert.data.hub import PREFIX, HubName, dataset_rows, is_dataset, load_splits, read_parquet
+from featbert.data.folder import LABEL_NAMES, SPLIT_WORDS, find_splits, splits_named, stem
+from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
 from featbert.data.notation import Notation, notation_of
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
@@ -58,19 +53,11 @@ from featbert.data.tags import (
 )
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
-from featbert.text import counted, listed
+from featbert.text import listed
 
 SAMPLE = "sample"
 # Folders of the embedded samples, by what they are called.
 SAMPLES = {SAMPLE: ".", "sample:choice": "choice", "sample:spans": "spans"}
-_SPLIT_WORDS = {
-    **dict.fromkeys(("train", "training"), "train"),
-    **dict.fromkeys(("dev", "devel", "development"), "dev"),
-    **dict.fromkeys(("valid", "validation", "val", "testa"), "dev"),
-    **dict.fromkeys(("test", "testing", "testb"), "test"),
-}
-_GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(_SPLIT_WORDS, key=len, reverse=True))})", re.S)
-_NO_DATA = {"readme", "license", "licence"}
 # Languages of ISO 639-1.
 _LANGUAGE = re.compile(
     "a[abefkmnrsvyz]|b[aegimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
@@ -80,8 +67,6 @@ _LANGUAGE = re.compile(
 )
 # Of targets that columns show: what a file has, and the task for it.
 _SUITED = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
-# Names of numeric tags, one a line, beside the files of a corpus.
-LABEL_NAMES = "labels.txt"
 
 
 def load_corpus(
@@ -145,13 +130,11 @@ def load_corpus(
     columns = Columns(text, pair, target, token_column, tag_column, delimiter)
     read = _Reader(kind, encoding, columns, answerable, limit)
     path = SAMPLE if path is None else str(path)
-    place = Path(os.path.abspath(Path(path).expanduser()))
-    if path not in SAMPLES and is_dataset(place):
-        path = f"{PREFIX}{place}"
-    if path.startswith(PREFIX):
+    place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
+    where = None if path in SAMPLES else dataset_of(path)
+    if where is not None:
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
-        where = HubName.parse(path)
         raw, (name, found), source = read.dataset(where), where.corpus, where.source
         place = Path(where.name if where.is_folder else os.devnull)
     elif path in SAMPLES:
@@ -161,12 +144,12 @@ def load_corpus(
     else:
         raw = read.files(_files(place, path))
         (name, found), source = _name(place), str(place)
-    _check_alike({file.path: file.sentences[0] for file in raw.values()})
+    _check_alike({file.path: file.sentences[0] for _, file in raw})
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
     names = names or (read_file(beside, encoding) if beside.is_file() else [])
     if names and not kind.numbered and kind.keys is not None:
-        raw = {split: _named(file, names) for split, file in raw.items()}
+        raw = [(split, _named(file, names)) for split, file in raw]
     splits = _splits(raw, kind, scheme, codec_name(encoding), keep_paths=Path(source).is_absolute())
     if folds is not None or fold is not None:
         splits = with_fold(splits, folds or 0, fold or 0)
@@ -188,15 +171,26 @@ class _Reader:
     answerable: bool
     limit: int | None
 
-    def files(self, files: Mapping[str, Path]) -> dict[str, RawFile]:
-        """The files of the splits."""
-        return {split: self._file(path, split) for split, path in files.items()}
+    def files(self, files: Mapping[str, Sequence[Path]]) -> list[tuple[str, RawFile]]:
+        """The files of the splits, each with its split."""
+        found = []
+        for split, paths in files.items():
+            read = self
+            for path in paths:
+                file = read._file(path, split)
+                found.append((split, file))
+                if read.limit:
+                    examples = len({s.lines[0] for s in file.sentences})
+                    if examples == read.limit:
+                        break
+                    read = replace(read, limit=read.limit - examples)
+        return found
 
     def _file(self, path: Path, split: str) -> RawFile:
-        if path.suffix.lower() == ".parquet":
+        if path.suffix.lower() in (".parquet", ".arrow"):
             if self.encoding != "utf-8":
                 raise InputError(f"encoding {self.encoding!r} is given, but {path} is Unicode")
-            return self._split(read_parquet(path), path, split)
+            return self._split(read_table(path), path, split)
 
         def lines() -> Iterator[str]:
             return track(read_file(path, self.encoding), f"reading {path.name}", "lines")
@@ -259,15 +253,15 @@ class _Reader:
             return Questions  # whose passages are drawn whole, as where answers are read
         return usual if usual and suited == "choices" and form.of_lines else form
 
-    def dataset(self, where: HubName) -> dict[str, RawFile]:
-        """The splits with usual names."""
+    def dataset(self, where: HubName) -> list[tuple[str, RawFile]]:
+        """The splits with usual names, each with its name."""
         loaded = load_splits(where)
         named: dict[str, str] = {}
         for split in SPLITS:
             # MultiNLI has two dev and test parts; the matched ones have the genres of train.
             for suffix in ("", "_matched"):
                 bare = {name: name.lower().removesuffix(suffix) for name in loaded}
-                names = [n for n in loaded if _SPLIT_WORDS.get(bare[n]) == split]
+                names = [n for n in loaded if SPLIT_WORDS.get(bare[n]) == split]
                 if len(names) > 1:
                     raise InputError(f"several {split} splits in {where.source}: {listed(names)}")
                 if names:
@@ -277,10 +271,10 @@ class _Reader:
             raise InputError(f"no train, dev or test in {where.source}; it has {listed(loaded)}")
         if others := loaded.keys() - named.values():
             notice(f"not read of {where.source}: {listed(sorted(others))}")
-        return {
-            split: self._split(loaded[name], Path(where.source, name), split)
+        return [
+            (split, self._split(loaded[name], Path(where.source, name), split))
             for split, name in named.items()
-        }
+        ]
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
@@ -314,20 +308,20 @@ def _named(file: RawFile, names: Sequence[str]) -> RawFile:
 
 
 def _splits(
-    raw: Mapping[str, RawFile], kind: Targets, scheme: str, codec: str, *, keep_paths: bool
+    raw: Sequence[tuple[str, RawFile]], kind: Targets, scheme: str, codec: str, *, keep_paths: bool
 ) -> dict[str, Split]:
     found, notation = "none", Notation()
     if kind.has_scheme:
-        notation = notation_of({tag for file in raw.values() for tag in _tags(file)})
-        raw = {split: _in_usual_notation(file, notation) for split, file in raw.items()}
+        notation = notation_of({tag for _, file in raw for tag in _tags(file)})
+        raw = [(split, _in_usual_notation(file, notation)) for split, file in raw]
         labels = (
             s.tags or ()
-            for split, file in raw.items()
+            for split, file in raw
             for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
         )
         found = detect_scheme(labels) if scheme == "auto" else scheme_name(scheme)
-    splits = {}
-    for split, file in raw.items():
+    parts: dict[str, list[Split]] = {}
+    for split, file in raw:
         repaired = 0
         sentences = []
         for s in track(file.sentences, f"reading tags of {split}", "sentences"):
@@ -346,7 +340,9 @@ def _splits(
         notes = replace(
             file.notes, scheme=found, encoding=codec, repaired_tags=repaired, dialects=dialects
         )
-        splits[split] = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
+        part = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
+        parts.setdefault(split, []).append(part)
+    splits = {split: of_shards(shards) for split, shards in parts.items()}
     for dialect in dict.fromkeys(one for split in splits.values() for one in split.notes.dialects):
         notice(f"read {dialect}")
     return splits
@@ -388,13 +384,13 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     )
 
 
-def _files(place: Path, given: str) -> dict[str, Path]:
+def _files(place: Path, given: str) -> dict[str, tuple[Path, ...]]:
     """The split files of a folder, or a file as its only split."""
     if place.is_dir():
         return find_splits(place)
     if place.exists():
         named = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
-        return {named[0] if len(named) == 1 else "test": place}
+        return {named[0] if len(named) == 1 else "test": (place,)}
     while not place.parent.exists():  # the part of the path that is missing
         place = place.parent
     near = nearest_path(place) or nearest(given, SAMPLES)
@@ -410,57 +406,3 @@ def _name(place: Path) -> tuple[str, str | None]:
         language = name
         name = f"{folder.parent.name}-{name}".lstrip("-")
     return (name if folder == place else f"{name}-{stem(place.name)}"), language
-
-
-def stem(name: str) -> str:
-    """A file name without its data extensions: "train.txt.conll" -> "train"."""
-    parts = name.split(".")
-    while len(parts) > 1 and parts[-1].lower() in EXTENSIONS:
-        parts.pop()
-    return ".".join(parts)
-
-
-def splits_named(name: str) -> tuple[str, ...]:
-    """Splits that a file name may mean; several for an ambiguous name ("train-dev.conll")."""
-    bare = stem(name)
-    if name.startswith("."):
-        return ()
-    # Without a data extension the last part must be the split itself: eng.train, not train.py.
-    part = bare if bare != name else bare.rsplit(".", 1)[-1]
-    pieces = [p for p in re.split(r"[._\-\s]+", part.lower()) if p]
-    found = {_SPLIT_WORDS[p] for p in pieces if p in _SPLIT_WORDS}
-    if not found:
-        found = {_SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
-    return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
-
-
-def find_splits(folder: Path) -> dict[str, Path]:
-    """By split the file of a folder that holds it; InputError where that is not clear."""
-    try:
-        entries = sorted(folder.iterdir())
-    except OSError as error:
-        raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
-    named = {p: splits_named(p.name) for p in entries if not p.is_dir()}
-    found: dict[str, Path] = {}
-    for split in SPLITS:
-        candidates = [p for p, splits in named.items() if split in splits]
-        if len(candidates) > 1:
-            raise InputError(
-                f"{counted(len(candidates), f'{split} file')} in {folder}: "
-                f"{listed(p.name for p in candidates)}; rename or move the others"
-            )
-        if candidates:
-            path = candidates[0]
-            if not path.exists():
-                name = excerpt(path.name)
-                raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
-            if len(named[path]) > 1:
-                raise InputError(f"{path} could be {' or '.join(named[path])}; rename it")
-            found[split] = path
-    if not found:
-        seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
-        raise InputError(
-            f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
-            "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json or .jsonl"
-        )
-    return found

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.load import find_splits, load_corpus, splits_named
+from featbert.data.folder import find_splits, splits_named
+from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from tests.data.support import tags
@@ -241,9 +242,9 @@ def test_split_files_of_a_folder(tmp_path):
     (tmp_path / "test.conll").mkdir()
     found = find_splits(files(tmp_path, "eng.testb", "eng.testa", "eng.train", "README", ".dev"))
     assert list(found.items()) == [
-        ("train", tmp_path / "eng.train"),
-        ("dev", tmp_path / "eng.testa"),
-        ("test", tmp_path / "eng.testb"),
+        ("train", (tmp_path / "eng.train",)),
+        ("dev", (tmp_path / "eng.testa",)),
+        ("test", (tmp_path / "eng.testb",)),
     ]
 
 

@@ -1,0 +1,144 @@
+"""Which files of a folder are its splits: those at its top whose names say so.
+
+Which split follows from a name, cut at `.`, `_`, `-` and spaces. A piece that is one of the usual
+words names the split (`eng.testa` is dev, `en-train.jsonl` is train); if no piece is, one that ends
+in such a word after something other than a letter (`wnut17train.conll`) does. Files that differ in
+nothing but a number are the shards of a split if the numbers count them (`train-00000-of-00002`,
+`train-00001-of-00002`; `train.0`, `train.1`).
+
+Other files and sub-folders are no part of a corpus (`not_read`). If a folder has no split file, but
+its sub-folder `data` has, as copies of the Hub's repositories do, that is the folder.
+"""
+
+import re
+from pathlib import Path
+
+from featbert.data.corpus import SPLITS
+from featbert.data.files import EXTENSIONS, excerpt
+from featbert.errors import InputError
+from featbert.text import counted, listed
+
+SPLIT_WORDS = {
+    **dict.fromkeys(("train", "training"), "train"),
+    **dict.fromkeys(("dev", "devel", "development"), "dev"),
+    **dict.fromkeys(("valid", "validation", "val", "testa"), "dev"),
+    **dict.fromkeys(("test", "testing", "testb"), "test"),
+}
+_GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(SPLIT_WORDS, key=len, reverse=True))})", re.S)
+_NO_DATA = {"readme", "license", "licence"}
+# Names of numeric tags, one a line, beside the files of a corpus.
+LABEL_NAMES = "labels.txt"
+DATA = "data"
+_SHARD = re.compile(r"(.*?)(\d+)(?:-of-(\d+))?(\D*)", re.DOTALL)
+
+
+def stem(name: str) -> str:
+    """A file name without its data extensions: "train.txt.conll" -> "train"."""
+    parts = name.split(".")
+    while len(parts) > 1 and parts[-1].lower() in EXTENSIONS:
+        parts.pop()
+    return ".".join(parts)
+
+
+def splits_named(name: str) -> tuple[str, ...]:
+    """Splits that a file name may mean; several for an ambiguous name ("train-dev.conll")."""
+    bare = stem(name)
+    if name.startswith("."):
+        return ()
+    # Without a data extension the last part must be the split itself: eng.train, not train.py.
+    part = bare if bare != name else bare.rsplit(".", 1)[-1]
+    pieces = [p for p in re.split(r"[._\-\s]+", part.lower()) if p]
+    found = {SPLIT_WORDS[p] for p in pieces if p in SPLIT_WORDS}
+    if not found:
+        found = {SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
+    return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
+
+
+def has_splits(folder: Path) -> bool:
+    """Whether a folder has split files at its top."""
+    return any(splits_named(path.name) for path in _entries(folder) if not path.is_dir())
+
+
+def place_of_splits(folder: Path) -> Path:
+    """The folder, or its sub-folder `data` where only that has split files."""
+    inner = folder / DATA
+    return inner if inner.is_dir() and not has_splits(folder) and has_splits(inner) else folder
+
+
+def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """By split the file of a folder that holds it, or its shards in order.
+
+    InputError where that is not clear.
+    """
+    folder = place_of_splits(folder)
+    entries = _entries(folder)
+    named = {p: splits_named(p.name) for p in entries if not p.is_dir()}
+    found: dict[str, tuple[Path, ...]] = {}
+    for split in SPLITS:
+        candidates = [p for p, splits in named.items() if split in splits]
+        shards = _shards(candidates)
+        if len(candidates) > 1 and not shards:
+            raise InputError(
+                f"{counted(len(candidates), f'{split} file')} in {folder}: "
+                f"{listed(p.name for p in candidates)}; rename or move the others"
+            )
+        for path in candidates:
+            if not path.exists():
+                name = excerpt(path.name)
+                raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
+            if len(named[path]) > 1:
+                raise InputError(f"{path} could be {' or '.join(named[path])}; rename it")
+        if candidates:
+            found[split] = tuple(shards or candidates)
+    if not found:
+        seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
+        raise InputError(
+            f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
+            "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json, .jsonl "
+            "or .parquet"
+        )
+    return found
+
+
+def not_read(folder: Path) -> list[str]:
+    """Files and sub-folders that are no part of the corpus in a folder, but for hidden ones.
+
+    Notes for people (README, LICENSE, `.md`) and `labels.txt` are left out.
+    """
+    place = place_of_splits(folder)
+    read = {path for paths in find_splits(folder).values() for path in paths} | {place}
+    entries = [*_entries(folder), *(_entries(place) if place != folder else ())]
+    notes = {*_NO_DATA, "md"}
+    return [
+        f"{path.relative_to(folder)}" + "/" * path.is_dir()
+        for path in entries
+        if path not in read
+        and not path.name.startswith(".")
+        and path.name != LABEL_NAMES
+        and notes.isdisjoint(path.name.lower().split("."))
+    ]
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
+
+
+def _shards(paths: list[Path]) -> list[Path]:
+    """The paths by their numbers, if these are all that differs and count them; else none."""
+    parts = [match.groups() for path in paths if (match := _SHARD.fullmatch(stem(path.name)))]
+    if len(parts) < len(paths) or len({(a, total, z) for a, _, total, z in parts}) != 1:
+        return []
+    numbers = sorted(
+        (int(number), path) for (_, number, _, _), path in zip(parts, paths, strict=True)
+    )
+    first, total = numbers[0][0], parts[0][2]
+    complete = first in (0, 1) and [n for n, _ in numbers] == [*range(first, first + len(numbers))]
+    if total is not None and not (complete and len(numbers) == int(total)):
+        raise InputError(
+            f"{counted(len(paths), 'shard')} of {int(total)} in {paths[0].parent}: "
+            f"{listed(p.name for p in paths)}; add the others, or rename them"
+        )
+    return [path for _, path in numbers] if complete else []

@@ -1,0 +1,115 @@
+"""A folder is read as the split files at its top; shards of a split are one split."""
+
+import json
+
+import pytest
+
+from featbert.data.check import check_corpus
+from featbert.data.folder import not_read
+from featbert.data.load import load_corpus
+from featbert.errors import InputError
+from tests.data.support import made
+
+pytestmark = pytest.mark.usefixtures("offline")
+
+
+def write(path, *words):
+    """A sentence a word, in the format that the name says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix in (".parquet", ".arrow"):
+        import pyarrow as pa
+
+        rows = made({"tokens": [[w] for w in words], "ner_tags": [[3]] * len(words)})
+        if path.suffix == ".parquet":
+            rows.to_parquet(path)
+        else:
+            opened = pa.ipc.new_file if "dev" in path.name else pa.ipc.new_stream
+            with opened(str(path), rows.data.table.schema) as sink:
+                sink.write_table(rows.data.table)
+    elif path.suffix == ".jsonl":
+        rows = [json.dumps({"tokens": [w], "tags": ["B-LOC"]}) for w in words]
+        path.write_text("\n".join(rows), "utf-8")
+    elif path.suffix == ".csv":
+        path.write_text("word,tag\n" + "".join(f"{w},B-LOC\n\n" for w in words), "utf-8")
+    else:
+        path.write_text("".join(f"{w} B-LOC\n\n" for w in words), "utf-8")
+
+
+def words(corpus, split="train"):
+    return [word for s in corpus[split] for word in s.words]
+
+
+FORMATS = ("conll", "csv", "jsonl", "parquet", "arrow")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_lies_elsewhere_is_named_and_not_read(tmp_path, format):
+    folder = tmp_path / "news"
+    for name in ("train", "dev", "old/train", "old/test", "test/test", "stray"):
+        write(folder / f"{name}.{format}", name.replace("/", "-"))
+    for name in ("stray.parquet", "stray.arrow"):
+        write(folder / name, "stray")
+    for name in ("README.md", "LICENSE", ".hidden", "labels.txt"):
+        (folder / name).write_text("O\n", "utf-8")
+    for path in (str(folder), f"hf:{folder}"):
+        corpus = load_corpus(path)
+        assert {name: words(corpus, name) for name in corpus.splits} == {
+            "train": ["train"],
+            "dev": ["dev"],
+        }
+        assert corpus.source == str(folder)
+        assert {s.tags[0] for s in corpus["train"]} == {"B-LOC"}
+        others = {f"stray.{format}", "stray.parquet", "stray.arrow", "old/", "test/"}
+        assert check_corpus(corpus).not_read == sorted(others)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("inner", ["", "data/"])
+def test_shards_are_one_split(tmp_path, format, inner):
+    for i in range(11):
+        write(tmp_path / f"{inner}train-{i:05}-of-00011.{format}", f"a{i}", f"b{i}")
+    write(tmp_path / f"{inner}validation-00000-of-00001.{format}", "dev")
+    write(tmp_path / f"{inner}old/test-00000-of-00001.{format}", "test")
+    corpus = load_corpus(tmp_path)
+    assert [*corpus.splits] == ["train", "dev"]
+    assert words(corpus) == [f"{letter}{i}" for i in range(11) for letter in "ab"]
+    assert not_read(tmp_path) == [f"{inner}old/"]
+    assert len(load_corpus(tmp_path, limit=3)["train"]) == 3
+    assert words(load_corpus(corpus.source, limit=2)) == ["a0", "b0"]
+
+
+def test_shards_by_their_numbers(tmp_path):
+    for i in range(1, 12):  # names sort otherwise: 1, 10, 11, 2
+        (tmp_path / f"train.{i}.conll").write_text(f"-DOCSTART- O\n\n# x\nw{i}\tO\n", "utf-8")
+    corpus = load_corpus(tmp_path)
+    assert words(corpus) == [f"w{i}" for i in range(1, 12)]
+    assert [s.document for s in corpus["train"]] == [*range(11)]
+    assert corpus["train"].notes.comment_lines == 11
+    (tmp_path / "train.2.conll").write_text("w2\tB-LOC\nx\tNN\n", "utf-8")
+    with pytest.raises(InputError, match=r"line 2 of .*train\.2\.conll"):
+        load_corpus(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("train-00000-of-00003", "train-00002-of-00003"),
+        ("train-00000-of-00002",),
+        ("train.2002", "train.2003"),
+        ("train", "train.1"),
+        ("a-train-0", "b-train-1"),
+        ("train-10", "train-100"),
+    ],
+)
+def test_what_numbers_do_not_count_is_refused(tmp_path, names):
+    for name in names:
+        write(tmp_path / f"{name}.conll", "x")
+    with pytest.raises(InputError, match=names[0]):
+        load_corpus(tmp_path)
+
+
+def test_a_folder_whose_names_say_nothing_is_read_with_hf(tmp_path):
+    write(tmp_path / "train" / "0000.parquet", "x")
+    with pytest.raises(InputError, match="train/"):
+        load_corpus(tmp_path)
+    assert words(load_corpus(f"hf:{tmp_path}")) == ["x"]
