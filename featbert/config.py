@@ -95,7 +95,12 @@ class Data(Section):
     tag_column: int | str | None = None
     """Column of the tags: a number from 1, or a name."""
     delimiter: str | None = None
-    """What separates columns, such as ;. By default tabs or spaces, in .csv files commas."""
+    """What separates columns, such as ;. By default it is told by the lines of a file."""
+    quoting: Literal["auto", "none", "double"] = "auto"
+    """Whether fields of tables are in quotation marks, doubled inside: auto tells it by the lines,
+    none takes them as part of the text."""
+    escape: str | None = None
+    """Character before separators and quotation marks that are part of a field of a table."""
     label_names: str | None = None
     """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default those in
     labels.txt beside the files."""

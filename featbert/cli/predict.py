@@ -26,13 +26,14 @@ from featbert.progress import Advance, report, stage
 from featbert.text import printable
 
 STDIN = "-"
-COLUMNS = {"text", "pair", "token_column", "delimiter"}
+DIALECT = ("delimiter", "quoting", "escape")
+COLUMNS = {"text", "pair", "token_column", *DIALECT}
 
 
 @o.command(
     "predict RUN notes.txt --format jsonl --out notes.jsonl",
     (Data, Compute),
-    only=("encoding", "token_column", "delimiter", "text", "pair", "device", "threads"),
+    only=("encoding", "token_column", *DIALECT, "text", "pair", "device", "threads"),
 )
 def predict(
     *,
@@ -110,7 +111,7 @@ def predict(
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
         encoding = text.encoding if asked is None else "utf-8"
-        lines = read_lines(stream, encoding, name, is_text=kind == "text")
+        lines = read_lines(stream, encoding, name, returns=kind in ("text", "tsv", "csv"))
         # No bar where the tags are written to the same terminal.
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size
@@ -139,7 +140,9 @@ def _as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, 
     def fits(name: str, column: Any) -> bool:
         if isinstance(column, int):  # keys of JSON have names alone
             return kind != "jsonl"
-        return column in first if name == "delimiter" else column.casefold() in names
+        if name in DIALECT:
+            return column in first if name == "delimiter" else kind != "jsonl"
+        return column.casefold() in names
 
     return {name: value for name, value in reading.items() if name in COLUMNS and fits(name, value)}
 

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.data.examples import Columns, column_names, table_cells
+from featbert.data.examples import Columns
 from featbert.data.files import (
     BOM,
     DOCSTART,
@@ -52,6 +52,7 @@ from featbert.data.files import (
 )
 from featbert.data.notation import notation_of
 from featbert.data.rows import WORD_KEYS
+from featbert.data.tables import column_names, dialect_of, table_cells
 from featbert.data.tags import TAG, TAG_KEYS, TARGETS, Targets
 from featbert.errors import InputError
 from featbert.progress import track
@@ -98,7 +99,8 @@ class Layout:
         self.key, self.language, self.parts = "", "", 0
         self.dialects: list[str] = []
         self.is_csv = path.suffix.lower() == ".csv"
-        self.separator = columns.delimiter or ("," if self.is_csv else "")
+        self.dialect = dialect_of(lines, path, columns)
+        self.separator = columns.delimiter or (self.dialect.separator if self.is_csv else "")
         words = _word_lines([*enumerate(lines, start=1)])
         if not self.separator:
             self.separator, self.parts = _separator([line for _, line in words])
@@ -178,7 +180,7 @@ class Layout:
     def split(self, line: str, number: int) -> list[str]:
         """The cells of a line; `number` is for messages."""
         if self.is_csv:
-            rows = table_cells([line], self.path, self.separator, number)
+            rows = table_cells([line], self.path, self.dialect, number)
             return next((cells for _, cells in rows), [])
         if self.parts:
             return line.rsplit(self.separator, self.parts)

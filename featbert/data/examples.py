@@ -4,21 +4,19 @@
     {"premise": "...", "hypothesis": "...", "label": "entailment"}
 
 Columns are named by the caller, or found by their usual names (GLUE, SNLI, SICK, `text` and
-`label`); without a header they are numbers from 1. CSV is quoted and may have line ends inside a
-field; TSV has no quotes: a quotation mark is one. Where all answers of a part are -1 they are
-hidden: it can be predicted, not scored.
+`label`); without a header they are numbers from 1 (`tables`). Where all answers of a part are -1
+they are hidden: it can be predicted, not scored.
 
 Words are cut from the text at white space and punctuation by the pre-tokenizer of `tokenizers` that
 BERT has, each with its place; characters of scripts without spaces are a word each (`words`, rule
 8). A text without any word becomes one empty word, and is counted.
 """
 
-import csv
 import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -27,9 +25,7 @@ from typing import Any, ClassVar
 from featbert.data.corpus import Sentence
 from featbert.data.files import SURROGATE, Column, Row, excerpt, lower_names, named_column
 from featbert.errors import InputError
-from featbert.text import counted
 
-TABLE_EXTENSIONS = ("tsv", "csv")
 # Usual names of columns, in lower case; the first that a file has counts.
 ASPECTS = ("aspect", "aspect_term", "aspect term")
 PAIRS = (
@@ -81,7 +77,9 @@ HIDDEN = ("-1", "-1.0")
 class Columns:
     """Columns of a file: names, or numbers from 1; None is to be found.
 
-    `text`, `pair` and `target` are those of examples; `delimiter` is what separates columns.
+    `text`, `pair` and `target` are those of examples; `delimiter` is what separates columns,
+    `quoting` whether fields are quoted ("none", "double", or "auto" to find it), and `escape` a
+    character that takes their meaning from separators and quotation marks.
     """
 
     text: Column | None = None
@@ -90,6 +88,8 @@ class Columns:
     token_column: Column | None = None
     tag_column: Column | None = None
     delimiter: str | None = None
+    quoting: str = "auto"
+    escape: str | None = None
 
     @property
     def of_texts(self) -> bool:
@@ -131,26 +131,6 @@ def looks_like_choices(names: Collection[str]) -> bool:
     return all(usual_choices(tuple(names)))
 
 
-def table_rows(lines: Iterable[str], path: Path, columns: Columns) -> Iterator[Row]:
-    """Rows of TSV, or of CSV where the name ends so; without a header their names are numbers.
-
-    The first row is the header if it has a usual name, or one of the columns that are given.
-    """
-    cells = table_cells(lines, path, columns.delimiter)
-    head = next(cells, None)
-    if head is None:
-        return
-    first = head[1]
-    usual = bool(usual_texts(first)) or looks_like_choices(first)
-    has_header = usual or columns.in_header(first)
-    names = column_names(first, path, has_header=has_header)
-    for number, row in cells if has_header else chain([head], cells):
-        where = f"line {number} of {path}"
-        if len(row) != len(names):
-            raise InputError(f"{counted(len(row), 'column')}, {where}; the first has {len(names)}")
-        yield Row(dict(zip(names, row, strict=True)), where, number)
-
-
 def unread_texts(
     rows: Sequence[Mapping[Any, Any]], sentences: Sequence[Sentence], read: Columns
 ) -> tuple[str, ...]:
@@ -173,18 +153,18 @@ def unread_texts(
         given = [value for value in values if isinstance(value, str) and value.strip()]
         if any(lower.startswith(f"{other.lower()}_") for other in taken) or len({*given}) < 2:
             continue
-        long = sum(_words(value) >= _SEVERAL for value in given)
+        long = sum(n_words(value) >= _SEVERAL for value in given)
         by_value: dict[Any, set[Any]] = {}
         for n in unclear:
             by_value.setdefault((sentences[n].texts, values[n]), set()).add(sentences[n].tags)
         decides = bool(unclear) and all(len(tags) == 1 for tags in by_value.values())
-        names = decides and 2 * len({*given}) <= len(given) and all(map(_words, given))
+        names = decides and 2 * len({*given}) <= len(given) and all(map(n_words, given))
         if 2 * long > len(rows) or names:
             unread.append(str(name))
     return tuple(unread)
 
 
-def _words(value: str) -> int:
+def n_words(value: str) -> int:
     """Words in a value with a letter, without addresses."""
     parts = [p for p in value.split() if any(map(str.isalpha, p)) and not {*"/@\\"} & {*p}]
     return sum(1 if part.isascii() else len(split_text(part)) for part in parts)
@@ -202,41 +182,6 @@ def delimiter_advice(values: Mapping[Any, Any]) -> str:
     sign = next((sign for sign in "\t;|," if sign in line), None)
     how = "$'\\t'" if sign == "\t" else f"'{sign}'"
     return f"; if {sign!r} separates columns, give --delimiter {how}" if sign else ""
-
-
-def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
-    """The names in a header, each once, or else numbers."""
-    names = [cell.strip() if has_header else str(i) for i, cell in enumerate(first, 1)]
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise InputError(f"column {twice[0]!r} occurs twice in the header of {path}")
-    return names
-
-
-def table_cells(
-    lines: Iterable[str], path: Path, delimiter: str | None, start: int = 1
-) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, with the number of their first line; `start` is that of the first.
-
-    Fields of CSV may be quoted.
-    """
-    csv.field_size_limit(1 << 30)
-    is_csv = path.suffix.lower() == ".csv"
-    reader = csv.reader(
-        (f"{line}\n" for line in lines),
-        delimiter=delimiter or ("," if is_csv else "\t"),
-        quoting=csv.QUOTE_MINIMAL if is_csv else csv.QUOTE_NONE,
-        strict=True,
-    )
-    before, number = start - 1, start
-    try:
-        for row in reader:
-            if row:
-                yield number, row
-            number = before + reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(
-            f"not CSV ({error}), line {number} of {path}; is a quotation mark left open?"
-        ) from None
 
 
 @dataclass

@@ -205,10 +205,12 @@ def codec_name(encoding: str) -> str:
         ) from None
 
 
-def read_file(path: Path, encoding: str = "utf-8", most: int | None = None) -> list[str]:
+def read_file(
+    path: Path, encoding: str = "utf-8", most: int | None = None, *, returns: bool = False
+) -> list[str]:
     """Lines of a file, all or the first, as `read_lines` gives them; MissingError without one."""
     with opened(path) as stream:
-        return list(islice(read_lines(stream, encoding, str(path)), most))
+        return list(islice(read_lines(stream, encoding, str(path), returns=returns), most))
 
 
 def opened(path: Path) -> BinaryIO:
@@ -225,38 +227,52 @@ def opened(path: Path) -> BinaryIO:
 
 
 def read_lines(
-    stream: BinaryIO, encoding: str, name: str, *, is_text: bool = False
+    stream: BinaryIO, encoding: str, name: str, *, returns: bool = False
 ) -> Iterator[str]:
     """Lines of a stream without their ends, LF or CRLF; one leading BOM is removed.
 
-    Closes the stream in the end. A raw text (`is_text`) may have carriage returns inside a line.
+    Closes the stream in the end. `returns`: whether carriage returns may be inside a line, as in
+    raw text and in quoted fields.
     """
     codec, number = codec_name(encoding), 0
     try:
         with io.TextIOWrapper(stream, codec, newline="\n") as text:
             for number, line in enumerate(text, 1):
                 bare = (line if number > 1 else line.removeprefix(BOM)).removesuffix("\n")
-                yield _checked(bare.removesuffix("\r"), number, name, is_text)
+                yield _checked(bare.removesuffix("\r"), number, name, returns)
     except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
-        before, byte, advice = b"", "", "such as latin-1 or cp1252"
+        before, byte, data = b"", "", b""
         if isinstance(error, UnicodeDecodeError):
-            before, byte = error.object[: error.start], f" (byte 0x{error.object[error.start]:02x})"
-            if error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-                advice = "the text begins like utf-16"
+            data, before = error.object, error.object[: error.start]
+            byte = f" (byte 0x{data[error.start]:02x})"
         line_number = number + 1 + before.decode(codec, "ignore").count("\n")
+        likely = _looks_like(data) or ("utf-16-le or utf-16-be" if codec == "utf-16" else "")
+        advice = f"the text looks like {likely}" if likely else "such as latin-1 or cp1252"
         raise InputError(
             f"not {codec} text{byte}, line {line_number} of {name}; give --encoding, {advice}"
         ) from None
 
 
-def _checked(line: str, number: int, name: str, is_text: bool) -> str:
-    fault = "NUL" if "\0" in line else ""
-    if "\r" in line and not is_text:
-        fault = "carriage return inside a line"
-    if SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
+def _looks_like(data: bytes) -> str:
+    """UTF-16 of which kind the beginning of a text looks like; "" for other encodings."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    # The higher bytes of Latin letters, digits and signs are 0.
+    even, odd = (data[start::2].count(0) * 4 > len(data) for start in (0, 1))
+    return "utf-16-be" if even and not odd else "utf-16-le" if odd and not even else ""
+
+
+def _checked(line: str, number: int, name: str, returns: bool) -> str:
+    fault, advice = "", "give --encoding if it is another"
+    if "\0" in line:
+        likely = _looks_like(line.encode("utf-8", "surrogatepass"))
+        fault, advice = "NUL", f"give --encoding {likely}" if likely else advice
+    elif "\r" in line and not returns:
+        fault, advice = "carriage return inside a line", "end lines by LF or CRLF"
+    elif SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold
         fault = "lone surrogate"
     if fault:
-        raise InputError(f"{fault}, line {number} of {name}; give --encoding if it is another")
+        raise InputError(f"{fault}, line {number} of {name}; {advice}")
     return line
 
 

@@ -12,20 +12,23 @@ from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
 from featbert.data.corpus import SPLITS, Corpus, Sentence, Split, of_shards
 from featbert.data.examples import (
-    TABLE_EXTENSIONS,
+    CLASS_KEYS,
+    IDS,
+    SCORE_KEYS,
     TEXTS,
     Columns,
     Examples,
     delimiter_advice,
-    table_rows,
+    usual_texts,
 )
 from featbert.data.files import (
+    COLUMN_EXTENSIONS,
     Column,
     RawFile,
     Row,
@@ -42,6 +45,7 @@ from featbert.data.notation import Notation, notation_of
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
+from featbert.data.tables import FIRST_LINES, Table
 from featbert.data.tags import (
     TAG,
     TagError,
@@ -78,6 +82,8 @@ def load_corpus(
     token_column: Column | None = None,
     tag_column: Column | None = None,
     delimiter: str | None = None,
+    quoting: str = "auto",
+    escape: str | None = None,
     label_names: str | None = None,
     scheme: str = "auto",
     text: Column | None = None,
@@ -118,8 +124,11 @@ def load_corpus(
         InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
     """
     asked, kind = dict(locals()), targets_of(targets)
-    if delimiter is not None and len(delimiter) != 1:
-        raise InputError(f"delimiter {delimiter!r} is not one character")
+    for name, sign in (("delimiter", delimiter), ("escape", escape)):
+        if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+            raise InputError(f"{name} {sign!r} is not one character other than a quotation mark")
+    if quoting not in ("auto", "none", "double"):
+        raise InputError(f"quoting {quoting!r} is not auto, none or double")
     for option, given, fits in (
         ("scheme", scheme != "auto", kind.has_scheme),
         ("label_names", label_names, not kind.numbered),
@@ -127,7 +136,7 @@ def load_corpus(
     ):
         if given and kind.keys is not None and not fits:
             raise InputError(f"{option} is given, but it is not for {kind.name}; leave it out")
-    columns = Columns(text, pair, target, token_column, tag_column, delimiter)
+    columns = Columns(text, pair, target, token_column, tag_column, delimiter, quoting, escape)
     read = _Reader(kind, encoding, columns, answerable, limit)
     path = SAMPLE if path is None else str(path)
     place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
@@ -170,14 +179,24 @@ class _Reader:
     columns: Columns
     answerable: bool
     limit: int | None
+    names: tuple[str, ...] = ()  # of the columns of a table without a header
 
     def files(self, files: Mapping[str, Sequence[Path]]) -> list[tuple[str, RawFile]]:
         """The files of the splits, each with its split."""
+        tables = [path for paths in files.values() for path in paths if self._is_table(path)]
+        heads = {
+            path: Table(
+                read_file(path, self.encoding, FIRST_LINES, returns=True), path, self.columns
+            )
+            for path in tables
+            if len(tables) > 1
+        }
         found = []
         for split, paths in files.items():
             read = self
             for path in paths:
-                file = read._file(path, split)
+                part = read._with_head(heads.get(path), [*heads.values()])
+                file = part._file(path, split)
                 found.append((split, file))
                 if read.limit:
                     examples = len({s.lines[0] for s in file.sentences})
@@ -186,19 +205,48 @@ class _Reader:
                     read = replace(read, limit=read.limit - examples)
         return found
 
+    def _is_table(self, path: Path) -> bool:
+        """Whether the lines of a file are rows of a table, not words."""
+        ending = path.suffix.lower().lstrip(".")
+        of_texts = self.kind.form is not None or (not self.kind.keys and self.columns.of_texts)
+        others = is_json(path) or ending in (*COLUMN_EXTENSIONS, "parquet", "arrow")
+        return ending in ("tsv", "csv") or (of_texts and not others)
+
+    def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:
+        """The reader of a part, where only some parts have a header."""
+        headed = [one for one in parts if one.has_header]
+        if table is None or len(headed) in (0, len(parts)):
+            return self
+        columns, keys = self.columns, self.kind.keys or (*CLASS_KEYS, *SCORE_KEYS)
+        if not table.has_header:  # it has the columns of a header that names answers, too
+            alike = (one.names for one in headed if len(one.names) == table.width)
+            named = (n for n in alike if columns.in_header(n) or {*keys} & lower_names(n).keys())
+            if names := tuple(next(named, ())):
+                notice(f"{table.path} has no header; columns are read as {listed(names)}")
+            return replace(self, names=names)
+        by_number = dict(enumerate(table.names, 1))
+        usual = usual_texts(table.names)
+        if isinstance(columns.text, int) and usual and by_number.get(columns.text) not in usual:
+            columns = replace(columns, text=None, pair=None)
+        same = all(one.width == table.width for one in parts)
+        if isinstance(columns.target, int):
+            name = by_number.get(columns.target, "")
+            if not same or name in usual or name.lower() in IDS:
+                columns = replace(columns, target=None)
+        return replace(self, columns=columns)
+
     def _file(self, path: Path, split: str) -> RawFile:
         if path.suffix.lower() in (".parquet", ".arrow"):
             if self.encoding != "utf-8":
                 raise InputError(f"encoding {self.encoding!r} is given, but {path} is Unicode")
             return self._split(read_table(path), path, split)
 
-        def lines() -> Iterator[str]:
-            return track(read_file(path, self.encoding), f"reading {path.name}", "lines")
-
         if is_json(path):
-            return self._rows(json_questions(json_rows(lines(), path), path), path, split)
-        if path.suffix.lower().lstrip(".") in TABLE_EXTENSIONS:
-            return self._rows(table_rows(lines(), path, self.columns), path, split, in_columns=True)
+            lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
+            return self._rows(json_questions(json_rows(lines, path), path), path, split)
+        if self._is_table(path):
+            table = Table(read_file(path, self.encoding, returns=True), path, self.columns)
+            return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.form is not None:
             raise InputError(
                 f"{path} has words, not texts with {self.kind.name}; use --task entities or "

@@ -80,7 +80,8 @@ class Words(Examples):
         if self.columns is not None:
             return self.columns
         lists = [name for name, value in row.values.items() if isinstance(value, list)]
-        found, asked = {}, {"token_column": WORD_KEYS, "tag_column": self.keys}
+        found: dict[str, Any] = {}
+        asked = {"token_column": WORD_KEYS, "tag_column": self.keys}
         for name, usual in asked.items():
             if usual is not None:
                 named, option = getattr(self.wanted, name), name.replace("_", "-")

@@ -13,10 +13,11 @@ from pathlib import Path
 
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns, Examples, table_rows
+from featbert.data.examples import Columns, Examples
 from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, Row, is_json, json_rows
 from featbert.data.rows import Words
 from featbert.data.spans import json_questions
+from featbert.data.tables import Table
 from featbert.data.tags import targets_of
 from featbert.data.words import split_words
 from featbert.errors import InputError
@@ -97,7 +98,7 @@ def read_texts(
     elif kind == "jsonl":
         rows = json_questions(json_rows(lines, path), path)
     else:
-        rows = table_rows(lines, path.with_suffix(f".{kind}"), columns)
+        rows = Table(lines, path.with_suffix(f".{kind}"), columns).rows()
     read = form(columns, None, path)
     for row in rows:
         if kind == "text" and not (line := "\t".join(row.values.values())).strip():

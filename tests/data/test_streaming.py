@@ -33,7 +33,7 @@ def pieces(
     data: str | bytes, kind: str, step: int = CHUNK_BYTES, encoding: str = "utf-8"
 ) -> list[Sentence]:
     data = data.encode() if isinstance(data, str) else data
-    lines = read_lines(Trickle(data, step), encoding, "input", is_text=kind == "text")
+    lines = read_lines(Trickle(data, step), encoding, "input", returns=kind == "text")
     return list(read_pieces(lines, "input", kind, Columns()))
 
 

@@ -24,7 +24,7 @@ def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
 
 
 def read(text: str, kind: str) -> Iterator[Sentence]:
-    lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", is_text=kind == "text")
+    lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", returns=kind == "text")
     return read_pieces(lines, "input", kind, Columns())
 
 

@@ -1,0 +1,280 @@
+"""Tables: examples in columns, with or without a header, in TSV, CSV and the like.
+
+    sentence1<TAB>sentence2<TAB>label
+
+What separates columns, and whether fields are quoted, is told by the lines: all rows, or most, then
+have equally many columns, and more than one. If tabs separate with and without quoting, quotation
+marks are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
+column are quoted; other separators then have quoted fields.
+
+The first row is the header if it has a usual name, or a column that the caller names. Rows without
+a cell and repeated headers are skipped. A row with more columns than the header is read where it is
+clear what is more: row names before the first column, empty cells after the last, and separators
+inside the only column of text.
+"""
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from featbert.data.examples import Columns, looks_like_choices, n_words, usual_texts
+from featbert.data.files import Row
+from featbert.errors import InputError
+from featbert.progress import notice, track
+from featbert.text import counted, listed
+
+SEPARATORS = ("\t", ",", ";", "|")
+# Lines of a stream that show its dialect.
+FIRST_LINES = 1000
+# Share of the lines that must have as many columns as the first one.
+MOST = 0.5
+_SAID = re.compile(r'"?sep=(.)"?')  # the first line of some that Excel reads
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How the cells of a line are told apart.
+
+    Attributes:
+        quoted: whether a field may be in quotation marks, which are doubled inside of it.
+        escape: a character that takes their meaning from separators and quotation marks.
+    """
+
+    separator: str
+    quoted: bool
+    escape: str | None = None
+
+    def __str__(self) -> str:
+        name = {"\t": "tabs", " ": "spaces"}.get(self.separator, repr(self.separator))
+        quotes = "quoted fields" if self.quoted else "quotation marks that are part of the text"
+        escape = f", escaped by {self.escape}" if self.escape else ""
+        return f"columns separated by {name}, {quotes}{escape}"
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """A reader of `csv`, which raises csv.Error for what is ill-formed."""
+        csv.field_size_limit(1 << 30)
+        return csv.reader(
+            (f"{line}\n" for line in lines),
+            delimiter=self.separator,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            escapechar=self.escape,
+            strict=True,
+        )
+
+    def fit(self, lines: Sequence[str]) -> float:
+        """Share of the lines in rows with as many columns as the first, and more than one.
+
+        A row may have a number before or an empty cell after these; what is ill-formed fits not.
+        """
+        reader, first, number, fitting, total = self.reader(lines), 0, 0, 0, 0
+        while True:
+            try:
+                row = next(reader)
+            except StopIteration:
+                return fitting / total if first > 1 else 0.0
+            except csv.Error:
+                row = []
+            used = sum(map(bool, map(str.strip, lines[number : reader.line_num])))
+            number, total = reader.line_num, total + used
+            if used == total:
+                first = len(row)
+            fits = len(row) == first or (len(row) == first + 1 and _has_more(row))
+            fitting += used * fits
+
+
+def dialect_of(lines: Sequence[str], path: Path, columns: Columns) -> Dialect:
+    """The dialect of a table that begins so, as far as the caller does not give it."""
+    usual = "," if path.suffix.lower() == ".csv" else "\t"
+    separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
+    if columns.delimiter:
+        separators = [columns.delimiter]
+    head = [next(filter(str.strip, lines), "")]
+    named = [s for s in separators if _names_columns(Dialect(s, True), head, columns)]
+    escapes = [columns.escape]
+    if columns.escape is None and any('\\"' in line for line in lines):
+        escapes.append("\\")
+    best, most = None, MOST
+    for separator in named or separators:
+        plain = Dialect(separator, False, columns.escape)
+        quoted = [Dialect(separator, True, escape) for escape in escapes]
+        tabs = separator == usual == "\t"
+        choice = {"none": [plain], "double": quoted}.get(columns.quoting)
+        for dialect in choice or ([plain, *quoted] if tabs else [*quoted, plain]):
+            best = best or dialect
+            if (share := dialect.fit(lines)) > most:
+                best, most = dialect, share
+            if share == 1 and not choice and dialect == plain and tabs:
+                surely = (d for d in quoted if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
+                return next(surely, plain)
+            if share == 1:
+                return dialect
+    return best or Dialect(usual, usual == ",")
+
+
+def _has_more(row: Sequence[str]) -> bool:
+    """Whether a row begins with its number, or ends with an empty cell."""
+    return row[0].isdecimal() or not row[-1].strip()
+
+
+def _names_columns(dialect: Dialect, head: Sequence[str], columns: Columns) -> bool:
+    """Whether a line is a header of several columns."""
+    cells = _rows(dialect, head)
+    return bool(cells) and len(cells[0]) > 1 and is_header(cells[0], columns)
+
+
+def _rows(dialect: Dialect, lines: Iterable[str]) -> list[list[str]]:
+    """The first rows that are not blank, up to an ill-formed one."""
+    rows: list[list[str]] = []
+    with suppress(csv.Error):
+        rows.extend(row for row in islice(dialect.reader(lines), FIRST_LINES) if row)
+    return rows
+
+
+def _is_quoted(lines: Sequence[str], plain: Dialect, quoted: Dialect) -> bool:
+    """Whether quotation marks that could be of the texts surely are not."""
+    rows, bare = _rows(plain, lines), _rows(quoted, lines)
+    if len(rows) != len(bare):
+        return False
+    if any(
+        cell != inner and '"' in inner
+        for row, inside in zip(rows, bare, strict=True)
+        for cell, inner in zip(row, inside, strict=False)
+    ):
+        return True
+    if any(map(_in_quotes, rows[0])) and usual_texts(bare[0]):
+        return True
+    return any(  # the first may be a name
+        sum(map(_in_quotes, column)) > 2 and all(_in_quotes(cell) for cell in column[1:] if cell)
+        for column in zip(*rows, strict=False)
+    )
+
+
+def _in_quotes(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == cell[-1] == '"'
+
+
+def is_header(cells: Sequence[str], columns: Columns) -> bool:
+    """Whether the cells of a first row are names of columns."""
+    usual = bool(usual_texts(cells)) or looks_like_choices(cells)
+    return usual or columns.in_header(cells)
+
+
+def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
+    """The names in a header, each once, or else numbers; a column without a name has its number."""
+    names = [
+        cell.strip() if has_header and cell.strip() else str(i) for i, cell in enumerate(first, 1)
+    ]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise InputError(f"column {twice[0]!r} occurs twice in the header of {path}")
+    return names
+
+
+def table_cells(
+    lines: Iterable[str], path: Path, dialect: Dialect, start: int = 1
+) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank, each with the number of its first line, from `start` on."""
+    reader = dialect.reader(lines)
+    before, number = start - 1, start
+    try:
+        for row in reader:
+            if row:
+                yield number, row
+            number = before + reader.line_num + 1
+    except csv.Error as error:
+        fault = f"not a table ({error})"
+        advice = "is a quotation mark left open? --quoting none takes them as they are"
+        if "new-line" in str(error):
+            fault, advice = "carriage return inside a line", "put the field in quotation marks"
+        elif not dialect.quoted:
+            advice = "give --escape if it is another"
+        where = f"line {number} of {path}"
+        raise InputError(f"{fault}, {where}, read as {dialect}; {advice}") from None
+
+
+class Table:
+    """The rows of a table.
+
+    Attributes:
+        names: of its columns, in the header, or else numbers from 1.
+        has_header: whether the first row has them.
+        width: columns of the first row.
+    """
+
+    def __init__(self, lines: Iterable[str], path: Path, columns: Columns) -> None:
+        """Of lines without their ends: a list, which is seen whole, or a stream."""
+        cut = _cut_at_returns(iter(lines))
+        first = [*(cut if isinstance(lines, list) else islice(cut, FIRST_LINES))]
+        self.path, self._start = path, 1
+        if first and not columns.delimiter and (said := _SAID.fullmatch(first[0])):
+            columns, self._start = replace(columns, delimiter=said[1]), 2
+            del first[0]
+        self.dialect = dialect_of(first, path, columns)
+        self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, cut)
+        head, *rows = _rows(self.dialect, first) or [[]]
+        self.width, self.has_header = len(head), is_header(head, columns)
+        self.names = column_names(head, path, has_header=self.has_header)
+        wider = bool(rows) and all(len(row) == self.width + 1 for row in rows)
+        if self.has_header and wider and all(row[0].isdecimal() for row in rows):
+            self.names.insert(0, "0")  # of the rows, whose names R writes without one of their own
+        # Which columns hold texts, and so may hold separators.
+        rows = [row for row in rows if len(row) == self.width]
+        several = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
+        self._texts = [i for i, number in enumerate(several) if 2 * number > len(rows)]
+        self._joined: list[str] = []
+
+    def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
+        """The rows, by `names` of columns or those of the table; InputError names the line."""
+        names, path, lines = names or self.names, self.path, self._lines
+        if self.dialect.escape or self.dialect.separator != (
+            "," if path.suffix.lower() == ".csv" else "\t"
+        ):
+            notice(f"{path} has {self.dialect}")
+        if isinstance(lines, list):
+            lines = track(lines, f"reading {path.name}", "lines")
+        skipped = 0
+        cells = table_cells(lines, path, self.dialect, self._start)
+        for number, row in islice(cells, int(self.has_header), None):
+            again = self.has_header and [cell.strip() for cell in row] == self.names
+            if again or (len(names) > 1 and not any(map(str.strip, row))):
+                skipped += 1
+                continue
+            where = f"line {number} of {path}"
+            fitted = row if len(row) == len(names) else self._fitted(row, names, where)
+            yield Row(dict(zip(names, fitted, strict=True)), where, number)
+        if skipped:
+            notice(f"rows of {path} that are empty, or the header again, are skipped: {skipped:,}")
+        if self._joined:
+            sign, rows = repr(self.dialect.separator), f"{len(self._joined):,}"
+            notice(f"texts of {path} with {sign}, unquoted: {rows}; the first in {self._joined[0]}")
+
+    def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
+        """A row with one cell for each column, where it is clear how."""
+        n, more = len(names), len(row) - len(names)
+        if more > 0 and not any(map(str.strip, row[n:])):
+            return row[:n]
+        texts = [0] if n == 1 else self._texts
+        if more > 0 and len(texts) == 1:
+            start, end = texts[0], texts[0] + more + 1
+            if not any(self.dialect.separator in cell for cell in row[start:end]):
+                self._joined.append(where)
+                return [*row[:start], self.dialect.separator.join(row[start:end]), *row[end:]]
+        advice = f"; quote texts with {self.dialect.separator!r} in them" if more > 0 else ""
+        raise InputError(
+            f"{counted(len(row), 'column')}, {where}; the first has {n}: "
+            f"{listed(names)}; read as {self.dialect}{advice}"
+        )
+
+
+def _cut_at_returns(lines: Iterator[str]) -> Iterator[str]:
+    """The lines, also where their ends are carriage returns."""
+    for first in lines:
+        # None is inside a header, except in quotation marks.
+        if "\r" in "".join(first.split('"')[::2]):
+            return (part for line in chain([first], lines) for part in line.split("\r"))
+        return chain([first], lines)
+    return iter(())

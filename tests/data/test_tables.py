@@ -1,0 +1,200 @@
+"""Dialects of tables: separators, quoting, rows with more columns, headers, line ends."""
+
+import csv
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from featbert.data.examples import Columns
+from featbert.data.files import read_lines
+from featbert.data.load import load_corpus
+from featbert.data.streaming import read_texts
+from featbert.data.tables import Table
+from featbert.errors import InputError
+
+WANT = [("Good, really; or not", "1"), ("Bad | worse", "0"), ("Fine", "1")]
+
+
+def read(folder, content, ending="csv", **options):
+    """Texts and answers of a train part; a stream of the same lines has the same texts."""
+    for path in folder.glob("train.*"):
+        path.unlink()
+    path = folder / f"train.{ending}"
+    path.write_text(content, "utf-8", newline="")
+    split = load_corpus(folder, targets="classes", **options)["train"]
+    columns = Columns(**{k: v for k, v in options.items() if k not in ("target", "encoding")})
+    lines = read_lines(io.BytesIO(content.encode()), "utf-8", "input", returns=True)
+    kind = "csv" if ending == "csv" else "tsv"
+    streamed = read_texts(lines, "input", kind, pairs=split.has_pairs, columns=columns)
+    assert [s.texts for s in streamed] == [s.texts for s in split]
+    return [(*s.texts, *s.tags) for s in split]
+
+
+def table(separator, quoting=csv.QUOTE_MINIMAL, rows=(("text", "label"), *WANT), **more):
+    stream = io.StringIO()
+    csv.writer(stream, delimiter=separator, quoting=quoting, lineterminator="\n", **more).writerows(
+        rows
+    )
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "txt", "data"])
+@pytest.mark.parametrize("separator", ["\t", ",", ";", "|"])
+@pytest.mark.parametrize("quoting", [csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC])
+def test_separator_and_quoting_are_those_of_the_lines(tmp_path, ending, separator, quoting):
+    content = table(separator, quoting)
+    assert read(tmp_path, content, ending) == WANT
+    assert read(tmp_path, "\ufeff" + content.replace("\n", "\r\n"), ending) == WANT
+    bare = table(separator, quoting, WANT)
+    assert read(tmp_path, bare, ending, text=1, target=2) == WANT
+
+
+TEXTS = st.text('ab ",;\t\n', min_size=1, max_size=8).map(lambda text: f"x{text}y")
+
+
+@given(st.lists(st.tuples(TEXTS, st.sampled_from("01")), min_size=3), st.sampled_from(",;|"))
+def test_what_csv_writes_reads_back(tmp_path_factory, rows, separator):
+    folder = tmp_path_factory.mktemp("table")
+    content = table(separator, csv.QUOTE_ALL, (("text", "label"), *rows))
+    assert read(folder, content) == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ('"Go!" she said.', '"Go!" she said.'),  # more after the mark
+        ('She said "no.', 'She said "no.'),
+        ('"Never', '"Never'),
+        ('"Go!"', '"Go!"'),  # could be both, and others have none
+        ('""', '""'),
+        ('"A ""b"" c"', 'A "b" c'),  # doubled inside of a quoted field
+        ("'Go'", "'Go'"),
+    ],
+)
+def test_quotation_marks_of_tsv(tmp_path, text, first):
+    content = f'sentence\tlabel\n{text}\t1\nOther.\t0\nA "b" c.\t1\n'
+    rest = [("Other.", "0"), ('A "b" c.', "1")]
+    assert read(tmp_path, content, "tsv") == [(first, "1"), *rest]
+    assert read(tmp_path, content, "tsv", quoting="none") == [(text, "1"), *rest]
+
+
+def test_lone_marks_of_several_lines_are_no_field(tmp_path):
+    rows = [('"Oh', "1"), ("Yes.", "0"), ('well"', "1"), ("No.", "0")]
+    content = "".join("\t".join(row) + "\n" for row in [("text", "label"), *rows])
+    assert read(tmp_path, content, "tsv") == rows
+    assert read(tmp_path, content, "tsv", quoting="double") == [
+        ("Oh\t1\nYes.\t0\nwell", "1"),
+        rows[3],
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_escapes(tmp_path, ending):
+    content = 'text,label\n"He said \\"no, never\\", twice",1\nYes.,0\n'
+    content = content if ending == "csv" else content.replace(",1", "\t1").replace(",0", "\t0")
+    content = content.replace("text,", "text\t") if ending == "tsv" else content
+    want = [('He said "no, never", twice', "1"), ("Yes.", "0")]
+    assert read(tmp_path, content, ending) == want
+    assert read(tmp_path, content.replace("\\", "^"), ending, escape="^") == want
+
+
+@pytest.mark.parametrize(
+    ("content", "ending"),
+    [
+        ('"text","label"\n"1","Good.",1\n"2","Bad.",0\n', "csv"),  # R's row names
+        ("text\tlabel\n1\tGood.\t1\n2\tBad.\t0\n", "tsv"),
+        (",text,label\n0,Good.,1\n1,Bad.,0\n", "csv"),  # the index of pandas
+        ("text,label,,,\nGood.,1,,,\nBad.,0,,,\n", "csv"),  # as Kaggle's spam
+        ("text,label\nGood.,1,\nBad.,0,,\n", "csv"),  # a separator at the end
+        ("text\tlabel\t\nGood.\t1\t\nBad.\t0\t\n", "tsv"),
+        ("sep=;\ntext;label\nGood.;1\nBad.;0\n", "csv"),
+        ('"sep=|"\r\ntext|label\r\nGood.|1\r\nBad.|0\r\n', "csv"),
+        ("text,label\rGood.,1\rBad.,0\r", "csv"),  # ends of old Macs
+        ("\n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
+        ("text,label\nGood.,1\ntext,label\nBad.,0\n", "csv"),  # two files in one
+    ],
+)
+def test_rows_that_are_clear(tmp_path, content, ending):
+    assert read(tmp_path, content, ending) == [("Good.", "1"), ("Bad.", "0")]
+
+
+@pytest.mark.parametrize("order", [("text", "label"), ("label", "text"), ("id", "text", "label")])
+def test_separators_of_the_only_text(tmp_path, order, caplog):
+    rows = [{"id": str(i), "text": t, "label": n} for i, (t, n) in enumerate(WANT)]
+    rows += [{"id": str(i), "text": "One more.", "label": "0"} for i in range(3, 9)]
+    content = "".join(",".join(row[name] for name in order) + "\n" for row in rows)
+    assert read(tmp_path, ",".join(order) + "\n" + content)[:3] == WANT
+    assert "line 2 of" in caplog.text
+
+
+def test_carriage_returns_and_line_ends_inside_fields(tmp_path):
+    content = 'text,label\n"A\rb\nc",1\nd,0\n'
+    assert read(tmp_path, content) == [("A\rb\nc", "1"), ("d", "0")]
+
+
+@pytest.mark.parametrize(
+    ("content", "ending", "named"),
+    [
+        ("text,note,label\nA b.,C d.,1\nA, b.,C d.,0\nA b.,C d.,1\n", "csv", "line 3"),  # of which?
+        ("text\tlabel\nA b.\t1\nC d.\n", "tsv", "line 3"),
+        ("text,label\nA\rb,1\nc,0\n", "csv", "line 2"),
+        ("text,label\nA b,1\nc\0,0\n", "csv", "line 3"),
+        ('text,label\n"a, b",1\n"c, d",0\n"e, f",1\n"g, h,0\n', "csv", "line 5"),
+    ],
+)
+def test_what_is_ambiguous_is_refused(tmp_path, content, ending, named):
+    with pytest.raises(InputError, match=rf"{named} of .*train\.{ending}"):
+        read(tmp_path, content, ending)
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-16"])
+def test_utf_16_is_recognised(tmp_path, codec):
+    for text in ("text,label\nGood.,1\n", "text,label\nGöod.,1\n"):
+        (tmp_path / "train.csv").write_bytes(text.encode(codec))
+        with pytest.raises(InputError, match=rf"train\.csv.*{codec}"):
+            load_corpus(tmp_path, targets="classes")
+        found = load_corpus(tmp_path, targets="classes", encoding=codec)["train"]
+        assert [s.texts for s in found] == [(text.partition("\n")[2][:5],)]
+    if codec != "utf-16":
+        with pytest.raises(InputError, match="utf-16-le"):
+            load_corpus(tmp_path, targets="classes", encoding="utf-16")
+
+
+PARTS = {
+    # train without a header, test with other columns: by number, and by usual names
+    "cola": ("x\t1\t\tThe cat.\n", "index\tsentence\n0\tThe dog.\n", {"text": 4, "target": 2}),
+    "same width": ("1\tThe cat.\n", "id\tsentence\n0\tThe dog.\n", {"text": 2, "target": 1}),
+    "other place": ("The cat.\t1\n", "id\tsentence\n0\tThe dog.\n", {"text": 1, "target": 2}),
+    "labelled": ("The cat.\t1\n", "sentence\tlabel\nThe dog.\t0\n", {}),
+    "all named": ("a\tThe cat.\t1\n", "x\ty\tz\nb\tThe dog.\t0\n", {"text": "y", "target": "z"}),
+}
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_header_in_one_part_only(tmp_path, name):
+    train, test, options = PARTS[name]
+    (tmp_path / "train.tsv").write_text(train, "utf-8")
+    (tmp_path / "test.tsv").write_text(test, "utf-8")
+    corpus = load_corpus(tmp_path, targets="classes", **options)
+    assert [s.texts for s in corpus["train"]] == [("The cat.",)]
+    assert [s.texts for s in corpus["test"]] == [("The dog.",)]
+    assert corpus["train"].tags == [("1",)]
+    answered = name in ("labelled", "all named")
+    assert [s.tags for s in corpus["test"]] == [("0",) if answered else None]
+
+
+def test_a_stream_is_not_read_ahead():
+    lines = iter(["text,label", *["a b,1"] * 5000])
+    rows = Table(lines, Path("x.csv"), Columns()).rows()
+    assert next(rows).values == {"text": "a b", "label": "1"}
+    assert sum(1 for _ in lines) >= 4000
+
+
+def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
+    (tmp_path / "train.csv").write_text('word;tag\nAda;B-PER\n"a;""b";O\n\nOslo;B-LOC\n', "utf-8")
+    split = load_corpus(tmp_path)["train"]
+    assert [s.words for s in split] == [("Ada", 'a;"b'), ("Oslo",)]
+    assert split.tags == [("B-PER", "O"), ("B-LOC",)]
