@@ -19,13 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from featbert.analysis.curves import lead_lines
 from featbert.analysis.rows import (
     BASELINE,
-    NOTHING,
     Row,
     Statistic,
     best_by_dev,
     build_rows,
     grouped,
-    learned,
     left_out,
     row_key,
     row_order,
@@ -33,6 +31,7 @@ from featbert.analysis.rows import (
     same_task,
     shared,
     side_by_side,
+    why_unlearned,
 )
 from featbert.errors import FeatbertError, InputError, MissingError, nearest
 from featbert.progress import shown
@@ -399,12 +398,13 @@ def _with_difference(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row
 
 def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     yield from left_out(rows)
-    unlearned = {
-        row.name: ", ".join(str(run.record.seed) for run in row.runs if not learned(run))
-        for row in rows
-    }
-    if named := [f"{name}, seed {seeds}" for name, seeds in unlearned.items() if seeds]:
-        yield f"{'; '.join(named)}: {NOTHING}"
+    unlearned: dict[str, list[str]] = {}
+    for row in rows:
+        for reason, seeds in grouped(
+            (why_unlearned(r), str(r.record.seed)) for r in row.runs
+        ).items():
+            unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
+    yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
     alone = [row.name for row in rows if row.baseline is None]
     if len(rows) > 1 and not any(row.is_baseline for row in rows):
         yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from featbert.config import defaults
+from featbert.data.tags import targets_of
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import FeatbertError
@@ -28,11 +29,6 @@ from featbert.text import in_percent, natural
 if TYPE_CHECKING:
     from featbert.runs.planned import PlannedRun
 
-# What is said of runs that are not `learned`.
-NOTHING = (
-    "not clearly better than guessing on dev; check the labels, or try a higher learning rate or "
-    "more epochs"
-)
 # The tuning that rows are set against unless another row is named.
 BASELINE = "full"
 
@@ -203,6 +199,22 @@ def learned(run: Run) -> bool:
     """Whether a run's score on dev, if it has one, is above what needs no skill."""
     scores = run.record.scores.get(EVALUATED[0])
     return scores is None or scores.exceeds_floor
+
+
+def why_unlearned(run: Run) -> str:
+    """What is said of a run that is not `learned`, with its likely cause; empty for others."""
+    if learned(run):
+        return ""
+    scores = run.record.scores[EVALUATED[0]]
+    entities = targets_of(get_task(run.record.task).targets).has_scheme
+    if entities and not any(values.get("gold") for values in scores.by_class.values()):
+        return "dev has no entity, so F1 on it says nothing and chose no epoch; add some to dev"
+    if scores.floor == 1:
+        return "dev has one answer alone, so guessing is always right; add others to dev"
+    return (
+        "not clearly better than guessing on dev; check the labels, or try a higher learning rate "
+        "or more epochs"
+    )
 
 
 def side_by_side(runs: Iterable[Run]) -> bool:

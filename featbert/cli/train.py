@@ -184,15 +184,15 @@ def finetune(
 
 
 def _make(runs: Mapping[str, Callable[[], Run]]) -> None:
-    from featbert.analysis.rows import NOTHING, learned
+    from featbert.analysis.rows import why_unlearned
 
     for title, make in runs.items():
         began = datetime.now(UTC).isoformat(timespec="seconds")
         with labelled(title):
             run = make()
         typer.echo(run_line(run, was_there=run.record.started < began))
-        if not learned(run):
-            report(f"{title}: {NOTHING}")
+        if reason := why_unlearned(run):
+            report(f"{title}: {reason}")
     if found := unusual(run.record.counts):
         report(f"unusual in the corpus: {found}")
     report("featbert compare shows all finished runs")

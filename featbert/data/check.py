@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -132,8 +132,11 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
 def doubts(corpus: Corpus) -> list[str]:
     """What was probably not meant to be read so, or is missing, and what to do."""
     splits: dict[str, list[str]] = {}
+    labels = {
+        n: Counter(t for s in split for t in s.tags or ()) for n, split in corpus.splits.items()
+    }
     for name, split in corpus.splits.items():
-        for doubt in _doubts(split, corpus):
+        for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
             splits.setdefault(doubt, []).append(name)
     found = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
     if "train" in corpus and "dev" not in corpus:
@@ -149,11 +152,48 @@ def notice_doubts(*corpora: Corpus) -> None:
         notice(doubt)
 
 
-def _doubts(split: Split, corpus: Corpus) -> Iterator[str]:
-    first, labels = split.sentences[0], Counter(tag for s in split for tag in s.tags or ())
-    if first.tags and len(labels) == 1 and corpus.targets in ("entities", "labels", "classes"):
-        option = "--target" if first.texts else "--tag-column"
-        yield f"all labels are {shortened(first.tags[0])}; is {option} another column?"
+def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus) -> Iterator[str]:
+    """What is unusual in the labels of a part, given those of all."""
+    split, counts, limit = corpus[name], labels[name], corpus.reading.get("limit")
+    whole, targets = sum(labels.values(), Counter[str]()), corpus.targets
+    if not counts or targets not in ("entities", "labels", "classes"):
+        return
+    some = shortened(next(iter(counts)))
+    if targets == "entities" and counts.keys() == {"O"} != whole.keys():
+        effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
+        how = "raise --limit" if limit else "add sentences with entities to it"
+        yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {how}"
+    elif targets == "classes" and limit and 1 < limit <= len(split) and _is_sorted(split):
+        classes = f"all {some}" if len(counts) == 1 else "in the order of their classes"
+        yield (
+            f"the first {len(split):,} examples, which --limit takes, are {classes}; is the file "
+            "sorted? shuffle it, or leave --limit out"
+        )
+    elif len(whole) == 1:
+        option = "--target" if split.sentences[0].texts else "--tag-column"
+        cause = ", or raise --limit" if limit else ""
+        yield f"all labels are {some}; is {option} another column?{cause}"
+    elif targets != "entities" and len(counts) == 1 < counts.total():
+        yield f"all labels are {some}, of {len(whole)} in the corpus; mix the parts"
+    if name != "train" and "train" in labels and len(counts) > 1:
+        kinds = {t: n for t, n in labels["train"].items() if targets != "entities" or t[:2] == "B-"}
+        missing = sorted(kinds.keys() - counts.keys())
+        if missing and 2 * sum(kinds[kind] for kind in missing) >= sum(kinds.values()):
+            what = listed(
+                kind.removeprefix("B-") if targets == "entities" else kind for kind in missing
+            )
+            yield f"no {what}, at least half of what train has, so scores do not measure that"
+
+
+def _is_sorted(split: Split) -> bool:
+    """Whether the answers of examples come class by class: one class, or several of many."""
+    answers = [s.tags[0] for s in split if s.tags]
+    runs, classes = len([*groupby(answers)]), len({*answers})
+    return runs == classes and (classes == 1 or len(answers) >= 10 * classes)
+
+
+def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]:
+    first = split.sentences[0]
     if unread := split.notes.unread_columns:
         yield (
             f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "

@@ -120,6 +120,7 @@ class Words(Examples):
         partial: list[tuple[str, str]] = []
         for number, (row, words, spans) in self.marked.items():
             of_row = tags[number] = ["O"] * len(words)
+            entities: dict[int, str] = {}  # by their words
             for part, kind in spans:
                 if (place := next(at)) is None and part.own is not None:
                     continue
@@ -127,8 +128,13 @@ class Words(Examples):
                 first, last = words_at(words, start, end - start)
                 if (words[first][0], words[last][1]) != (start, end):
                     partial.append((part.text[start:end], part.where))
-                if {*of_row[first : last + 1]} != {"O"}:
-                    _fail(row, f"two entities have a part of {excerpt(part.text[start:end])}")
+                entity = f"{excerpt(part.text[start:end])} ({kind})"
+                if other := next(
+                    (entities[i] for i in range(first, last + 1) if i in entities), None
+                ):
+                    advice = "a word has one tag, so keep one entity where some nest or overlap"
+                    _fail(row, f"the entities {other} and {entity} share words; {advice}")
+                entities |= dict.fromkeys(range(first, last + 1), entity)
                 of_row[first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
         notice_of(partial, self.path, "entities", PARTIAL)
         self.notes.update(

@@ -100,6 +100,55 @@ def test_what_is_no_tag_may_be_a_header_or_a_sentence(tmp_path, name, text, advi
         load_corpus(tmp_path)
 
 
+ROME, RAIN = "Rome B-LOC\n. O\n\n", "It O\n. O\n\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "options", "advice"),
+    [
+        ({"train": ROME, "dev": RAIN}, {}, {"dev": "epoch"}),
+        ({"train": ROME, "dev": ROME + RAIN, "test": RAIN}, {}, {"test": ""}),
+        ({"train": RAIN, "dev": ROME}, {}, {"train": ""}),
+        ({"train": RAIN + ROME, "dev": ROME}, {"limit": 1}, {"train": "--limit"}),
+        ({"train": RAIN, "dev": RAIN}, {}, {"train, dev": "--tag-column"}),
+        ({"train": RAIN + ROME, "dev": RAIN + ROME}, {"limit": 1}, {"train, dev": "--limit"}),
+        ({"train": ROME, "dev": ROME.replace("LOC", "PER")}, {}, {"dev": "LOC"}),
+        ({"train": 2 * ROME + ROME.replace("LOC", "PER"), "dev": ROME}, {}, {}),
+    ],
+)
+def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
+    for i, (name, text) in enumerate(parts.items()):
+        (tmp_path / f"{name}.conll").write_text(text.replace(".", "." * (i + 1)), "utf-8")
+    found = check_corpus(load_corpus(tmp_path, **options)).doubts
+    assert [
+        (where, advice[where] in text) for where, text in (d.split(": ", 1) for d in found)
+    ] == [(where, True) for where in advice]
+    if any("B-" in text for text in parts.values()) and not options:
+        assert "--tag-column" not in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("classes", "options", "advice"),
+    [
+        ("ppppnnnn", {"limit": 4}, "--limit"),
+        ("p" * 15 + "n" * 15, {"limit": 25}, "--limit"),
+        ("ppppnnnn", {}, ""),
+        ("pnpnpnpn", {"limit": 4}, ""),
+        ("pppp", {}, "--target"),
+        ("pppp", {"limit": 9}, "--target"),  # all of the file
+    ],
+)
+def test_classes_in_their_order(tmp_path, classes, options, advice):
+    for part in ("train", "dev"):
+        rows = [f"{part} {i}\t{kind}\n" for i, kind in enumerate(classes)]
+        (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
+    found = check_corpus(load_corpus(tmp_path, targets="classes", **options)).doubts
+    assert [advice in doubt for doubt in found] == [True] * bool(advice)
+    (tmp_path / "dev.tsv").write_text("text\tlabel\na\tp\nb\tp\n", "utf-8")
+    found = check_corpus(load_corpus(tmp_path, targets="classes")).doubts
+    assert [doubt.startswith("dev: ") for doubt in found] == [len({*classes}) > 1]
+
+
 def test_the_samples_raise_no_doubt():
     for name, targets in (("sample", "entities"), ("sample:choice", "choices")):
         assert check_corpus(load_corpus(name, targets=targets)).doubts == []

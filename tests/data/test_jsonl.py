@@ -53,6 +53,19 @@ def test_texts_with_spans_of_characters(read):
         assert (one.tags, raw.notes.partial_words) == (tags, 1)
 
 
+@pytest.mark.parametrize(
+    ("spans", "both"),
+    [
+        ([[0, 14, "JOB"], [0, 4, "SKILL"]], r"'Java developer' \(JOB\).*'Java' \(SKILL\)"),
+        ([[5, 21, "A"], [0, 14, "B"]], r"'developer wanted' \(A\).*'Java developer' \(B\)"),
+        ([[0, 2, "A"], [2, 4, "B"]], r"'Ja' \(A\).*'va' \(B\)"),  # two in one word
+    ],
+)
+def test_entities_that_share_words_are_both_named(read, spans, both):
+    with pytest.raises(InputError, match=rf"{both}.*line 1"):
+        read({"text": "Java developer wanted.", "label": spans})
+
+
 def test_other_keys(read):
     row = {"form": ["a"], "upos": ["X"], "tags": ["O"], "text": "a"}
     for names in ({"tag": "upos"}, {"token": 1, "tag": 2}, {"keys": ("pos", "upos")}):
