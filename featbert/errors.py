@@ -5,6 +5,7 @@ of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3".
 """
 
 import difflib
+import errno
 import re
 from collections.abc import Collection, Iterable
 from pathlib import Path
@@ -17,6 +18,14 @@ output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=eva
 columns=show ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
 truecase=casing baseline=against"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
+
+
+# What torch, oneDNN, the C++ library, safetensors and the loader of libraries say.
+NO_MEMORY = (
+    *("out of memory", "can't allocate memory", "not enough memory", "_ALLOC_FAILED"),
+    *("std::bad_alloc", "can't start new thread", "could not create a primitive"),
+    *("failed to map segment", "Cannot allocate memory", "memory allocation"),
+)
 
 
 class FeatbertError(Exception):
@@ -46,8 +55,7 @@ def out_of_memory(error: BaseException) -> bool:
     """Whether an error means that memory ran out, on the processor or a GPU."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
-    texts = ("out of memory", "can't allocate memory", "not enough memory", "_ALLOC_FAILED")
-    return isinstance(error, RuntimeError) and any(text in str(error) for text in texts)
+    return getattr(error, "errno", None) == errno.ENOMEM or any(t in str(error) for t in NO_MEMORY)
 
 
 def memory_lack(error: BaseException) -> str:

@@ -25,8 +25,21 @@ _PATIENCE, _POLL = 0.1, 0.01
 _RETRIES = 5
 # A file system without locks; work continues there without them.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-_FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
+# What a damaged file may lead to, by a place that it names.
+_OF_CONTENT = (errno.EINVAL, errno.EFAULT, errno.EOVERFLOW)
+# What helps where the system refuses to open, read or write a file.
+_HELP = {
+    (errno.ENOSPC, errno.EDQUOT): "make room on that disk, then run the same command again",
+    (errno.EROFS, errno.EACCES, errno.EPERM): (
+        "change its permissions, or name a folder that you may use"
+    ),
+    (errno.EMFILE, errno.ENFILE): "close what else is open, or raise the limit with ulimit -n",
+    (errno.EAGAIN,): "another process uses it; wait until that ends",
+    (errno.ENOLCK,): "its file system has no locks; set HDF5_USE_FILE_LOCKING=FALSE",
+    (errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN): (
+        "check that disk or network folder, then run the same command again"
+    ),
+}
 # Temporary files, also of safetensors, and locks; macOS adds its own.
 _PASSING = (".*.tmp", ".tmp*", ".*.lock", ".DS_Store")
 # What may never end when it is read, or stop a program when it is opened.
@@ -219,15 +232,26 @@ def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
         raise FeatbertError(cannot_write(path, error)) from None
 
 
-def cannot_write(path: Path, error: Exception) -> str:
+def cannot_write(path: Path, error: Exception, what: str = "written") -> str:
     """Message: which file cannot be written, why, and what to do about it."""
-    problem = f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
+    problem = f"{path} cannot be {what}: {getattr(error, 'strerror', None) or error}"
     number = getattr(error, "errno", None)
-    if number in _NO_ROOM:
-        return f"{problem}; make room on that disk, then run the same command again"
-    if number in _FORBIDDEN:
-        return f"{problem}; name a folder that can be written to, or change its permissions"
-    return problem
+    help_ = next((text for numbers, text in _HELP.items() if number in numbers), "")
+    return f"{problem}; {help_}" if help_ else problem
+
+
+def system_error(error: BaseException) -> OSError | None:
+    """The refusal of the operating system behind an error; None if content is at fault.
+
+    HDF5 hides it in a longer text, of errors of several kinds.
+    """
+    told = re.search(r"errno = (\d+)", str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    if "lock file" in str(error) and number in _NO_LOCKS:
+        number = errno.ENOLCK
+    if not number or number in _OF_CONTENT:
+        return None
+    return OSError(number, os.strerror(number))
 
 
 def regular_file(path: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +13,8 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import disk, grid, remove
-from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES
-from featbert.errors import FeatbertError, InputError, check_known
+from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, read_json
+from featbert.errors import FeatbertError, InputError, MissingError, check_known
 from featbert.report.units import size
 from featbert.text import counted, json_text, listed, printable
 
@@ -93,7 +92,7 @@ def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
     one = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
     try:
         if path.is_dir():
-            about = json.loads((path / ADAPTATION_RECORD).read_text("utf-8"))
+            about = read_json(path / ADAPTATION_RECORD)
             made = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
             same = {"encoder_weights": about["weights"]}
         else:
@@ -105,8 +104,10 @@ def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
                 "store_dtype": about["dtype"],
                 "texts": {split: stored.text for split, stored in about["splits"].items()},
             }
-    except (FeatbertError, OSError, ValueError) as error:
+    except (ValueError, LookupError, TypeError, MissingError) as error:
         return one | {"made": "damaged", "runs": [], "reason": str(error)}
+    except (FeatbertError, OSError) as error:  # the system refuses, which may pass
+        return one | {"made": "unreadable", "runs": [], "reason": str(error)}
     read = []
     for run in runs:
         signature = run.record.signature

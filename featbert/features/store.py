@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import mmap
 import re
 import zlib
@@ -27,8 +28,15 @@ from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import check_layers, parse_layers, split_specs
 from featbert.encoders.source import EncoderSource
-from featbert.errors import FeatbertError, InputError, MissingError, check_known, nearest_path
-from featbert.io import json_hash, slug
+from featbert.errors import (
+    FeatbertError,
+    InputError,
+    MissingError,
+    check_known,
+    nearest_path,
+    out_of_memory,
+)
+from featbert.io import cannot_write, json_hash, regular_file, slug, system_error
 from featbert.progress import stage, track
 
 FORMAT_VERSION = 2
@@ -37,6 +45,7 @@ KINDS = ("words", "cls", "mean", "max")
 # Blocks of each layer whose checksum ordinary reading compares.
 SAMPLED_BLOCKS = 3
 # What h5py and numpy raise on damaged bytes: any of these, depending on the byte.
+# So may the system, and a lack of memory: see `is_damage`.
 DAMAGE = (OSError, RuntimeError, LookupError, ValueError, TypeError, OverflowError, MemoryError)
 
 
@@ -218,12 +227,10 @@ class FeatureStore:
         self.path = Path(path)
         self.corpus: Corpus | None = None
         self.shards: tuple[FeatureStore, ...] = ()
-        if not self.path.is_file():
+        if self.path.is_dir() or not self.path.exists():
             near = nearest_path(self.path, "*.h5")
             what = "is a folder" if self.path.is_dir() else f"does not exist{near}"
             raise MissingError(f"{self.path} {what}; name a .h5 file that featbert extract made")
-        if not h5py.is_hdf5(self.path):
-            raise InputError(f"{self.path} is no HDF5 file; name one that featbert extract made")
         with self._open() as file:
             attributes = file.attrs
             if not attributes.get("complete", False) or "manifest" not in attributes:
@@ -426,22 +433,45 @@ class FeatureStore:
     @contextmanager
     def _open(self) -> Iterator[h5py.File]:
         try:
+            if not h5py.is_hdf5(regular_file(self.path)):
+                raise InputError(
+                    f"{self.path} is no HDF5 file; name one that featbert extract made"
+                )
             with h5py.File(self.path, "r") as file:
                 yield file
         except FeatbertError:
             raise
         except DAMAGE as error:
-            raise self._damaged(str(error).split("\n")[0]) from None
+            if is_damage(error):
+                raise self._damaged(str(error).split("\n")[0]) from None
+            if (refusal := system_error(error)) is None:
+                raise
+            raise FeatbertError(cannot_write(self.path, refusal, "read")) from None
 
     def _dataset(
         self, file: h5py.File, name: str, shape: tuple[int, ...] | None = None
     ) -> h5py.Dataset:
-        """A dataset; its shape is compared, if given, before memory is taken for it."""
-        found = file.get(name)
+        """A dataset; its shape is compared, if given, before memory is taken for it.
+
+        Its numbers are in this file in one piece, or in the store's shards.
+        """
+        found, where = file, ""
+        for part in name.split("/"):
+            where = f"{where}/{part}"
+            if not isinstance(found, h5py.Group) or found.get(part, getlink=True) is None:
+                raise self._damaged(f"dataset {name} is missing")
+            if not isinstance(found.get(part, getlink=True), h5py.HardLink):
+                raise self._damaged(f"{where} is a link to another place")
+            found = found[part]
         if not isinstance(found, h5py.Dataset):
             raise self._damaged(f"dataset {name} is missing")
         if shape is not None and found.shape != shape:
             raise self._damaged(f"{found.name} is {found.shape}, not {shape}")
+        folder = shards_folder(self.path).name
+        known = {f"{folder}/{shard}" for shard in self.manifest.shards}
+        sources = {part.file_name for part in found.virtual_sources()} if found.is_virtual else ()
+        if found.external or found.chunks or not known.issuperset(sources):
+            raise self._damaged(f"the numbers of {found.name} are in another place")
         return found
 
     def _layout(self, file: h5py.File, split: str) -> Layout:
@@ -491,6 +521,16 @@ class FeatureStore:
         if n:
             again = f"delete what featbert verify names; extract --shards {n} makes it again"
         return InputError(f"{self.path} is damaged: {reason}; {again}")
+
+
+def is_damage(error: BaseException) -> bool:
+    """Whether an error of `DAMAGE` is of the file's bytes: neither a refusal nor too little memory.
+
+    Of numpy a damaged size asks for more memory than any machine has.
+    """
+    shape, dtype = (getattr(error, name, None) for name in ("shape", "dtype"))
+    asked = 0 if shape is None else math.prod(shape) * np.dtype(dtype).itemsize
+    return system_error(error) is None and (not out_of_memory(error) or asked > 1 << 40)
 
 
 def layer_path(split: str, layer: int, kind: str = "words") -> str:

@@ -7,7 +7,6 @@ layer, seconds so far] for each finished block.
 import errno
 import json
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -28,6 +27,7 @@ from featbert.features.store import (
     Manifest,
     checksum,
     frame_checksum,
+    is_damage,
     layer_path,
     shards_folder,
 )
@@ -38,6 +38,7 @@ from featbert.io import (
     owning,
     regular_file,
     remove_folder,
+    system_error,
     write_text,
 )
 from featbert.progress import track
@@ -129,7 +130,8 @@ class StoreWriter:
         try:
             for path in (self.journal, self.partial):  # a link, not its target
                 path.unlink(missing_ok=True)
-            with h5py.File(self.partial, "w") as file:
+            # The manifest may be longer than an attribute of the oldest format
+            with h5py.File(self.partial, "w", libver=("v108", "v108")) as file:
                 for split, layout in self.layouts.items():
                     for kind, layer in self.manifest.datasets:
                         name = layer_path(split, layer, kind)
@@ -154,11 +156,11 @@ class StoreWriter:
         if entries is None:
             return None
         try:
-            file = h5py.File(self.partial, "r+")
+            file = h5py.File(regular_file(self.partial), "r+")
         except OSError as error:
-            if _is_refused(error):
-                raise
-            return None  # missing or damaged
+            if isinstance(error, FileNotFoundError) or is_damage(error):
+                return None
+            raise
         lines = [plan + "\n"]
         numbers = {(n, k) for n, lay in self.layouts.items() for k in range(len(lay.blocks) - 1)}
         try:
@@ -176,9 +178,9 @@ class StoreWriter:
             write_text(self.journal, "".join(lines))  # without a line that a kill cut off
         except DAMAGE as error:
             file.close()
-            if _is_refused(error):
-                raise
-            return None
+            if is_damage(error):
+                return None
+            raise
         return file
 
     @contextmanager
@@ -189,7 +191,8 @@ class StoreWriter:
         except (OSError, RuntimeError) as error:
             n = len(self.finished)
             kept = f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""
-            message = cannot_write(self.path, _system_error(error))
+            plain = system_error(error) or OSError(str(error).split("\n")[0])
+            message = cannot_write(self.path, plain)
             raise FeatbertError(f"{message}{kept}") from error
 
 
@@ -246,15 +249,3 @@ def _reserve(path: Path) -> None:
         except OSError as error:  # not every file system can
             if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
                 raise
-
-
-def _is_refused(error: BaseException) -> bool:
-    """Whether the system refused access, which says nothing about the file's content."""
-    return isinstance(error, OSError) and _system_error(error).errno not in (None, errno.ENOENT)
-
-
-def _system_error(error: OSError | RuntimeError) -> OSError:
-    """The system's number and text of an error, which HDF5 puts into a longer text."""
-    found = re.search(r"errno = (\d+)", str(error))
-    code = int(found[1]) if found else getattr(error, "errno", None)
-    return OSError(str(error).split("\n")[0]) if code is None else OSError(code, os.strerror(code))

@@ -1,17 +1,20 @@
 """A full disk, a closed folder, another process: one line, and nothing finished is lost."""
 
+import dataclasses
 import errno
 import os
 import shutil
 import subprocess
 from collections import namedtuple
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import h5py
+import numpy as np
 import pytest
 
-from featbert.errors import FeatbertError
+from featbert.errors import FeatbertError, InputError
 from featbert.features import writer as writing
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
@@ -144,6 +147,128 @@ def test_a_partial_file_that_cannot_be_reached_is_not_begun_anew(plan, path, mon
         with pytest.raises(FeatbertError, match=os.strerror(number)):
             carried_out(plan, path)
     goes_on(plan, path, kept=2)
+
+
+REFUSALS = {
+    "no locks": OSError(
+        errno.ENOLCK,
+        "Unable to synchronously open file (unable to lock file, errno = 37, error message = 'No "
+        "locks available')",
+    ),
+    "not supported": OSError(
+        f"Unable to synchronously open file (unable to lock file, errno = {errno.ENOSYS}, error "
+        "message = 'Function not implemented')"
+    ),
+    "permission": PermissionError(errno.EACCES, "Unable to open file (errno = 13)"),
+    "disk": hdf5_error(errno.EIO),
+    "open files": OSError(errno.EMFILE, "Too many open files"),
+    "network": RuntimeError(f"Can't read data (file read failed: errno = {errno.ESTALE}, buf = 0)"),
+    "name": KeyError(f"Unable to open object (file read failed: errno = {errno.EIO}, buf = 0)"),
+}
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    "place", [(h5py, "File"), (h5py, "is_hdf5"), (h5py.Group, "__getitem__"), (h5py.Group, "get")]
+)
+def test_what_the_system_refuses_is_no_damage(plan, path, monkeypatch, place, refusal):
+    store, error = plan.to(path), REFUSALS[refusal]
+    number = {"no locks": errno.ENOLCK, "not supported": errno.ENOLCK}.get(refusal)
+    with monkeypatch.context() as patch:
+        failing(*place, error)(patch, 0)
+        for call in (lambda: FeatureStore(path), store.verify, lambda: store.read("train")):
+            with pytest.raises(FeatbertError) as caught:
+                call()
+            assert not isinstance(caught.value, InputError)
+            text = str(caught.value)
+            assert str(path) in text
+            assert "delete" not in text
+            if number is not None:
+                assert os.strerror(number) in text
+                assert "HDF5_USE_FILE_LOCKING=FALSE" in text
+    assert FeatureStore(path).verify() == []
+
+
+@pytest.mark.parametrize("refusal", ["no locks", "not supported", "open files", "disk"])
+def test_an_extraction_that_the_system_refuses(plan, path, monkeypatch, refusal):
+    with monkeypatch.context() as patch:
+        failing(h5py, "File", REFUSALS[refusal])(patch, 0)
+        with pytest.raises(FeatbertError, match=str(path)) as caught:
+            carried_out(plan, path)
+    assert ("HDF5_USE_FILE_LOCKING=FALSE" in str(caught.value)) == (refusal.startswith("no"))
+    goes_on(plan, path, kept=0)
+
+
+def test_too_little_memory_is_no_damage(plan, path, monkeypatch):
+    store = plan.to(path)
+    with monkeypatch.context() as patch:
+        failing(h5py.Dataset, "__getitem__", MemoryError())(patch, 0)
+        for call in (lambda: FeatureStore(path), store.verify):
+            with pytest.raises(MemoryError):
+                call()
+    with monkeypatch.context() as patch:
+        WHILE_WRITING["flush"](patch, 2)
+        with pytest.raises(FeatbertError):
+            carried_out(plan, path.with_name("b.h5"))
+    with monkeypatch.context() as patch:
+        failing(h5py.Dataset, "__getitem__", MemoryError())(patch, 0)
+        with pytest.raises(MemoryError):
+            carried_out(plan, path.with_name("b.h5"))
+    assert len(carried_out(plan, path.with_name("b.h5"))[1]) == 2
+
+
+@pytest.mark.parametrize("place", ["a.h5", ".a.h5.lock", "a.h5.journal", "a.h5.partial"])
+def test_a_pipe_in_the_place_of_a_file_of_a_store(plan, path, place):
+    path.parent.mkdir()
+    os.mkfifo(path.with_name(place))
+    if place == "a.h5":
+        with pytest.raises(InputError, match=str(path)):
+            FeatureStore(path)
+        (path.with_name("device.h5")).symlink_to("/dev/zero")
+        with pytest.raises(InputError, match="device"):
+            FeatureStore(path.with_name("device.h5"))
+        return
+    with suppress(FeatbertError):  # it may be refused, or replaced; nothing waits for it
+        carried_out(plan, path)
+
+
+def outside(file: h5py.File, how: str, other: Path) -> None:
+    """Puts the vectors of a layer elsewhere."""
+    name, shape = "train/layers/01", file["train/layers/01"].shape
+    del file[name]
+    if how == "external":
+        external = [(str(other), 0, h5py.h5f.UNLIMITED)]
+        file.create_dataset(name, shape, np.float16, external=external)
+    elif how == "virtual":
+        layout = h5py.VirtualLayout(shape, np.float16)
+        layout[...] = h5py.VirtualSource(str(other), name, shape)
+        file.create_virtual_dataset(name, layout)
+    else:
+        kind = h5py.ExternalLink(str(other), name)
+        file[name] = h5py.SoftLink("/dev/layers/01") if how == "soft link" else kind
+
+
+@pytest.mark.parametrize("how", ["external", "virtual", "link", "soft link", "link of a group"])
+def test_vectors_that_are_in_another_file_are_refused(plan, path, how):
+    plan.to(path)
+    pipe = path.with_name("pipe")
+    os.mkfifo(pipe)
+    with h5py.File(path, "r+") as file:
+        if how == "link of a group":
+            del file["train"]
+            file["train"] = h5py.ExternalLink(str(pipe), "train")
+        else:
+            outside(file, how, pipe)
+    with pytest.raises(InputError, match=str(path)):
+        FeatureStore(path)
+
+
+def test_a_manifest_of_any_length_is_kept(path):
+    plan = usual()
+    plan.manifest = dataclasses.replace(plan.manifest, reading={"label_names": "X" * 300_000})
+    store = plan.to(path)
+    assert FeatureStore(path).manifest.reading == plan.manifest.reading
+    assert store.verify() == []
 
 
 # Whole extractions on a real small disk ----------------------------------------------------------
