@@ -283,8 +283,12 @@ def flush(path: Path) -> None:
 
 
 def slug(name: str, longest: int = 60) -> str:
-    """`name` as a part of a file name: letters, digits, dot, dash and underscore."""
-    return re.sub(r"[^\w.-]+", "_", name).strip("._-")[:longest] or "unnamed"
+    """`name` as a part of a file name: letters, digits, dot, dash and underscore.
+
+    At most `longest` characters and 100 bytes, so that two of them fit into a file's name.
+    """
+    text = re.sub(r"[^\w.-]+", "_", name).strip("._-")[:longest]
+    return text.encode()[:100].decode(errors="ignore") or "unnamed"
 
 
 def json_hash(value: Any) -> str:

@@ -130,3 +130,12 @@ def test_a_file_and_a_link_to_one_are_read(tmp_path):
     assert regular_file(tmp_path / "link").read_text("utf-8") == "a"
     with pytest.raises(FileNotFoundError):
         regular_file(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("a" * 70, 60), ("б" * 70, 50), ("漢" * 70, 33), ("𐍈" * 70, 25), ("漢" * 20, 20)],
+)
+def test_a_part_of_a_name_has_a_limit_in_bytes(name, kept):
+    assert slug(name) == name[0] * kept
+    assert slug("c\udce9/é.x") == "c_é.x"

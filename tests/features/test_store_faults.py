@@ -14,6 +14,7 @@ import h5py
 import numpy as np
 import pytest
 
+from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError
 from featbert.features import writer as writing
 from featbert.features.extraction import extract
@@ -269,6 +270,23 @@ def test_a_manifest_of_any_length_is_kept(path):
     store = plan.to(path)
     assert FeatureStore(path).manifest.reading == plan.manifest.reading
     assert store.verify() == []
+
+
+@pytest.mark.parametrize("where", ["c\udce9", "p\udce9/c", "漢" * 60, "𐍈" * 60])
+def test_a_corpus_in_a_folder_of_any_name(encoder_folder, tmp_path, where):
+    """Bytes that are no UTF-8, and names that are long in bytes."""
+    data = tmp_path / where
+    data.mkdir(parents=True)
+    for name in ("train", "dev", "test"):
+        (data / f"{name}.conll").write_text("EU B-ORG\n\nParis B-LOC\n", "utf-8")
+    corpus = load_corpus(str(data))
+    how = {"precision": "fp32", "device": "cpu", "cache_dir": tmp_path / "cache"}
+    store = extract(corpus, str(encoder_folder("bert")), **how)
+    again = FeatureStore(store.path)
+    assert again.manifest.source == str(data)
+    assert again.verify() == []
+    assert extract(corpus, str(encoder_folder("bert")), **how).manifest == store.manifest
+    again.manifest.corpus.encode()
 
 
 # Whole extractions on a real small disk ----------------------------------------------------------
