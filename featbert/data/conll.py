@@ -98,9 +98,9 @@ class Layout:
         self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
         self.key, self.language, self.parts = "", "", 0
         self.dialects: list[str] = []
-        self.is_csv = path.suffix.lower() == ".csv"
-        self.dialect = dialect_of(lines, path, columns)
-        self.separator = columns.delimiter or (self.dialect.separator if self.is_csv else "")
+        is_csv = path.suffix.lower() == ".csv"
+        self.dialect = dialect_of(lines, ",", columns) if is_csv else None
+        self.separator = self.dialect.separator if self.dialect else columns.delimiter or ""
         words = _word_lines([*enumerate(lines, start=1)])
         if not self.separator:
             self.separator, self.parts = _separator([line for _, line in words])
@@ -179,7 +179,7 @@ class Layout:
 
     def split(self, line: str, number: int) -> list[str]:
         """The cells of a line; `number` is for messages."""
-        if self.is_csv:
+        if self.dialect is not None:
             rows = table_cells([line], self.path, self.dialect, number)
             return next((cells for _, cells in rows), [])
         if self.parts:

@@ -65,6 +65,8 @@ SCORE_KEYS = (
     *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
     *("rating", "target"),
 )
+_COMMA = re.compile(r"[+-]?\d+,\d+")
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 # Words of a value that make it a text, and rows in which columns of texts are looked for.
 _SEVERAL, _SEEN = 3, 1000
 # Values of examples without an answer; annotators of SNLI did not agree on "-".
@@ -212,6 +214,9 @@ class Examples:
         columns = self.columns_of(row)
         if len(self.rows) < _SEEN:
             self.rows.append(row.values)
+        empty = [c for c in (columns.text, columns.pair) if c and row.values.get(c) is None]
+        if columns.pair is not None and len(empty) == 1:  # such as a review without a title
+            row = replace(row, values={**row.values, empty[0]: ""})
         sentence = example_of(row, columns)
         value = None if columns.target is None else row.values.get(columns.target)
         if value is None or str(value).strip() in NO_ANSWER:
@@ -290,13 +295,27 @@ class Classes(Examples):
 
 
 class Scores(Examples):
-    """Reads examples with a score each."""
+    """Reads examples with a score each, whose decimals a point or a comma separates."""
 
     def answer(self, value: Any) -> str:
+        if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
+            return value.strip()  # until all rows are read
         number = number_of(value)
         if not math.isfinite(number):
             raise ValueError(f"{excerpt(str(value))} is not a number")
         return repr(number)
+
+    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
+        commas = [s.tags[0] for s in sentences if s.tags and "," in s.tags[0]]
+        if commas and all(map(_THOUSANDS.fullmatch, commas)):
+            raise InputError(
+                f"{commas[0]} in {self.path} could be {float(commas[0].replace(',', '.'))} or "
+                f"{commas[0].replace(',', '')}; write scores without commas"
+            )
+        if commas:
+            points = ((s, s.tags[0].replace(",", ".") if s.tags else "") for s in sentences)
+            sentences = [replace(s, tags=(repr(float(n)),)) if n else s for s, n in points]
+        return super().completed(sentences)
 
 
 def number_of(value: Any) -> float:

@@ -98,7 +98,7 @@ def read_texts(
     elif kind == "jsonl":
         rows = json_questions(json_rows(lines, path), path)
     else:
-        rows = Table(lines, path.with_suffix(f".{kind}"), columns).rows()
+        rows = Table(lines, path, columns, kind).rows()
     read = form(columns, None, path)
     for row in rows:
         if kind == "text" and not (line := "\t".join(row.values.values())).strip():

@@ -87,9 +87,16 @@ class Dialect:
             fitting += used * fits
 
 
-def dialect_of(lines: Sequence[str], path: Path, columns: Columns) -> Dialect:
-    """The dialect of a table that begins so, as far as the caller does not give it."""
-    usual = "," if path.suffix.lower() == ".csv" else "\t"
+def usual_separator(name: str) -> str:
+    """What separates columns in a file with such an ending, where its lines fit others, too."""
+    return "," if name.lower().endswith("csv") else "\t"
+
+
+def dialect_of(lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
+    """The dialect of a table that begins so, as far as the caller does not give it.
+
+    `usual` is the separator that is tried first.
+    """
     separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
     if columns.delimiter:
         separators = [columns.delimiter]
@@ -205,15 +212,20 @@ class Table:
         width: columns of the first row.
     """
 
-    def __init__(self, lines: Iterable[str], path: Path, columns: Columns) -> None:
-        """Of lines without their ends: a list, which is seen whole, or a stream."""
+    def __init__(
+        self, lines: Iterable[str], path: Path, columns: Columns, kind: str | None = None
+    ) -> None:
+        """Of lines without their ends: a list, which is seen whole, or a stream.
+
+        `kind` is "csv" or "tsv", by default as `path` ends.
+        """
         cut = _cut_at_returns(iter(lines))
         first = [*(cut if isinstance(lines, list) else islice(cut, FIRST_LINES))]
-        self.path, self._start = path, 1
+        self.path, self._start, self._usual = path, 1, usual_separator(kind or path.name)
         if first and not columns.delimiter and (said := _SAID.fullmatch(first[0])):
             columns, self._start = replace(columns, delimiter=said[1]), 2
             del first[0]
-        self.dialect = dialect_of(first, path, columns)
+        self.dialect = dialect_of(first, self._usual, columns)
         self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, cut)
         head, *rows = _rows(self.dialect, first) or [[]]
         self.width, self.has_header = len(head), is_header(head, columns)
@@ -230,9 +242,7 @@ class Table:
     def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
         """The rows, by `names` of columns or those of the table; InputError names the line."""
         names, path, lines = names or self.names, self.path, self._lines
-        if self.dialect.escape or self.dialect.separator != (
-            "," if path.suffix.lower() == ".csv" else "\t"
-        ):
+        if self.dialect.escape or self.dialect.separator != self._usual:
             notice(f"{path} has {self.dialect}")
         if isinstance(lines, list):
             lines = track(lines, f"reading {path.name}", "lines")

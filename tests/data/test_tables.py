@@ -198,3 +198,24 @@ def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
     split = load_corpus(tmp_path)["train"]
     assert [s.words for s in split] == [("Ada", 'a;"b'), ("Oslo",)]
     assert split.tags == [("B-PER", "O"), ("B-LOC",)]
+
+
+@pytest.mark.parametrize(
+    ("scores", "read_as"),
+    [
+        (["4,5", "3", "3,667"], ["4.5", "3.0", "3.667"]),
+        (["0,125", "1,000", "-2,5"], ["0.125", "1.0", "-2.5"]),
+        (["4.5", "3,25"], ["4.5", "3.25"]),
+        (["1,000", "3,250", "7"], None),  # thousands, or not
+        (["1,5", "1.234,5"], None),
+    ],
+)
+def test_decimal_commas(tmp_path, scores, read_as):
+    content = "text;score\n" + "".join(f"a b;{score}\n" for score in scores)
+    (tmp_path / "train.csv").write_text(content, "utf-8")
+    if read_as is None:
+        with pytest.raises(InputError, match=r"1,000|1\.234,5"):
+            load_corpus(tmp_path, targets="scores")
+    else:
+        split = load_corpus(tmp_path, targets="scores")["train"]
+        assert split.tags == [(score,) for score in read_as]

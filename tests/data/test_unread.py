@@ -6,6 +6,7 @@ import pytest
 
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
+from featbert.errors import InputError
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
 
@@ -101,3 +102,11 @@ def test_the_column_of_answers_is_no_text(tmp_path, target):
     assert [s.texts for s in found["train"]] == [(text,) for text in B]
     assert found["train"].tags == [("Dr. of many things",), ("Mr. x y z",)]
     assert found["train"].notes.unread_columns == ()
+
+
+def test_a_pair_may_lack_one_text(tmp_path):
+    found = corpus(tmp_path, {"title": ["Great", None], "content": B, "label": [1, 0]})
+    assert [s.texts for s in found["train"]] == [("Great", B[0]), ("", B[1])]
+    assert found["train"].notes.empty_texts == 1
+    with pytest.raises(InputError, match="line 2"):
+        corpus(tmp_path, {"title": ["Great", None], "content": [B[0], None], "label": [1, 0]})
