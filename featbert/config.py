@@ -120,6 +120,12 @@ class Data(Section):
     """Which of these parts is test, from 1."""
     answerable: bool = False
     """Leave out questions without an answer, as SQuAD 1.1 does."""
+    missing: str | None = None
+    """Values that are no answer, such as -,NA; with an empty one among them also an empty cell,
+    and "" for none. By default - and -1 where they cannot be classes, and the format's own."""
+    first_choice: int | None = Field(None, ge=0, le=1)
+    """Number of the first choice in labels, 0 or 1; by default 1 where 0 never occurs and a label
+    is as high as the number of choices."""
     tag_scheme: Literal["bio", "iob1"] = "bio"
     """Scheme of the labels that are learned; scores are of the entities."""
 

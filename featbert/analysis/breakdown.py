@@ -16,7 +16,7 @@ import numpy as np
 from featbert.analysis.compare import Breakdown, Comparison
 from featbert.analysis.rows import Row, Statistic, grouped
 from featbert.data.corpus import Split, joined
-from featbert.data.share import drawn_part
+from featbert.data.share import learned_part
 from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
 from featbert.runs.run import Run, learned_corpus
@@ -107,7 +107,7 @@ def _taught(run: Run, texts: dict[object, Split], known: dict[object, set[Any]])
         texts[text] = joined([corpus[name] for name in record.trained_on])
     key = (text, share, record.seed if share < 1 else None)
     if key not in known:
-        part = drawn_part(texts[text], share, seed=record.seed)
+        part, _ = learned_part(texts[text], share, seed=record.seed)
         known[key] = task.known([s.words for s in part], part.tags)
     return known[key]
 

@@ -14,6 +14,7 @@ from featbert.cli import options as o
 from featbert.cli.extract import find_store, made_store, opened_store
 from featbert.cli.inspect import EXAMPLE
 from featbert.config import Compute, Data, Encoding
+from featbert.data.corpus import UNLABELLED
 from featbert.errors import InputError
 from featbert.progress import stage
 from featbert.text import printable
@@ -55,6 +56,7 @@ def probe(
     from featbert.encoders.source import find_encoder
     from featbert.runs.planned import check_same_text, check_trainable
     from featbert.tasks.entities import TASK
+    from featbert.tasks.labels import labelled
 
     store, given = opened_store(features, given)
     if store is None:
@@ -83,21 +85,22 @@ def probe(
 
     gold = corpus["dev"].tags
     words = {name: [tag for row in corpus[name].tags for tag in row] for name in ("train", "dev")}
+    learned = [i for i, tag in enumerate(words["train"]) if tag != UNLABELLED]
     with stage("probing", "combinations", len(wanted)) as advance:
         for combination in wanted:
             train, dev = (_vectors(store, split, combination) for split in words)
             model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, C=0.1))
             with warnings.catch_warnings():  # a probe need not converge to the last digit
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                found = model.fit(train, words["train"]).predict(dev).tolist()
-            scores = TASK.score(
-                gold, [found[a:b] for a, b in pairwise(store.offsets("dev"))]
-            ).values
+                model.fit(train[learned], [words["train"][i] for i in learned])
+            found = model.predict(dev).tolist()
+            predicted = [found[a:b] for a, b in pairwise(store.offsets("dev"))]
+            scores = TASK.score(*TASK.scored(gold, predicted)).values
             f1, accuracy = 100 * scores["f1"], 100 * scores["word_accuracy"]
             typer.echo(f"{combination.name}  dev F1 {f1:.2f}  word accuracy {accuracy:.2f}")
             advance(1)
     if len(wanted) == 1:
-        shown = [[printable(tag) for tag in tags] for tags in (words["dev"], found)]
+        shown = [[*map(printable, tags)] for tags in labelled(gold, predicted)]
         typer.echo(classification_report(*shown, zero_division=0))
 
 

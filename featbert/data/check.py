@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from featbert.data.choices import whole_examples
-from featbert.data.corpus import Corpus, ReadingNotes, Split
+from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
 from featbert.data.folder import not_read
 from featbert.data.tags import spans
@@ -38,6 +38,7 @@ class SplitReport(ReadingNotes):
         choices: of all examples together; 0 for a corpus of another kind.
         contradictions: examples whose text occurs in the split with another answer, too.
         answers: examples that have one; fewer where they are hidden.
+        unlabelled: examples or words without an answer, where others have one.
         longest_sentence: in words.
     """
 
@@ -49,6 +50,7 @@ class SplitReport(ReadingNotes):
     choices: int
     contradictions: int
     answers: int
+    unlabelled: int
     longest_sentence: int
     path: str | None
     text_fingerprint: str
@@ -135,10 +137,21 @@ def doubts(corpus: Corpus) -> list[str]:
     labels = {
         n: Counter(t for s in split for t in s.tags or ()) for n, split in corpus.splits.items()
     }
+    for counts in labels.values() if corpus.targets != "spans" else ():
+        del counts[UNLABELLED]
     for name, split in corpus.splits.items():
         for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
             splits.setdefault(doubt, []).append(name)
     found = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
+    if lacking := {n: s for n, s in corpus.splits.items() if s.notes.missing}:
+        marks = ", ".join(
+            f"{name} {n:,} ({mark})"
+            for name, split in lacking.items()
+            for mark, n in split.notes.missing.items()
+        )
+        of_texts = any(split.sentences[0].texts for split in lacking.values())
+        what = "examples" if of_texts else "words"
+        found.append(f"{what} without an answer are neither learned nor scored: {marks}")
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     if "train" not in corpus:
@@ -245,13 +258,13 @@ class _Contents:
             elif targets == "spans":
                 self.kinds.update("answerable" if tag else "unanswerable" for tag in tags[:1])
             elif targets != "scores":
-                self.kinds.update(tags)
+                self.kinds.update(tag for tag in tags if tag != UNLABELLED)
         self.sentences = {s.words for s in split}
 
     def report(self) -> SplitReport:
         examples, split = self.split, self.read
         scores = [float(s.tags[0]) for s in split if s.tags] if self.targets == "scores" else []
-        answers = {(s.words, s.pair, s.tags) for s in examples}
+        answers = {(s.words, s.pair, s.tags) for s in examples if s.tags is not None}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
         one_each = self.targets in ("classes", "scores", "choices")
@@ -264,12 +277,20 @@ class _Contents:
             choices=len(split) if self.targets == "choices" else 0,
             contradictions=contradictions if one_each else 0,
             answers=sum(s.tags is not None for s in examples),
+            unlabelled=self._unlabelled(),
             longest_sentence=max(map(len, split), default=0),
             **asdict(split.notes),
             path=None if split.path is None else str(split.path),
             text_fingerprint=split.text_fingerprint,
             tag_fingerprint=split.tag_fingerprint,
         )
+
+    def _unlabelled(self) -> int:
+        if not self.split.is_tagged:
+            return 0
+        if self.targets in ("entities", "labels"):
+            return sum((s.tags or ()).count(UNLABELLED) for s in self.split)
+        return sum(s.tags is None for s in self.split)
 
     def against(self, train: Self) -> HeldOutReport:
         return HeldOutReport(

@@ -5,7 +5,9 @@
     {"premise": "...", "question": "cause", "choice1": "...", "choice2": "...", "label": 0}    COPA
 
 Choices are a list or numbered columns, two or more for each example. Empty columns after the last
-choice are ignored. A label counts from 0. Each choice is a sequence of its own, the pair of context
+choice are ignored. A label is a letter (A, B, ...), a choice's own label or text, or a number.
+Numbers count from 0, or from 1 where 0 never occurs in the corpus and one is as high as the number
+of choices. Each choice is a sequence of its own, the pair of context
 and choice, which is tagged "1" where it is right and "0" where not; the `document` of a sequence is
 the number of its example.
 """
@@ -13,28 +15,32 @@ the number of its example.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
+from featbert.data.answers import number_of
 from featbert.data.corpus import Corpus, Sentence
 from featbert.data.examples import (
     CLASS_KEYS,
-    HIDDEN,
     IDS,
-    NO_ANSWER,
     SCORE_KEYS,
     Columns,
     Examples,
     example_of,
     looks_like_choices,
-    number_of,
     text_of,
     usual_choices,
     usual_texts,
 )
-from featbert.data.files import Row, excerpt, lower_names
+from featbert.data.files import RawFile, Row, excerpt, lower_names
 from featbert.errors import InputError
 from featbert.text import counted
 
-RIGHT_KEYS = ("label", "gold", "gold_label", "answer", "target", "correct")
+RIGHT_KEYS = (
+    *("label", "gold", "gold_label", "answer", "target", "correct"),
+    *("answerkey", "answer_key", "correct_answer"),
+)
+# Before the number of a label that is not known to count from 0.
+_COUNTED = "#"
 # What COPA asks of its premise (Roemmele et al. 2011).
 _QUESTIONS = {"cause": "What was the cause of this?", "effect": "What happened as a result?"}
 
@@ -48,25 +54,78 @@ class Choices(Examples):
     of_lines = False
     names_of_texts = ("context", "choices")
 
+    def begin(self, first: Row) -> None:
+        """Nothing: each row may have other columns."""
+
     def __call__(self, row: Row) -> list[Sentence]:
         names = lower_names(row.values)
         target = self.target_of([*row.values], row.where)
         context, choices = self._texts(row, names, target)
         if len(choices) < 2:
             raise InputError(f"{counted(len(choices), 'choice')}, {row.where}; two are needed")
-        right = None if target is None else _label(row, target, len(choices))
+        right = self._label(row, target, choices)
         id_ = next((row.values[names[key]] for key in IDS if key in names), None)
         if self.keys is not None and id_ not in (None, ""):
             self.notes["repeated_ids"] += str(id_) in self.ids
             self.ids.add(str(id_))
         sentences = []
-        for i, choice in enumerate(choices):
+        for choice in choices:
             pair = Row({"text": context, "pair": choice}, row.where, row.number)
-            tags = None if right is None else (str(int(i == right)),)
             sentence = example_of(pair, Columns("text", "pair"))
-            sentences.append(replace(sentence, tags=tags, document=self.examples))
+            sentences.append(replace(sentence, tags=right, document=self.examples))
         self.examples += 1
         return sentences
+
+    def _label(
+        self, row: Row, target: str | None, choices: Sequence[str]
+    ) -> tuple[str, ...] | None:
+        """The number of the right choice, until `settled`; None where there is no answer."""
+        value = self.value_of(row, target)
+        hides = self.wanted.missing is None and number_of(value) == -1
+        if hides:
+            self._lacks("-1")
+        if hides or value is None:
+            return None
+        name, number = str(value).strip(), number_of(value)
+        texts = _labels(row) or ([] if number.is_integer() else choices)
+        if texts.count(name) == 1:
+            return (str(texts.index(name)),)
+        if number.is_integer():
+            return (f"{_COUNTED}{number:.0f}",)
+        letter = ord(name.upper()) - ord("A") if len(name) == 1 else -1
+        if letter not in range(len(choices)):
+            raise InputError(
+                f"label {excerpt(str(value))} in column {target}, {row.where}; the example has "
+                f"{len(choices)} choices: give a number, a letter or the text of one"
+            )
+        return (str(letter),)
+
+    @staticmethod
+    def settled(
+        files: Sequence[RawFile], *, marks: bool, first_choice: int | None = None
+    ) -> list[RawFile]:
+        """The files with "1" for the right choice of each example and "0" for the others.
+
+        `first_choice` is the number of the first one; None for what the numbers say.
+        """
+        of_files = [
+            [[*choices] for _, choices in groupby(file.sentences, lambda s: s.document)]
+            for file in files
+        ]
+        labels = [
+            (int(choices[0].tags[0].removeprefix(_COUNTED)), len(choices))
+            for examples in of_files
+            for choices in examples
+            if choices[0].tags and choices[0].tags[0].startswith(_COUNTED)
+        ]
+        from_1 = all(number != 0 for number, _ in labels) and any(n == k for n, k in labels)
+        first = int(from_1) if first_choice is None else first_choice
+        settled = []
+        for file, examples in zip(files, of_files, strict=True):
+            tagged = [_tagged(choices, first, file) for choices in examples]
+            sentences = tuple(choice for choices in tagged for choice in choices)
+            settled.append(replace(file, sentences=sentences))
+        return settled
 
     def _texts(
         self, row: Row, names: Mapping[str, str], target: str | None
@@ -110,18 +169,25 @@ def _choices(row: Row, columns: Sequence[str]) -> list[str]:
     return [text_of(row, name) for name in columns[: max(given, default=0)]]
 
 
-def _label(row: Row, column: str, n: int) -> int | None:
-    """The number of the right choice, from 0; None where it is hidden."""
-    value = row.values.get(column)
-    if value is None or str(value).strip() in (*NO_ANSWER, *HIDDEN):
-        return None
-    number = number_of(value)
-    if number not in range(n):
+def _tagged(choices: Sequence[Sentence], first: int, file: RawFile) -> Sequence[Sentence]:
+    """An example with tags in place of its label; `first` is the number of the first choice."""
+    if (label := choices[0].tags) is None:
+        return choices
+    number, n = int(label[0].removeprefix(_COUNTED)), len(choices)
+    right = number - first * label[0].startswith(_COUNTED)
+    if right not in range(n):
         raise InputError(
-            f"label {excerpt(str(value))} in column {column}, {row.where}; "
-            f"the example has {n} choices, 0 to {n - 1}"
+            f"label {number}, {file.unit} {choices[0].lines[0]} of {file.path}; the example has "
+            f"{n} choices, {first} to {n - 1 + first}"
         )
-    return int(number)
+    return [replace(choice, tags=(str(int(i == right)),)) for i, choice in enumerate(choices)]
+
+
+def _labels(row: Row) -> list[Any]:
+    """The choices' own labels, {"text": [...], "label": ["A", ...]}, where they have some."""
+    of_lists = [row.values[name] for name in usual_choices(tuple(row.values))[1]]
+    labels = of_lists[0].get("label") if of_lists and isinstance(of_lists[0], dict) else None
+    return labels if isinstance(labels, list) else []
 
 
 def whole_examples(corpus: Corpus) -> Corpus:

@@ -19,7 +19,8 @@
 - In files of characters a line whose word is a space is skipped, unless an entity begins there.
 - CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
   names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped. Entities are read
-  from a key of MISC with a usual name (`NER=B-PER`), or the key that is named.
+  from a key of MISC with a usual name (`NER=B-PER`), or the key that is named. A word whose part of
+  speech or relation is `_` is unlabelled, as one with a value of `Columns.missing` is.
 - CoNLL-2012 (it begins with `#begin document`): the columns have names, the number of the last ones
   differs between sentences.
 - Where every word of a file begins with the same code of a language and a colon (`en:Rome`), this
@@ -30,13 +31,14 @@ What `write_conll` writes reads back with the same words, tags and documents.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
-from featbert.data.corpus import ReadingNotes, Sentence
+from featbert.data.answers import count_missing
+from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import Columns
 from featbert.data.files import (
     BOM,
@@ -98,6 +100,7 @@ class Layout:
         self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
         self.key, self.language, self.parts = "", "", 0
         self.dialects: list[str] = []
+        self.missing: Collection[str] = ()
         is_csv = path.suffix.lower() == ".csv"
         self.dialect = dialect_of(lines, ",", columns) if is_csv else None
         self.separator = self.dialect.separator if self.dialect else columns.delimiter or ""
@@ -153,6 +156,8 @@ class Layout:
                 "with --tag-column, or read parts of speech with --task labels"
             )
         self.tag = names.index(tag)
+        unlabelled = ("_",) if self.conllu and tag in ("upos", "xpos", "deprel") else ()
+        self.missing = unlabelled if columns.missing is None else columns.missing
         if self.conllu and self.tag >= len(CONLLU):
             self.key, self.tag = tag, CONLLU.index("misc")
             self.dialects.append(f"tags from {tag} in MISC")
@@ -213,6 +218,10 @@ class Layout:
         """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
         return _misc(cells).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
 
+    def lacks_tag(self, cells: Sequence[str]) -> bool:
+        """Whether the word of a line is unlabelled."""
+        return self.tag >= 0 and self.tag_of(cells) in self.missing
+
     @cached_property
     def _last_cells(self) -> set[str]:
         return {self.split(line, number)[-1] for number, line in self._words}
@@ -251,9 +260,7 @@ class Layout:
         if fault := word_fault(self.word_of(cells)):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         if self.tag >= 0:
-            tag = self.tag_of(cells)
-            untagged = self.conllu and CONLLU[self.tag] in ("upos", "xpos") and tag == "_"
-            if not tag or untagged:
+            if not self.tag_of(cells) and not self.lacks_tag(cells):
                 advice = "give --tag-column if the tags are in another"
                 self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
 
@@ -325,7 +332,11 @@ def column_sentences(
                 yield sentence()
                 rows.clear()
             before = own or before
-            rows.append((number, layout.word_of(cells), layout.tag_of(cells)))
+            tag = layout.tag_of(cells)
+            if layout.lacks_tag(cells):
+                count_missing(skipped, tag or "empty")
+                tag = UNLABELLED
+            rows.append((number, layout.word_of(cells), tag))
     if rows:
         yield sentence()
 
@@ -367,8 +378,9 @@ def write_conll(
 ) -> None:
     """Write `word tag`, `word gold predicted`, or words alone, as UTF-8.
 
-    Columns are separated by a space, or by tabs where a word or tag holds a space. Tags that the
-    sentences have come first; `columns` are further ones, each S rows of one tag a word.
+    Columns are separated by a space, or by tabs where a word or tag holds a space or a word has no
+    tag, which is an empty cell. Tags that the sentences have come first; `columns` are further
+    ones, each S rows of one tag a word.
     """
     rows = [
         _row(number, sentence, tags)
@@ -377,7 +389,8 @@ def write_conll(
     width = len(rows[0]) if rows else 0
     if any(len(row) != width for row in rows):
         raise InputError("some sentences have tags and others have none")
-    separator = "\t" if any(" " in cell for r in rows for cells in r for cell in cells) else " "
+    tabs = any(" " in cell or not cell for r in rows for cells in r for cell in cells)
+    separator = "\t" if tabs else " "
     if separator == "\t" and width == 1:
         raise InputError("words that hold spaces cannot be written to a column file without tags")
     mark = separator.join([DOCSTART] + ["O"] * (width - 1))
@@ -402,7 +415,7 @@ def _row(number: int, sentence: Sentence, columns: list[Sequence[str]]) -> list[
         if len(cells) != len(sentence):
             raise InputError(f"{len(cells)} tags for {len(sentence)} words of {where}")
         for cell in cells:
-            fault = word_fault(cell)
+            fault = None if k and cell == UNLABELLED else word_fault(cell)
             if fault or (k and cell != cell.strip(" ")):
                 raise InputError(
                     f"{'tag' if k else 'word'} {excerpt(cell)} of {where} cannot be written: it "

@@ -6,6 +6,7 @@ SHA-256 over words with the boundaries of texts and documents, and SHA-256 over 
 
 import dataclasses
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 SPLITS = ("train", "dev", "test")
+# The tag of a word without an answer; an example without one has no tags.
+UNLABELLED = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,8 @@ class Sentence:
     Attributes:
         words: (T,) in the file's order; never empty, but of a blank line that is predicted.
         tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
-            for labels; the answer of an example, or of one of its choices, or several answers
-            (`spans`); None where it was read without.
+            for labels, `UNLABELLED` for a word without one; the answer of an example, or of one of
+            its choices, or several answers (`spans`); None without an answer.
         document: number of the document within its split, in the order in which they begin, from
             0, or None where the file marks no documents; of a choice, the number of its example,
             of a question, that of its passage.
@@ -83,6 +86,7 @@ class ReadingNotes:
             occurs once.
         misplaced_answers: those whose text is not once anywhere, left out.
         partial_words: other answers, and entities, that begin or end inside a word.
+        missing: how often each value was taken as no answer, where others have one.
     """
 
     scheme: str = "BIO"
@@ -100,6 +104,7 @@ class ReadingNotes:
     moved_answers: int = 0
     misplaced_answers: int = 0
     partial_words: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,8 @@ class Split:
 
     @cached_property
     def is_tagged(self) -> bool:
-        return all(s.tags is not None for s in self.sentences)
+        """Whether something in it has an answer; what has none is neither learned nor scored."""
+        return any(s.tags is not None for s in self.sentences)
 
     @cached_property
     def labels(self) -> frozenset[str]:
@@ -140,11 +146,10 @@ class Split:
 
     @property
     def tags(self) -> list[tuple[str, ...]]:
-        """Tags by sentence; ValueError if a sentence has none."""
-        rows = [s.tags for s in self.sentences if s.tags is not None]
-        if len(rows) != len(self.sentences):
+        """Tags by sentence, () for one without an answer; ValueError if all are."""
+        if self.sentences and not self.is_tagged:
             raise ValueError(f"split {self.name!r} has sentences without tags")
-        return rows
+        return [s.tags or () for s in self.sentences]
 
     @cached_property
     def text_fingerprint(self) -> str:
@@ -187,11 +192,12 @@ def of_shards(shards: Sequence[Split]) -> Split:
     notes = {f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)}
     counts = {name: sum(values) for name, values in notes.items() if isinstance(values[0], int)}
     dialects = tuple(dict.fromkeys(one for some in notes["dialects"] for one in some))
+    missing = dict(sum(map(Counter, notes["missing"]), Counter[str]()))
     return dataclasses.replace(
         whole,
         name=shards[0].name,
         path=path and path.parent,
-        notes=dataclasses.replace(first, dialects=dialects, **counts),
+        notes=dataclasses.replace(first, dialects=dialects, missing=missing, **counts),
     )
 
 

@@ -4,8 +4,9 @@
     {"premise": "...", "hypothesis": "...", "label": "entailment"}
 
 Columns are named by the caller, or found by their usual names (GLUE, SNLI, SICK, `text` and
-`label`); without a header they are numbers from 1 (`tables`). Where all answers of a part are -1
-they are hidden: it can be predicted, not scored.
+`label`); without a header they are numbers from 1 (`tables`). A class is a text, a number or a
+boolean, a list of one of these, or {"POS": 1, "NEG": 0}. Examples may lack an answer (`answers`); a
+part in which all do can be predicted, not scored.
 
 Words are cut from the text at white space and punctuation by the pre-tokenizer of `tokenizers` that
 BERT has, each with its place; characters of scripts without spaces are a word each (`words`, rule
@@ -22,8 +23,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar
 
+from featbert.data.answers import (
+    classes_settled,
+    count_missing,
+    missing_mark,
+    number_of,
+    rejected,
+    scores_settled,
+)
 from featbert.data.corpus import Sentence
-from featbert.data.files import SURROGATE, Column, Row, excerpt, lower_names, named_column
+from featbert.data.files import SURROGATE, Column, RawFile, Row, excerpt, lower_names, named_column
 from featbert.errors import InputError
 
 # Usual names of columns, in lower case; the first that a file has counts.
@@ -51,7 +60,7 @@ PAIRS = (
     *(("subject", text) for text in ("text", "content", "body", "message")),
     ("headline", "body"),
 )
-TEXTS = ("sentence", "text", "review", "content", "question", "title")
+TEXTS = ("sentence", "text", "review", "content", "question", "title", "data")
 # Contexts, and lists of choices.
 CONTEXTS = ("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question")
 LISTS = ("endings", "choices", "options")
@@ -59,6 +68,7 @@ _NUMBERED = re.compile(r"(ending|choice|option|answer|sol)[ _-]?(\d+)")
 CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
+    *("cats", "accept"),  # of spaCy and Prodigy
 )
 IDS = ("id", "idx", "ind", "index", "guid", "uid")
 SCORE_KEYS = (
@@ -69,10 +79,6 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 # Words of a value that make it a text, and rows in which columns of texts are looked for.
 _SEVERAL, _SEEN = 3, 1000
-# Values of examples without an answer; annotators of SNLI did not agree on "-".
-NO_ANSWER = ("", "-")
-# What all examples have where answers are hidden, as GLUE's test parts.
-HIDDEN = ("-1", "-1.0")
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class Columns:
 
     `text`, `pair` and `target` are those of examples; `delimiter` is what separates columns,
     `quoting` whether fields are quoted ("none", "double", or "auto" to find it), and `escape` a
-    character that takes their meaning from separators and quotation marks.
+    character that takes their meaning from separators and quotation marks. `missing` are values
+    that are no answer; None for those of `answers`.
     """
 
     text: Column | None = None
@@ -92,6 +99,7 @@ class Columns:
     delimiter: str | None = None
     quoting: str = "auto"
     escape: str | None = None
+    missing: frozenset[str] | None = None
 
     @property
     def of_texts(self) -> bool:
@@ -204,10 +212,16 @@ class Examples:
     notes: dict[str, Any] = field(default_factory=Counter)
     columns: Columns | None = None  # of the first row
     rows: list[Mapping[Any, Any]] = field(default_factory=list)  # the first ones
+    # Whether any text can be an answer.
+    has_classes: ClassVar[bool] = False
     # Whether a line of raw text can be an example.
     of_lines: ClassVar[bool] = True
     # Names of the texts of an example, as predictions have them.
     names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
+
+    def begin(self, first: Row) -> None:
+        """Looks at the columns of the first rows, of which `first` has a value each."""
+        self.columns_of(first)
 
     def __call__(self, row: Row) -> list[Sentence]:
         """The sequences of an example; InputError names the row."""
@@ -218,26 +232,52 @@ class Examples:
         if columns.pair is not None and len(empty) == 1:  # such as a review without a title
             row = replace(row, values={**row.values, empty[0]: ""})
         sentence = example_of(row, columns)
-        value = None if columns.target is None else row.values.get(columns.target)
-        if value is None or str(value).strip() in NO_ANSWER:
-            return [sentence]
+        value = self.value_of(row, columns.target)
         try:
-            return [replace(sentence, tags=(self.answer(value),))]
+            answer = None if value is None else self.answer(value)
         except ValueError as error:
             raise InputError(f"{error} in column {columns.target}, {row.where}") from None
+        if value is not None and answer is None:
+            self._lacks("no class")
+        return [sentence if answer is None else replace(sentence, tags=(answer,))]
 
-    def answer(self, value: Any) -> str:
-        """The answer that a value is; ValueError for another value."""
+    def value_of(self, row: Row, target: Column | None) -> Any:
+        """The value in the column of answers; None, and counted, for what is no answer."""
+        if target is None:
+            return None
+        value, missing = row.values.get(target), self.wanted.missing
+        if isinstance(value, list) and len(value) == 1:
+            value = value[0]
+        usual = () if missing is not None or self.has_classes else ("-",)
+        mark = None if target == "answer" else rejected(row.values)
+        mark = mark or missing_mark(value, missing or usual)
+        if mark is not None:
+            self._lacks(mark)
+        return value if mark is None else None
+
+    def _lacks(self, mark: str) -> None:
+        count_missing(self.notes, mark)
+
+    def answer(self, value: Any) -> str | None:
+        """The answer that a value is, None for none; ValueError for another value."""
         return str(value)
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sequences of all rows, with what only the whole file can say."""
         both_named = self.wanted.text is not None and self.wanted.pair is not None
-        if self.columns is not None and not both_named:
+        if self.rows and self.columns is not None and not both_named:
             target = self.target_named([*self.rows[0]])
             read = replace(self.columns, target=self.columns.target or target)
             self.notes["unread_columns"] = unread_texts(self.rows, sentences, read)
         return sentences
+
+    @staticmethod
+    def settled(files: Sequence[RawFile], *, marks: bool) -> list[RawFile]:
+        """All files of a corpus with answers in one notation.
+
+        `marks`: whether "-" and -1 may be no answer.
+        """
+        return [*files]
 
     def columns_of(self, row: Row) -> Columns:
         """The columns of text, second text and answer, with None for those there are not."""
@@ -284,18 +324,31 @@ class Examples:
 class Classes(Examples):
     """Reads examples with a class each."""
 
-    def answer(self, value: Any) -> str:
+    has_classes = True
+    settled = staticmethod(classes_settled)
+
+    def answer(self, value: Any) -> str | None:
+        if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):
+            named = [name for name, share in value.items() if share]
+            value = named[0] if len(named) == 1 else named
+        if value == []:
+            return None
+        if isinstance(value, list):
+            shown = excerpt(repr(value))[1:-1]
+            raise ValueError(f"several classes, {shown} (one is learned for each text),")
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if not isinstance(value, str | int) or SURROGATE.search(str(value)):
             raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
-        return str(value).strip()
+        return str(value).strip() or None
 
 
 class Scores(Examples):
     """Reads examples with a score each, whose decimals a point or a comma separates."""
+
+    settled = staticmethod(scores_settled)
 
     def answer(self, value: Any) -> str:
         if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
@@ -316,14 +369,6 @@ class Scores(Examples):
             points = ((s, s.tags[0].replace(",", ".") if s.tags else "") for s in sentences)
             sentences = [replace(s, tags=(repr(float(n)),)) if n else s for s, n in points]
         return super().completed(sentences)
-
-
-def number_of(value: Any) -> float:
-    """The number that a value is or writes; NaN for none."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def example_of(row: Row, columns: Columns) -> Sentence:

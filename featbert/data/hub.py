@@ -209,7 +209,10 @@ def _quietly() -> Iterator[None]:
 
 
 def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Row]:
-    """The rows of one split; classes by name, also those in lists, or else by number."""
+    """The rows of one split; classes by name, also those in lists, or else by number.
+
+    A number without a name, such as -1 or -100, is no class: None.
+    """
     labels = {}
     for column, feature in dataset.features.items() if names else ():
         found = getattr(getattr(feature, "feature", feature), "names", None)
@@ -220,5 +223,5 @@ def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Ro
         for column, known in labels.items():
             value = values[column]
             listed = isinstance(value, list)
-            values[column] = [known.get(v, v) for v in value] if listed else known.get(value, value)
+            values[column] = [known.get(v) for v in value] if listed else known.get(value)
         yield Row(values, f"row {number} of {path}", number, "row")

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
 from featbert.data.choices import usual_form
 from featbert.data.conll import read_conll
-from featbert.data.corpus import SPLITS, Corpus, Sentence, Split, of_shards
+from featbert.data.corpus import SPLITS, UNLABELLED, Corpus, Sentence, Split, of_shards
 from featbert.data.examples import (
     CLASS_KEYS,
     IDS,
@@ -51,6 +51,7 @@ from featbert.data.tags import (
     TagError,
     Targets,
     detect_scheme,
+    only_labelled,
     scheme_name,
     targets_of,
     to_bio,
@@ -71,6 +72,8 @@ _LANGUAGE = re.compile(
 )
 # Of targets that columns show: what a file has, and the task for it.
 _SUITED = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
+# Rows of a file that show what its columns hold.
+_FIRST_ROWS = 100
 
 
 def load_corpus(
@@ -94,6 +97,8 @@ def load_corpus(
     folds: int | None = None,
     fold: int | None = None,
     answerable: bool = False,
+    missing: str | None = None,
+    first_choice: int | None = None,
 ) -> Corpus:
     """Load a corpus.
 
@@ -112,6 +117,9 @@ def load_corpus(
         label_names: names of tags or classes that are numbers, "O,B-PER,I-PER"; by default those in
             labels.txt beside the files, one a line.
         scheme: of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it (`tags`).
+        missing: values that are no answer, "-,NA": an empty one among them is an empty cell, and
+            "" alone says that no value is such; by default what `answers` says.
+        first_choice: number of the first choice in labels, 0 or 1; by default what they say.
         limit: reads only the first sentences or examples of each split.
         dev_share, folds, fold: a share of train that becomes dev, and the fold of K (from 1) that
             becomes test before: whole documents, or examples, always the same ones.
@@ -133,10 +141,16 @@ def load_corpus(
         ("scheme", scheme != "auto", kind.has_scheme),
         ("label_names", label_names, not kind.numbered),
         ("answerable", answerable, kind.name == "spans"),
+        ("missing", missing is not None, kind.name != "spans"),
+        ("first_choice", first_choice is not None, kind.name == "choices"),
     ):
         if given and kind.keys is not None and not fits:
             raise InputError(f"{option} is given, but it is not for {kind.name}; leave it out")
-    columns = Columns(text, pair, target, token_column, tag_column, delimiter, quoting, escape)
+    marks = None if missing is None else frozenset(value.strip() for value in missing.split(","))
+    marks = frozenset() if missing == "" else marks
+    columns = Columns(
+        text, pair, target, token_column, tag_column, delimiter, quoting, escape, marks
+    )
     read = _Reader(kind, encoding, columns, answerable, limit)
     path = SAMPLE if path is None else str(path)
     place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
@@ -154,6 +168,9 @@ def load_corpus(
         raw = read.files(_files(place, path))
         (name, found), source = _name(place), str(place)
     _check_alike({file.path: file.sentences[0] for _, file in raw})
+    if kind.keys is not None:
+        more = {} if first_choice is None else {"first_choice": first_choice}
+        raw = _settled(raw, kind, marks=missing is None, **more)
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
     names = names or (read_file(beside, encoding) if beside.is_file() else [])
@@ -262,14 +279,19 @@ class _Reader:
         self, rows: Iterator[Row], path: Path, split: str, *, in_columns: bool = False
     ) -> RawFile:
         """What rows hold: examples, or a sentence each, or else words that are `in_columns`."""
-        first = next(rows, None)
+        begin = [*islice(rows, _FIRST_ROWS)]
+        first = begin[0] if begin else None
+        if first is not None:
+            first = replace(first, values=_filled([row.values for row in begin]))
         form = self._form(path, first.values if first else {})
         if in_columns and form is None:
             del rows  # and its bar of progress
             return self._words(path)
         must = self.kind.keys is not None and split == "train"
         read = (form or Words)(self.columns, self.kind.keys, path, must)
-        rows = chain([first] if first else [], rows)
+        if first is not None:
+            read.begin(first)
+        rows = chain(begin, rows)
         rows = filter(may_be_answerable, rows) if self.answerable else rows
         return read_rows(rows, read, self.limit)
 
@@ -328,6 +350,17 @@ class _Reader:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
 
 
+def _filled(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
+    """By column the first value of rows that is not empty."""
+    values: dict[Any, Any] = {}
+    for row in rows:
+        empty = {name for name, value in values.items() if value in (None, "", [])}
+        values |= {
+            name: value for name, value in row.items() if name in empty or name not in values
+        }
+    return values
+
+
 def _check_alike(first: Mapping[Path, Sentence]) -> None:
     """Raises InputError where some files have words, and others texts or pairs of them."""
     kinds = {
@@ -341,6 +374,26 @@ def _check_alike(first: Mapping[Path, Sentence]) -> None:
                 f"{one} has {kinds[one]}, but {other} has {kinds[other]}; name columns with "
                 "--text and --pair, or move one of them away"
             )
+
+
+def _settled(
+    raw: Sequence[tuple[str, RawFile]], kind: Targets, **more: Any
+) -> list[tuple[str, RawFile]]:
+    """The files with answers in one notation; a split without any answer hides them."""
+    files = [file for _, file in raw]
+    files = kind.form.settled(files, **more) if kind.form else files
+    settled = [(split, file) for (split, _), file in zip(raw, files, strict=True)]
+    answered = {
+        split
+        for split, file in settled
+        if any(s.tags and (kind.form or {*s.tags} != {UNLABELLED}) for s in file.sentences)
+    }
+    return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
+
+
+def _without_answers(file: RawFile) -> RawFile:
+    sentences = tuple(replace(s, tags=None) for s in file.sentences)
+    return replace(file, sentences=sentences, notes=replace(file.notes, missing={}))
 
 
 def _named(file: RawFile, names: Sequence[str]) -> RawFile:
@@ -363,7 +416,7 @@ def _splits(
         notation = notation_of({tag for _, file in raw for tag in _tags(file)})
         raw = [(split, _in_usual_notation(file, notation)) for split, file in raw]
         labels = (
-            s.tags or ()
+            [tag or "O" for tag in s.tags or ()]
             for split, file in raw
             for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
         )
@@ -401,14 +454,15 @@ def _unusual(file: RawFile) -> Iterator[str]:
 
 
 def _tags(file: RawFile) -> Iterator[str]:
-    return (tag for sentence in file.sentences for tag in sentence.tags or ())
+    return (tag for s in file.sentences for tag in s.tags or () if tag != UNLABELLED)
 
 
 def _in_usual_notation(file: RawFile, notation: Notation) -> RawFile:
     sentences = []
     for s in file.sentences:
         try:
-            sentences.append(replace(s, tags=s.tags and notation.read(s.tags)))
+            tags = s.tags and only_labelled(s.tags, notation.read(s.tags))
+            sentences.append(replace(s, tags=tags))
         except TagError as error:
             raise _refused(error, s, file) from None
     return replace(file, sentences=tuple(sentences))

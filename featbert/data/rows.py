@@ -8,9 +8,12 @@ A sentence is a list of words with a list of tags, by name or by number, under u
 `tags`) or those that the caller names; the first row says which. Or it is a text with spans of
 characters, as annotation tools write them (doccano, Prodigy, Label Studio's JSON-MIN): split as raw
 text is (`words`), tagged by whole words; a span with a text of its own is where that is
-(`offsets`). A key `document` (or `doc_id`, `document_id`), a string or
-an integer, marks documents: a new one begins where its value changes, and after a row whose only
-word is `-DOCSTART-`. Rows without a word are counted and skipped.
+(`offsets`). A text without a list of spans in such a file has no entity. A tag that is null or -100
+is of a word without an answer.
+
+A key `document` (or `doc_id`, `document_id`), a string or an integer, marks documents: a new one
+begins where its value changes, and after a row whose only word is `-DOCSTART-`. Rows without a word
+are counted and skipped.
 """
 
 import functools
@@ -19,8 +22,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.data.examples import HIDDEN, Columns, Examples
+from featbert.data.answers import count_missing, missing_mark, rejected
+from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
+from featbert.data.examples import CLASS_KEYS, Columns, Examples
 from featbert.data.files import (
     DOCSTART,
     Column,
@@ -48,20 +52,28 @@ class Words(Examples):
     """Reads rows as sentences."""
 
     documents: Documents = field(default_factory=Documents)
+    of_spans: bool = False
     # By number, rows of texts with spans: the row, the places of its words, spans and their types.
     marked: dict[int, tuple[Row, list[Place], list[tuple[Part, str]]]] = field(default_factory=dict)
 
+    def begin(self, first: Row) -> None:
+        """Looks at the columns of the first rows, and at whether these have texts with spans."""
+        self.of_spans = spans_of(first.values) is not None
+        if not self.of_spans:
+            super().begin(first)
+
     def __call__(self, row: Row) -> list[Sentence]:
         """The sentence of a row; none for a mark of documents, or where it has no word."""
-        if (spans := spans_of(row.values)) is not None:
-            row = self._worded(row, spans)
+        spans = spans_of(row.values)
+        if spans is not None or (self.of_spans and isinstance(row.values.get("text"), str)):
+            row = self._worded(row, spans or ())
         columns = self.columns_of(row)
         if row.values.get(columns.token_column) == [DOCSTART]:
             self.documents.begin()
             return []
-        words, tags = _strings(row, "token", columns.token_column), None
+        words, tags = self._strings(row, "token", columns.token_column), None
         if columns.tag_column is not None:
-            tags = tuple(tag.strip(" ") for tag in _strings(row, "tag", columns.tag_column))
+            tags = self._tags(row, columns.tag_column, len(words))
             if len(tags) != len(words):
                 _fail(row, f"{counted(len(words), 'token')} but {counted(len(tags), 'tag')}")
         if not words:
@@ -103,11 +115,9 @@ class Words(Examples):
 
         text = row.values["text"]
         places = split_words(text)
-        if self.keys and row.values.get("answer", "accept") != "accept":
-            _fail(row, "an answer that is not accepted; remove it")
-        if self.keys:
+        if self.keys and not rejected(row.values):
             self.marked[row.number] = row, places, [_part(row, one) for one in spans]
-        kept = {key: row.values[key] for key in DOCUMENT_KEYS if key in row.values}
+        kept = {key: row.values[key] for key in (*DOCUMENT_KEYS, "answer") if key in row.values}
         words = [text[a:b] for a, b in places]
         return replace(row, values=kept | {"tokens": words, "tags": ["O"] * len(words)})
 
@@ -166,12 +176,47 @@ class Words(Examples):
                 "read as characters; with its text in a key text, each span is checked)",
             )
 
+    def _tags(self, row: Row, column: Column, n: int) -> tuple[str, ...]:
+        """The tags of a row of n words."""
+        mark = rejected(row.values)
+        if mark is None and (column not in row.values or row.values[column] is not None):
+            return tuple(tag.strip(" ") for tag in self._strings(row, "tag", column))
+        count_missing(self.notes, mark or "null", n)
+        return (UNLABELLED,) * n
+
+    def _strings(self, row: Row, what: str, column: Column | None) -> tuple[str, ...]:
+        if not isinstance(value := row.values.get(column), list):
+            _fail(row, f"{column!r} is not a list of strings")
+        found, missing = [], self.wanted.missing
+        for item in value:
+            mark = None
+            if what == "tag":
+                mark = missing_mark(None if item == -100 else item, missing)
+                item = str(item) if type(item) is int and item >= 0 else item
+            if mark is not None and (mark != "empty" or "" in (missing or ())):
+                count_missing(self.notes, mark)
+                found.append(UNLABELLED)
+                continue
+            if not isinstance(item, str):
+                shown = excerpt(json.dumps(item, default=str))
+                _fail(row, f"{shown} in {column!r} is not a string")
+            if fault := word_fault(item):
+                _fail(row, f"{what} {excerpt(item)} {fault}")
+            found.append(item)
+        return tuple(found)
+
 
 def spans_of(values: Mapping[Any, Any]) -> list[Any] | None:
-    """The spans of a text; None where the row has words, or a text without spans."""
+    """The spans of a text; None where the row has words, or a text without spans.
+
+    Prodigy leaves out an empty list of spans.
+    """
     lists = {key: value for key, value in values.items() if isinstance(value, list)}
     words = any(isinstance(one, str) for key in WORD_KEYS for one in lists.get(key, ()))
-    found = next((lists[key] for key in SPAN_KEYS if key in lists), None)
+    prodigy = values.get("answer") in ("accept", "reject", "ignore") and not (
+        {*values} & {*CLASS_KEYS}
+    )
+    found = next((lists[key] for key in SPAN_KEYS if key in lists), [] if prodigy else None)
     spans = found is not None and all(isinstance(one, list | dict) for one in found)
     return found if spans and isinstance(values.get("text"), str) and not words else None
 
@@ -204,31 +249,13 @@ def _trimmed(row: Row, part: Part, place: Place | None) -> Place:
     return start, start + len(inner)
 
 
-def _strings(row: Row, what: str, column: Column | None) -> tuple[str, ...]:
-    if not isinstance(value := row.values.get(column), list):
-        _fail(row, f"{column!r} is not a list of strings")
-    found = []
-    for item in value:
-        if what == "tag" and type(item) is int and item >= 0:
-            item = str(item)
-        if not isinstance(item, str):
-            _fail(row, f"{excerpt(json.dumps(item, default=str))} in {column!r} is not a string")
-        if fault := word_fault(item):
-            _fail(row, f"{what} {excerpt(item)} {fault}")
-        found.append(item)
-    return tuple(found)
-
-
 def _fail(row: Row, fault: str) -> NoReturn:
     shown = excerpt(json.dumps(row.values, ensure_ascii=False, default=str))
     raise InputError(f"{fault}, {row.where}: {shown}")
 
 
 def read_rows(rows: Iterable[Row], read: Examples, limit: int | None = None) -> RawFile:
-    """The sentences or examples of one file, the first `limit`, without answers if all are hidden.
-
-    InputError where only some have one.
-    """
+    """The sentences or examples of one file, the first `limit`."""
     found: list[Sentence] = []
     number, unit = 0, "line"
     for row in rows:
@@ -238,13 +265,5 @@ def read_rows(rows: Iterable[Row], read: Examples, limit: int | None = None) -> 
         if number == limit:
             break
     found = read.completed(found)
-    missing = {s.lines[0] for s in found if s.tags is None}
-    if all(s.tags is None or s.tags[0] in HIDDEN for s in found):
-        found = [s if s.tags is None else replace(s, tags=None) for s in found]
-    elif missing:
-        raise InputError(
-            f"{counted(len(missing), 'example')} of {read.path} without an answer, the first in "
-            f"{unit} {min(missing)}; remove them, or hide the answers of all"
-        )
     empty = len({s.lines for s in found if "" in s.words})
     return RawFile(read.path, tuple(found), ReadingNotes(empty_texts=empty, **read.notes), unit)

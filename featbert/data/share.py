@@ -1,4 +1,4 @@
-"""A part of a training text: the sentences of a run with `train_share`.
+"""What is learned from of a training text: what has answers, or a share of it (`train_share`).
 
 Documents are drawn whole, in an order that the seed gives, until the part holds at least its share
 of the sentences; without documents, sentences are drawn.
@@ -30,11 +30,17 @@ def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
     return drawn
 
 
-def drawn_part(split: Split, share: float, *, seed: int) -> Split:
-    """The split with the sentences of `drawn_sentences`; the split itself for a share of 1."""
-    if share == 1:
-        return split
-    return _part(split, drawn_sentences(split, share, seed=seed))
+def learned_part(split: Split, share: float, *, seed: int) -> tuple[Split, Ints | None]:
+    """The sentences with answers, or a share of them, and their numbers in `split`; None for all.
+
+    So a run is the same as on a text without the examples that lack an answer.
+    """
+    numbers = np.array([i for i, s in enumerate(split) if s.tags is not None], dtype=np.int64)
+    if share < 1:
+        numbers = numbers[drawn_sentences(_part(split, numbers), share, seed=seed)]
+    if len(numbers) == len(split):
+        return split, None
+    return _part(split, numbers), numbers
 
 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:

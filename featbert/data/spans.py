@@ -5,6 +5,7 @@
     ]}]}]}
     {"id": "q1", "question": "...", "context": "...", "answers": {"text": [], "answer_start": []}}
 
+Articles or paragraphs may also be a list, and answers texts, each of which the passage has once.
 A question is a pair, its words and those of its passage, and all questions of a passage are one
 document. Its answers are tags: "0:Rome" has the first character in the passage and the text as the
 file has it; a question without an answer has the tag "". Equal answers count once.
@@ -20,11 +21,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from featbert.data.answers import count_missing
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Examples, example_of, looks_like_choices
 from featbert.data.files import SURROGATE, Row, excerpt, lower_names
 from featbert.data.offsets import PARTIAL, Part, notice_of, places_of
 from featbert.errors import InputError
+from featbert.text import counted
 
 ANSWER_KEYS = ("answers", "answer")
 NO_ANSWER = ("",)
@@ -41,17 +44,21 @@ def suited_targets(values: Mapping[Any, Any]) -> str | None:
 
 
 def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:
-    """The rows, with a row for each question of the articles among them (SQuAD's JSON).
+    """The rows, with a row for each question of the articles or paragraphs among them.
 
     InputError names the question.
     """
     number = 0
     for row in rows:
-        if "paragraphs" not in row.values:
+        if "paragraphs" in row.values:
+            at = f"article {row.number} of {path}"
+            paragraphs, first = _value(row.values, "paragraphs", list, at), 1
+        elif "qas" in row.values:
+            at, paragraphs, first = str(path), [row.values], row.number
+        else:
             yield row
             continue
-        at = f"article {row.number} of {path}"
-        for p, paragraph in enumerate(_value(row.values, "paragraphs", list, at), 1):
+        for p, paragraph in enumerate(paragraphs, first):
             within = f"paragraph {p} of {at}"
             context = _value(paragraph, "context", str, within)
             for question in _value(paragraph, "qas", list, within):
@@ -100,7 +107,10 @@ class Questions(Examples):
             other = self.names[name]
             raise InputError(f"the id {excerpt(name)} of {row.where} is that of {other}, too")
         self.names[name] = row.where
-        answers = _answers(row, columns.target or ANSWER_KEYS[0])
+        values = {**row.values, "context": question.texts[1]}
+        answers = _answers(replace(row, values=values), columns.target or ANSWER_KEYS[0])
+        if answers is None:
+            count_missing(self.notes, "null")
         tags = None if answers is None else tuple(dict.fromkeys(f"{s}:{t}" for s, t in answers))
         tags = NO_ANSWER if tags == () else tags
         return [replace(question, tags=tags, document=document, id=name)]
@@ -140,8 +150,12 @@ def _is_whole(question: Sentence, start: int, end: int) -> bool:
 def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
     """First character and text of each answer; None where they are hidden."""
     value = row.values.get(key)
+    impossible = str(row.values.get("is_impossible")).strip().lower() in ("true", "1")
     if value is None:
-        return None
+        return [] if impossible else None
+    value = [value] if isinstance(value, str) else value
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        value = {"text": value, "answer_start": _starts(row, value)}
     try:
         if isinstance(value, dict):
             texts, starts = value["text"], value["answer_start"]
@@ -158,9 +172,23 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
         shown = excerpt(json.dumps(value, ensure_ascii=False, default=str))
         raise InputError(f"{shown} has no 'text' and 'answer_start' of answers, {row.where}")
     found = [(start, text) for start, text in found if text]
-    if found and row.values.get("is_impossible"):
+    if found and impossible:
         raise InputError(f"is_impossible is true, but there are answers, {row.where}")
     return found
+
+
+def _starts(row: Row, texts: Sequence[str]) -> list[Any]:
+    """First characters of answers that are only texts: beside them, or where each occurs once."""
+    starts, passage = row.values.get("answer_start"), str(row.values.get("context"))
+    if starts is not None:
+        return starts if isinstance(starts, list) else [starts]
+    for text in texts:
+        if text and (n := passage.count(text)) != 1:
+            raise InputError(
+                f"the answer {excerpt(text)} has no 'answer_start' and occurs {counted(n, 'time')} "
+                f"in the passage, {row.where}"
+            )
+    return [passage.find(text) for text in texts]
 
 
 def may_be_answerable(row: Row) -> bool:

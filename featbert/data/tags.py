@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from featbert.data.choices import RIGHT_KEYS, Choices
+from featbert.data.corpus import UNLABELLED
 from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Classes, Examples, Scores
 from featbert.data.files import excerpt
 from featbert.data.spans import ANSWER_KEYS, Questions
@@ -104,7 +105,10 @@ def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
 
 
 def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
-    """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed."""
+    """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed.
+
+    A word without a tag stays so; an entity ends before it.
+    """
     scheme = scheme_name(scheme)
     if all(tag == "O" for tag in tags):
         return tuple(tags), 0
@@ -115,7 +119,7 @@ def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
         _parse(tag, scheme, i) != _parse(right, scheme, i)
         for i, (tag, right) in enumerate(zip(tags, expected, strict=True))
     )
-    return bio, repaired
+    return only_labelled(tags, bio), repaired
 
 
 def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
@@ -123,12 +127,17 @@ def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
 
     IO joins neighbouring entities of one type.
     """
-    return _write(spans(tags), len(tags), scheme_name(scheme))
+    return only_labelled(tags, _write(spans(tags), len(tags), scheme_name(scheme)))
+
+
+def only_labelled(tags: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
+    """The new tags (T,), but for words without one of the tags before."""
+    return tuple(tag if tag == UNLABELLED else to for tag, to in zip(tags, new, strict=True))
 
 
 def _parse(tag: str, scheme: str, index: int) -> tuple[str, str]:
-    """(prefix of B I E S, type), or ("", "") for O."""
-    if tag == "O":
+    """(prefix of B I E S, type), or ("", "") for O and for a word without a tag."""
+    if tag in ("O", UNLABELLED):
         return "", ""
     match = TAG.fullmatch(tag)
     if match:

@@ -4,7 +4,9 @@
     p(y) = exp(score(y)) / sum over all sequences y'
 
 The loss is -log p(gold) of each sequence, the answer is the most probable sequence (Viterbi), and
-probabilities are marginals of single words (forward-backward). Everything is computed in fp32.
+probabilities are marginals of single words (forward-backward). A word without a gold class may have
+any: p(gold) is the sum over all sequences that have the gold classes of the others. Everything is
+computed in fp32.
 
 Source: Lafferty, McCallum and Pereira 2001; as the output of a BiLSTM: Lample et al. 2016, section
 2.1.
@@ -31,12 +33,20 @@ class CRF(nn.Module):
         self.end = nn.Parameter(torch.zeros(n))
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum over sequences of the negative log-likelihood; targets (W,) are class numbers."""
+        """Sum over sequences of the negative log-likelihood; targets (W,) are class numbers.
+
+        A negative one is of a word without a gold class.
+        """
         with full_precision(vectors):
             emissions = self.classifier(vectors.float())  # (W, C)
             padded, mask = _padded(emissions, lengths)
             forward = self._forward(padded, mask)
             partition = (forward[:, -1] + self.end).logsumexp(1)  # (B,)
+            if (free := targets < 0).any():
+                right = torch.arange(emissions.shape[1], device=targets.device) == targets[:, None]
+                allowed = emissions.masked_fill(~(right | free[:, None]), -torch.inf)
+                forward = self._forward(*_padded(allowed, lengths))
+                return (partition - (forward[:, -1] + self.end).logsumexp(1)).sum()
             ends = torch.from_numpy(lengths).to(targets.device).cumsum(0)
             firsts = torch.cat([ends.new_zeros(1), ends[:-1]])
             inner = torch.ones_like(targets, dtype=torch.bool).index_fill(0, firsts, False)

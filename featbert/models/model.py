@@ -59,7 +59,10 @@ class Output(Protocol):
     """
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum of the losses of all items of the batch, a scalar in fp32."""
+        """Sum of the losses of all items of the batch, a scalar in fp32.
+
+        An output of words takes `IGNORED` (`tasks.base`) for one without an answer.
+        """
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """The answers, as numbers."""

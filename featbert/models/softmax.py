@@ -31,7 +31,10 @@ class Softmax(nn.Module):
         return self.classifier.weight, self.classifier.bias
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum of the items' cross-entropies; targets (W,) are class numbers."""
+        """Sum of the items' cross-entropies; targets (W,) are class numbers.
+
+        An item with -100, torch's number for no answer, has none.
+        """
         return functional.cross_entropy(self.logits(vectors), targets, reduction="sum")
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:

@@ -13,7 +13,7 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from featbert.data.share import drawn_part
+from featbert.data.share import learned_part
 from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
 from featbert.features.extraction import run_extraction
@@ -109,7 +109,7 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     """Two epochs of the run on a part of its text, which is dev and test as well."""
     configuration, corpus = job.configuration, resources.corpus(job.configuration)
     source, train = resources.encoder(configuration.model), corpus["train"]
-    part = drawn_part(train, min(1.0, WORDS / train.n_words), seed=1)
+    part, _ = learned_part(train, min(1.0, WORDS / train.n_words), seed=1)
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
     twice = job.run.options.settings.model_copy(

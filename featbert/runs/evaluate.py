@@ -323,7 +323,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         mapping=plan.mapping,
         unseen_types=[name for name in classes if name not in taught],
         absent_types=[name for name in taught if name not in classes],
-        scores=dataclasses.replace(task.score(gold, predicted), words=split.n_words),
+        scores=dataclasses.replace(task.score(*task.scored(gold, predicted)), words=split.n_words),
         scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,

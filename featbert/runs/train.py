@@ -14,7 +14,7 @@ import torch
 from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Split, joined
 from featbert.data.load import load_corpus
-from featbert.data.share import drawn_part, drawn_sentences
+from featbert.data.share import learned_part
 from featbert.data.tags import targets_of
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads, find_device
@@ -44,7 +44,7 @@ from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import RUNS_DIR, Run
 from featbert.runs.states import training_states
-from featbert.tasks.base import get_task, task_of
+from featbert.tasks.base import IGNORED, get_task, task_of
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
@@ -202,9 +202,8 @@ class _Training:
         self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # what is prepared counts
         learned, share = self.settings.trained_splits, self.settings.train_share
-        whole, seed = joined([corpus[name] for name in learned]), plan.options.seed
-        self.train = drawn_part(whole, share, seed=seed)
-        self.drawn = None if share == 1 else drawn_sentences(whole, share, seed=seed)
+        whole = joined([corpus[name] for name in learned])
+        self.train, self.drawn = learned_part(whole, share, seed=plan.options.seed)
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
         for split in filter(lambda s: s.is_tagged, self.scored):
@@ -266,7 +265,8 @@ class _Training:
             signature=plan.signature,
             scores={
                 s.name: dataclasses.replace(
-                    self.task.score(self.task.gold(s), predicted[s.name]), words=s.n_words
+                    self.task.score(*self.task.scored(self.task.gold(s), predicted[s.name])),
+                    words=s.n_words,
                 )
                 for s in self.scored
                 if s.is_tagged
@@ -278,6 +278,7 @@ class _Training:
             counts={
                 **self.states.counts,
                 "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
+                "unlabelled": sum(map(self.task.unlabelled, self.corpus.splits.values())),
             },
             started=started,
             model_source=plan.model_source,
@@ -314,7 +315,9 @@ class _Training:
     def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
         groups = self.task.groups(self.train.sentences)
-        targets = Targets(encoded, self.task.items(self.train), joint=groups is not None)
+        items = self.task.items(self.train)
+        counted = None if self.task.of_texts else encoded.numpy() != IGNORED
+        targets = Targets(encoded, items, groups is not None, counted)
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
         documents = None
@@ -324,11 +327,11 @@ class _Training:
         def score_dev() -> dict[str, float]:
             numbers = self._numbers(dev)
             predicted = self._answers(numbers, dev, self._threshold({dev.name: numbers}))
-            return self.task.dev_values(self.task.gold(dev), predicted)
+            return self.task.dev_values(*self.task.scored(self.task.gold(dev), predicted))
 
         def name_of(number: int) -> str:
             first = self.train.sentences[number if groups is None else groups[number]]
-            where = self.train.name if self.drawn is None else "the drawn part of train"
+            where = self.train.name if self.drawn is None else "what is learned of train"
             return named_sentence(number, where, first.words, self.task.unit)
 
         with epoch_log(self.log_dir, self.plan.name) as log:

@@ -16,7 +16,7 @@ import pydantic.dataclasses
 from numpy.typing import NDArray
 from pydantic import ConfigDict
 
-from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
 from featbert.data.tags import Targets
 from featbert.errors import check_known
 
@@ -36,6 +36,8 @@ TASKS = {
     "choice": "featbert.tasks.choice",
     "spans": "featbert.tasks.spans",
 }
+# The number of a word without an answer, which no loss counts.
+IGNORED = -100
 # Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
 GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 
@@ -80,9 +82,11 @@ class Predictions:
 
     Attributes:
         gold, predicted: answers, aligned word by word, or one a sequence; without gold answers, ().
+            A word without a gold answer is `UNLABELLED` in both.
         documents: (S,) number of each one's document from 1; all are 0 where the text has none.
         texts: (S,) words of each text of a sequence; empty where all are one text.
         places: (S,) first and end character of each word in its text, where there are raw texts.
+        numbers: (S,) which one of the split each is, from 1; all of it where there are none.
     """
 
     words: list[list[str]]
@@ -91,6 +95,7 @@ class Predictions:
     documents: list[int]
     texts: list[tuple[int, ...]] = field(default_factory=list)
     places: list[list[tuple[int, int]]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -170,6 +175,15 @@ class Task(Protocol):
     def check(self, settings: Any) -> None:
         """Raises InputError for a head that cannot give this task's answers."""
 
+    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+        """Gold and predicted answers without what has no gold answer: examples, or words.
+
+        Such words are `UNLABELLED` in both, so that the others keep their places.
+        """
+
+    def unlabelled(self, split: Split) -> int:
+        """How many examples or words have no answer, where others have one."""
+
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         """All scores of one split; InputError for predictions that do not fit the gold answers."""
 
@@ -228,8 +242,11 @@ class Task(Protocol):
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
-        """(T,) the right answer for each item, as numbers; T is the last of `items`."""
-        number = {name: i for i, name in enumerate(classes)}
+        """(T,) the right answer for each item, as numbers; T is the last of `items`.
+
+        `IGNORED` for a word without an answer.
+        """
+        number = {name: i for i, name in enumerate(classes)} | {UNLABELLED: IGNORED}
         names = (name for row in self.gold(split) for name in self.written(row, scheme))
         return np.array([number[name] for name in names], np.int64)
 
@@ -268,7 +285,7 @@ class Task(Protocol):
         return None
 
     def gold(self, split: Split) -> Rows:
-        """The right answers by sequence."""
+        """The right answers by sequence; () for an example without one."""
         return split.tags
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
@@ -282,7 +299,7 @@ class Task(Protocol):
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Names of the classes that occur, for people, sorted."""
-        return sorted({name for row in gold for name in row})
+        return sorted({name for row in gold for name in row} - {UNLABELLED})
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         """What the config of transformers' model says of answers."""
@@ -301,7 +318,7 @@ class Task(Protocol):
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """(class, first word, last word) of each answer, by sentence."""
-        return [{(name, i, i) for i, name in enumerate(row)} for row in rows]
+        return [{(n, i, i) for i, n in enumerate(row) if n != UNLABELLED} for row in rows]
 
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """What is marked where the words of `found` are shown with these answers; see `spans`."""

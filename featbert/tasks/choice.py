@@ -54,8 +54,9 @@ class Choice(ExampleTask):
         return self.groups([*split])
 
     def gold(self, split: Split) -> Rows:
-        tags = [tag for (tag,) in split.tags]
-        return [tags[first:end] for first, end in pairwise(self.items(split))]
+        tags = split.tags
+        edges = pairwise(self.items(split))
+        return [[tag for row in tags[first:end] for tag in row] for first, end in edges]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """What a choice can be."""

@@ -14,16 +14,15 @@ import importlib.metadata
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from featbert.data.corpus import Split
+from featbert.data.corpus import UNLABELLED, Split
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, in_buckets
-from featbert.tasks.labels import WordTask, check_lengths
+from featbert.tasks.labels import WordTask, check_lengths, labelled
 from featbert.tasks.measures import f1_of, prf
 
 # (type, first word, last word)
@@ -65,7 +64,7 @@ class Entities(WordTask):
         total = [sum(counts) for counts in zip([0, 0, 0], *by_type.values(), strict=True)]
         strict = _sentence_counts(_strict_entities(gold), _strict_entities(predicted)).sum(axis=0)
         word, right = _word_counts(gold, predicted)
-        words = sum(map(len, gold))
+        words = len(labelled(gold, predicted)[0])
         return Scores(
             values=_values(*total)
             | {
@@ -90,7 +89,7 @@ class Entities(WordTask):
         """Entities by sentence as conlleval sees them (seqeval's default mode)."""
         from seqeval.metrics.sequence_labeling import get_entities
 
-        return [set(get_entities(list(row))) for row in rows]
+        return [set(get_entities([*map(_mark, row)])) for row in rows]
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
         """Of each gold or predicted entity.
@@ -127,7 +126,8 @@ class Entities(WordTask):
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Tags of a training text in the scheme: "O" first, then by type."""
-        seen = {tag for tags in self.gold(train) for tag in self.written(tags, scheme)} - {"O"}
+        seen = {tag for tags in self.gold(train) for tag in self.written(tags, scheme)}
+        seen -= {"O", UNLABELLED}
         return ("O", *sorted(seen, key=lambda t: (t[2:], t[:1])))
 
     def written(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
@@ -139,7 +139,7 @@ class Entities(WordTask):
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Entity types that occur, sorted."""
-        return sorted({tag[2:] for row in gold for tag in row if tag != "O"})
+        return sorted({tag[2:] for row in gold for tag in row if tag not in ("O", UNLABELLED)})
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
         """BIO tags (T,) of one sentence with types under their new names.
@@ -147,7 +147,7 @@ class Entities(WordTask):
         Entities are renamed, not tags: two that get one type and touch stay two. An entity that
         ill-formed tags begin with I- stays so, unless it would become one with that before it.
         """
-        found = ["O"] * len(tags)
+        found = [tag and "O" for tag in tags]
         for type_, start, end in spans(tags):
             new = mapping.get(type_, type_)
             if new == "O":
@@ -168,8 +168,9 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
     """Raises InputError for predictions that do not fit the gold tags, or tags that are not BIO."""
     check_lengths(gold, predicted)
     known = {"O"}
-    for side, rows in (("gold", gold), ("predicted", predicted)):
-        for number, row in enumerate(rows, 1):
+    for number, pair in enumerate(zip(gold, predicted, strict=True), 1):
+        rows = labelled(*([row] for row in pair))
+        for side, row in zip(("gold", "predicted"), rows, strict=True):
             for tag in {*row} - known:
                 if tag[:2] not in ("B-", "I-") or len(tag) == 2:
                     raise InputError(
@@ -188,8 +189,13 @@ def _strict_entities(rows: Rows) -> list[set[Entity]]:
     """Entities by sentence in seqeval's `mode="strict", scheme=IOB2`."""
     from seqeval.scheme import IOB2, Entities
 
-    found = Entities([list(row) for row in rows], scheme=IOB2)
+    found = Entities([[*map(_mark, row)] for row in rows], scheme=IOB2)
     return [{(e.tag, e.start, e.end) for e in sentence} for sentence in found.entities]
+
+
+def _mark(tag: str) -> str:
+    """The tag as seqeval takes it: a word without one ends an entity, as "O" does."""
+    return "O" if tag == UNLABELLED else tag
 
 
 def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> Counts:
@@ -201,8 +207,9 @@ def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> C
 def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int]:
     """Words with a type (correct, predicted, gold), and words whose whole tag is right."""
     # Pairs of tags are few and words are many, so each pair is looked at once.
-    both = zip(chain(*gold), chain(*predicted), strict=True)
-    pairs = [(g, p, n) for (g, p), n in Counter(both).items()]
+    pairs = [
+        (*pair, n) for pair, n in Counter(zip(*labelled(gold, predicted), strict=True)).items()
+    ]
     correct = sum(n for g, p, n in pairs if g != "O" and g[2:] == p[2:])
     found = sum(n for _, p, n in pairs if p != "O")
     wanted = sum(n for g, _, n in pairs if g != "O")

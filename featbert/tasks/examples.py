@@ -6,6 +6,7 @@ An answer is a tuple of one string, so that it is laid out like the tags of a se
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
@@ -98,6 +99,14 @@ class ExampleTask(Task, Protocol):
         """The answer of each example, in one string."""
         return single(rows)
 
+    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+        pairs = zip(gold, predicted, strict=True)
+        answered = [(right, answer) for right, answer in pairs if right]
+        return [right for right, _ in answered], [answer for _, answer in answered]
+
+    def unlabelled(self, split: Split) -> int:
+        return sum(not row for row in self.gold(split)) if split.is_tagged else 0
+
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.arange(len(split) + 1)
 
@@ -131,9 +140,10 @@ class ExampleTask(Task, Protocol):
         return {"gold": (sentences[0].tags or (None,))[0], "predicted": answer[0]}
 
     def read_predictions(self, path: Path) -> Predictions:
+        """Of examples with a gold answer, or of all where these are hidden."""
         from featbert.data.examples import split_text
 
-        found = Predictions([], [], [], [], [])
+        found = Predictions([], [], [], [])
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
                 row = json.loads(line)
@@ -151,6 +161,11 @@ class ExampleTask(Task, Protocol):
             found.gold.append(gold)
             found.predicted.append(answer)
             found.documents.append(document)
+            found.numbers.append(number)
+        answered = [i for i, gold in enumerate(found.gold) if gold]
+        if 0 < len(answered) < len(found.gold):
+            columns = (getattr(found, column.name) for column in fields(found))
+            found = Predictions(*([column[i] for i in answered] for column in columns))
         return found
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:

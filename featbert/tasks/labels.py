@@ -13,7 +13,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from featbert.data.conll import write_conll
-from featbert.data.corpus import Sentence, Split
+from featbert.data.corpus import UNLABELLED, Sentence, Split
 from featbert.data.files import DOCSTART, read_file
 from featbert.errors import InputError, check_known
 from featbert.tasks.base import Facet, Parts, Predictions, Rows, Scores, Task, in_buckets
@@ -39,6 +39,20 @@ class WordTask(Task, Protocol):
         if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
             raise InputError("words have answers of their own; leave out --sentence-pooling")
 
+    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+        check_lengths(gold, predicted)
+        pairs = zip(gold, predicted, strict=True)
+        return gold, [
+            [
+                answer if right != UNLABELLED else UNLABELLED
+                for right, answer in zip(*pair, strict=True)
+            ]
+            for pair in pairs
+        ]
+
+    def unlabelled(self, split: Split) -> int:
+        return sum(row.count(UNLABELLED) for row in self.gold(split)) if split.is_tagged else 0
+
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.cumsum([0, *(len(s.words) for s in split)])
 
@@ -61,7 +75,7 @@ class WordTask(Task, Protocol):
                 begins = True
                 document += columns[0] == DOCSTART
                 continue
-            if len(columns) != 3 or not all(columns):
+            if len(columns) != 3 or not (columns[0] and columns[2]):
                 raise InputError(
                     f"line {number} of {path} does not have three columns (word, gold tag, "
                     f"predicted tag): {line[:60]!r}"
@@ -72,7 +86,8 @@ class WordTask(Task, Protocol):
             sentences[-1].append(columns)
             begins = False
         words, gold, predicted = ([[row[i] for row in s] for s in sentences] for i in range(3))
-        return Predictions(words, gold, predicted, documents)
+        masked = [*map(list, self.scored(gold, predicted)[1])]
+        return Predictions(words, gold, masked, documents)
 
 
 def check_lengths(gold: Rows, predicted: Rows) -> None:
@@ -98,7 +113,7 @@ class Labels(WordTask):
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         right, words = self.counts(gold, predicted).sum(axis=0).tolist()
-        by_class = scores_by_class(_flat(gold), _flat(predicted))
+        by_class = scores_by_class(*labelled(gold, predicted))
         macro = sum(values["f1"] for values in by_class.values()) / max(1, len(by_class))
         values = {"accuracy": right / words if words else 0.0, "macro_f1": macro}
         return Scores(values, by_class, len(gold), words)
@@ -106,22 +121,25 @@ class Labels(WordTask):
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         check_lengths(gold, predicted)
         counts = [
-            (sum(g == p for g, p in zip(row, other, strict=True)), len(row))
-            for row, other in zip(gold, predicted, strict=True)
+            (sum(g == p != UNLABELLED for g, p in zip(*pair, strict=True)), sum(map(bool, pair[0])))
+            for pair in zip(gold, predicted, strict=True)
         ]
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
         labels = _flat(found.gold)
         pairs = zip(labels, _flat(found.predicted), strict=True)
-        counts = np.array([(g == p, 1) for g, p in pairs], dtype=np.int64).reshape(-1, 2)
+        # A word without a label counts nowhere.
+        counts = np.array(
+            [(g == p and g != "", g != "") for g, p in pairs], dtype=np.int64
+        ).reshape(-1, 2)
 
         def buckets(facet: str) -> tuple[list[str], list[str]]:
             if facet == "sentence":
                 return in_buckets((len(row) for row in found.words for _ in row), _LENGTHS)
             seen = ("seen" if word in known else "unseen" for word in _flat(found.words))
             names = labels if facet == "label" else [*seen]
-            return names, sorted({*names})
+            return names, sorted({*names} - {UNLABELLED})
 
         return counts, counts[:, 1], buckets
 
@@ -132,6 +150,13 @@ class Labels(WordTask):
 
 def _flat(rows: Rows) -> list[str]:
     return [one for row in rows for one in row]
+
+
+def labelled(gold: Rows, predicted: Rows) -> tuple[list[str], list[str]]:
+    """Gold and predicted labels of all words that have a gold one."""
+    pairs = zip(_flat(gold), _flat(predicted), strict=True)
+    kept = [pair for pair in pairs if pair[0] != UNLABELLED]
+    return [right for right, _ in kept], [answer for _, answer in kept]
 
 
 _LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (math.inf, "41+"))

@@ -125,7 +125,7 @@ class Spans(ExampleTask):
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Whether there are questions with an answer and without one."""
-        return sorted({_class_of(row) for row in gold})
+        return sorted({_class_of(row) for row in gold if row})
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.
@@ -157,7 +157,10 @@ class Spans(ExampleTask):
         """In the middle between the margins of two questions of dev, or beyond all of them."""
         if CLASSES[1] not in classes:
             return None
-        gold, given = self.gold(split), self.answers(numbers, classes, split, "")
+        asked = [i for i, s in enumerate(split) if s.tags is not None]
+        sentences, numbers = [split.sentences[i] for i in asked], numbers[asked]
+        gold = [row for row in self.gold(split) if row]
+        given = self.answers(numbers, classes, sentences, "")
         margins = numbers[:, 2].astype(np.float64)
         order = np.argsort(margins, kind="stable")
         margins = margins[order]

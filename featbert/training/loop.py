@@ -50,11 +50,13 @@ class Targets:
         values: (T,) or (T, ...) numbers, sequence after sequence.
         offsets: (S + 1,) items before each sequence: words for tags, one each for classes.
         joint: whether the items of a sequence have one loss together; else each has its own.
+        counted: (T,) which items have a right answer, and so a loss; None for all.
     """
 
     values: Tensor
     offsets: Ints
     joint: bool = False
+    counted: NDArray[np.bool_] | None = None
 
     def rows(self, sequences: Ints) -> Ints:
         """Numbers of the items of sequences, in their order."""
@@ -63,7 +65,10 @@ class Targets:
 
     def losses(self, sequences: Ints) -> int:
         """How many losses sequences have: a batch's sum is divided by it."""
-        return len(sequences) if self.joint else len(self.rows(sequences))
+        if self.joint:
+            return len(sequences)
+        rows = self.rows(sequences)
+        return len(rows) if self.counted is None else int(self.counted[rows].sum())
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -95,7 +100,7 @@ class Step:
 
         InputError where the batch does not fit in memory.
         """
-        n_losses, flops = self.targets.losses(sequences), 0.0
+        n_losses, flops = max(1, self.targets.losses(sequences)), 0.0
         loss_sum = loss_sum.clone()
         for parameter in self.parameters:
             parameter.grad = None

@@ -111,7 +111,6 @@ def test_hidden_labels(tmp_path, hidden):
         ("sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
         ("a\tb\nc\td\n", {}, "--text"),
         ("sentence\tkind\na\tb\n", {}, "--target"),
-        ("sentence\tlabel\na\tpos\nb\t\n", {}, "line 3"),
         ("sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
         ("sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
         ("sentence\tlabel\na\0\tpos\n", {}, "line 2"),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.data.corpus import ReadingNotes, Split
-from featbert.data.share import drawn_part, drawn_sentences, with_fold
+from featbert.data.share import drawn_sentences, learned_part, with_fold
 from tests.features.support import sentences_of
 
 
@@ -87,5 +87,12 @@ def test_shares_by_hand():
     singles, split = split_of([1] * 100, documents=False), split_of([3, 1, 2])
     assert len(drawn_sentences(singles, 0.07, seed=1)) == 7  # 0.07 * 100 is more than 7
     assert len(drawn_sentences(split_of([3, 3, 3]), 1e-6, seed=1)) == 3  # a document at least
-    assert drawn_part(split, 1.0, seed=5) is split
+    tagged = replace(split, sentences=tuple(replace(s, tags=("a",)) for s in split))
+    assert learned_part(tagged, 1.0, seed=5) == (tagged, None)
+    none = replace(tagged, sentences=(*tagged.sentences[:4], *split.sentences[4:]))
+    part, numbers = learned_part(none, 1.0, seed=5)
+    assert (part.sentences, numbers.tolist()) == (tagged.sentences[:4], [0, 1, 2, 3])
+    half, numbers = learned_part(none, 0.5, seed=5)
+    assert half.sentences == tuple(none.sentences[i] for i in numbers)
+    assert len(half) in (3, 4)  # the document of three, or those of one and of three
     assert drawn_sentences(split, 1.0, seed=5).tolist() == list(range(6))

@@ -111,11 +111,9 @@ def test_well_formed_tags_are_detected(rows):
     [
         ("NNP", "bio"),
         ("B", "bio"),
-        ("", "bio"),
         ("B_PER", "bioes"),
         ("E-PER", "bio"),
         ("M-PER", "bioes"),
-        ("", "io"),
         ("E-PER", "io"),
         ("B", "io"),
     ],

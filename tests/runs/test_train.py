@@ -13,7 +13,7 @@ import pytest
 from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
-from featbert.data.share import drawn_part
+from featbert.data.share import learned_part
 from featbert.encoders.device import find_device
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
@@ -179,8 +179,8 @@ def prepared(
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_tunings_learn_from_the_same_sentences(store, corpus, small_bert, tmp_path, seed):
     stored, tuned = prepared(store, corpus, small_bert, tmp_path, seed)
-    expected = drawn_part(corpus["train"], 0.4, seed=seed)
-    other = drawn_part(corpus["train"], 0.4, seed=seed + 1)
+    expected = learned_part(corpus["train"], 0.4, seed=seed)[0]
+    other = learned_part(corpus["train"], 0.4, seed=seed + 1)[0]
     assert expected.text_fingerprint != other.text_fingerprint
     assert 24 <= len(expected) < 27
     assert stored.train.sentences == tuned.train.sentences == expected.sentences
@@ -197,14 +197,14 @@ def test_the_record_says_what_was_learned_from(corpus, small_bert, tmp_path):
     """Also of a type outside of the part, which is not learned and counts as missed."""
     where = {"runs_dir": tmp_path, "device": "cpu", "precision": "fp32"}
     record = finetune(corpus, str(small_bert), settings=SHARED_TUNED, **where).record
-    part = drawn_part(corpus["train"], 0.4, seed=1)
+    part = learned_part(corpus["train"], 0.4, seed=1)[0]
     assert (record.train_sentences, record.train_words) == (len(part), part.n_words)
     assert record.settings["train_share"] == 0.4
     # The signature identifies the whole text, of which the part can be drawn again.
     assert record.signature.splits["train"].text == corpus["train"].text_fingerprint
     rows = [("Jordan is", "B-PER O"), ("no entity", "O O"), ("none here", "O O")]
     rare = load_corpus(write_splits(tmp_path / "rare", rows, rows, rows, in_document=1))
-    parts = (drawn_part(rare["train"], 0.3, seed=s).sentences[0] for s in range(20))
+    parts = (learned_part(rare["train"], 0.3, seed=s)[0].sentences[0] for s in range(20))
     seed = next(s for s, first in enumerate(parts) if first.words[0] != "Jordan")
     settings = SHARED_TUNED.but(train_share=0.3)
     run = finetune(rare, str(small_bert), seed=seed, settings=settings, **where)

@@ -418,3 +418,5 @@ def test_a_sequence_with_one_loss_counts_once():
     offsets = np.array([0, 3, 5])
     apart, joint = (Targets(torch.zeros(5), offsets, joint) for joint in (False, True))
     assert [t.losses(np.array([1, 0])) for t in (apart, joint)] == [5, 2]
+    some = Targets(torch.zeros(5), offsets, counted=np.array([1, 0, 1, 0, 0], dtype=bool))
+    assert [some.losses(np.array(rows)) for rows in ([0, 1], [0], [1])] == [2, 2, 0]

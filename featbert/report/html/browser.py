@@ -88,7 +88,7 @@ def _judged(rows: Sequence[Row], split: str, most: int) -> dict[str, Any]:
         ],
         "sentences": [
             (
-                i + 1,
+                read[0].numbers[i] if read[0].numbers else i + 1,
                 _in_line(read[0], i),
                 gold[i],
                 [None if found[i] == gold[i] else found[i] for found in by_row],

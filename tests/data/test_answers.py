@@ -1,0 +1,424 @@
+"""Which values are no answer, and which are one class in several notations."""
+
+import json
+
+import pytest
+
+from featbert.data.check import check_corpus
+from featbert.data.load import load_corpus
+from featbert.errors import InputError
+
+TEXTS = ["Ada sang.", "Bo ran far.", "Rome is old.", "It rains.", "No one came.", "We won."]
+
+
+def lines(rows) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def labelled(*labels, column="label", **more):
+    texts = TEXTS * (1 + len(labels) // len(TEXTS))
+    return [{"text": t, column: label} | more for t, label in zip(texts, labels, strict=False)]
+
+
+def table(*labels) -> str:
+    return "text,label\n" + "".join(f"{row['text']},{row['label']}\n" for row in labelled(*labels))
+
+
+def read(tmp_path, ending="jsonl", targets="classes", given=None, **parts):
+    for name, text in parts.items():
+        (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
+    return load_corpus(tmp_path, targets=targets, **(given or {}))
+
+
+def answers(split):
+    return [None if s.tags is None else s.tags[0] for s in split]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "missing"),
+    [
+        (["yes", "-", "no"], ["yes", None, "no"], {"-": 1}),
+        (["+", "-", "+"], ["+", "-", "+"], {}),
+        (["+", "-", "?", "0"], ["+", "-", "?", "0"], {}),
+        (["+/-", "-", "a"], ["+/-", "-", "a"], {}),
+        ([0, 1, 2, -1], ["0", "1", "2", None], {"-1": 1}),
+        (["0", "3", "-1.0", "2", "1"], ["0", "3", None, "2", "1"], {"-1.0": 1}),
+        (["good", "bad", "-1"], ["good", "bad", None], {"-1": 1}),
+        ([-1, 0, 1], ["-1", "0", "1"], {}),
+        ([-2, -1, 1, 2, 0], ["-2", "-1", "1", "2", "0"], {}),
+        ([1, -1], ["1", "-1"], {}),
+        (
+            ["a", None, "", " ", float("nan")],
+            ["a", None, None, None, None],
+            {"null": 2, "empty": 2},
+        ),
+        (["NA", "None", "nan", "null"], ["NA", "None", "nan", "null"], {}),
+        ([True, False, None], ["true", "false", None], {"null": 1}),
+    ],
+    ids=str,
+)
+def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing):
+    corpus = read(tmp_path, train=lines(labelled(*labels)))
+    assert answers(corpus["train"]) == classes
+    assert corpus["train"].notes.missing == missing
+    report = check_corpus(corpus).splits["train"]
+    assert (report.answers, report.unlabelled) == (
+        len(classes) - sum(missing.values()),
+        sum(missing.values()),
+    )
+    assert sum(report.labels.values()) == report.answers
+
+
+@pytest.mark.parametrize(
+    ("labels", "given", "classes"),
+    [
+        (["yes", "-", "NA"], "NA", ["yes", "-", None]),
+        (["yes", "-", "NA"], "-, NA", ["yes", None, None]),
+        (["yes", "-", "NA"], "", ["yes", "-", "NA"]),
+        ([0, 1, 2, -1], "", ["0", "1", "2", "-1"]),
+        ([-1, 0, 1.0], "1", ["-1", "0", None]),
+        (["a", "", "b"], "", ["a", None, "b"]),  # an empty class cannot be
+    ],
+    ids=str,
+)
+def test_values_that_are_asked_for_are_no_answer(tmp_path, labels, given, classes):
+    corpus = read(tmp_path, train=lines(labelled(*labels)), given={"missing": given})
+    assert answers(corpus["train"]) == classes
+    assert corpus.reading == {"missing": given}
+
+
+def test_scores_and_choices_that_are_missing(tmp_path):
+    rows = labelled(1.5, "-", "", -1, "2", column="score")
+    scores = read(tmp_path, train=lines(rows), targets="scores")
+    assert answers(scores["train"]) == ["1.5", None, None, "-1.0", "2.0"]
+    asked = load_corpus(tmp_path, targets="scores", missing="-,-1")
+    assert answers(asked["train"]) == ["1.5", None, None, None, "2.0"]
+    rows = [{"context": "a", "endings": ["b", "c"], "label": n} for n in (0, -1, None, 1, "-")]
+    choices = read(tmp_path, train=lines(rows), targets="choices")
+    assert [s.tags for s in choices["train"]] == [
+        *[("1",), ("0",)], *[None] * 4, *[("0",), ("1",)], *[None] * 2
+    ]  # fmt: skip
+    report = check_corpus(choices).splits["train"]
+    assert (report.sentences, report.answers, report.unlabelled) == (5, 2, 3)
+    assert report.missing == {"-1": 1, "null": 1, "-": 1}
+
+
+@pytest.mark.parametrize("hidden", [[-1, -1, -1], ["-", "-", "-"], [None, None, None]], ids=str)
+def test_a_part_without_answers_hides_them(tmp_path, hidden):
+    train = lines(labelled("0", "1", "0"))
+    corpus = read(tmp_path, train=train, test=lines(labelled(*hidden)))
+    assert not corpus["test"].is_tagged
+    assert check_corpus(corpus).splits["test"].missing == {}
+    assert check_corpus(corpus).splits["test"].unlabelled == 0
+
+
+def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
+    corpus = read(
+        tmp_path,
+        train=lines(labelled(-1, 0, 1)),
+        dev=lines(labelled(0, 1)),
+        test=lines(labelled(-1, -1)),
+    )
+    assert answers(corpus["test"]) == ["-1", "-1"]
+    corpus = read(tmp_path, train=lines(labelled("+", "-")), test=lines(labelled("-", "-")))
+    assert answers(corpus["test"]) == ["-", "-"]
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "classes"),
+    [
+        (["1.0", "0.0"], ["1", "0"], {"0", "1"}),
+        (["1", "2.00"], ["1.0", "2"], {"1", "2"}),
+        (["-1.0", "1.0"], ["1", "-1"], {"-1", "1"}),
+        (["1.5", "2.0"], ["2", "1.5"], {"1.5", "2"}),
+        (["1.0", "beta"], ["1", "beta"], {"1.0", "1", "beta"}),  # a version is no number
+        (["True", "False"], ["true", "FALSE"], {"true", "false"}),
+        (["Yes", "No"], ["yes", "no"], {"yes", "no"}),
+        (["Yes", "No"], ["No", "Yes"], {"Yes", "No"}),
+        (["Pos", "neg"], ["pos", "neg"], {"Pos", "pos", "neg"}),
+    ],
+    ids=str,
+)
+def test_one_class_has_one_notation_in_all_parts(tmp_path, train, dev, classes):
+    corpus = read(tmp_path, "csv", train=table(*train), dev=table(*dev))
+    assert {name for split in corpus.splits.values() for name in split.labels} == classes
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "answer"),
+    [
+        ("label", ["pos"], "pos"),
+        ("label", [3], "3"),
+        ("label", [True], "true"),
+        ("label", [], None),
+        ("cats", {"POS": 1.0, "NEG": 0.0}, "POS"),
+        ("cats", {"POS": False, "NEG": True}, "NEG"),
+        ("cats", {"POS": 0, "NEG": 0}, None),
+        ("cats", {}, None),
+        ("accept", ["SPORTS"], "SPORTS"),
+    ],
+    ids=str,
+)
+def test_a_class_in_a_list_or_among_categories(tmp_path, column, value, answer):
+    other = {"cats": {"POS": 1, "NEG": 0}}.get(column, ["pos"])
+    rows = labelled(value, other, column=column)
+    assert answers(read(tmp_path, train=lines(rows))["train"])[0] == answer
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("label", ["pos", "neg"]),
+        ("label", [["pos", "neg"]]),
+        ("cats", {"POS": 1, "NEG": 1}),
+        ("cats", {"POS": 0.7, "NEG": 0.3}),
+        ("label", {"name": "pos"}),
+    ],
+    ids=str,
+)
+def test_several_classes_name_the_row(tmp_path, column, value):
+    with pytest.raises(InputError, match=rf"column {column}, line 2 of .*train\.jsonl"):
+        read(tmp_path, train=lines(labelled(["a"], value, column=column)))
+
+
+def test_the_first_row_does_not_say_what_all_rows_hold(tmp_path):
+    rows = [*labelled([]), *labelled(["pos"], ["neg"])]
+    assert answers(read(tmp_path, train=lines(rows))["train"]) == [None, "pos", "neg"]
+    with pytest.raises(InputError, match="classification"):
+        load_corpus(tmp_path)
+    rows = [{"text": "It rains."}, *labelled("pos", "neg")]
+    assert answers(read(tmp_path, train=lines(rows))["train"]) == [None, "pos", "neg"]
+
+
+# Prodigy ------------------------------------------------------------------------------------------
+
+SPAN = {"start": 0, "end": 3, "label": "PER"}
+
+
+def test_what_annotators_rejected_is_no_answer(tmp_path):
+    rows = [
+        row | {"answer": answer}
+        for row, answer in zip(
+            labelled("A", "B", "A", "A"), ("accept", "reject", "ignore", "accept"), strict=True
+        )
+    ]
+    corpus = read(tmp_path, train=lines(rows))
+    assert answers(corpus["train"]) == ["A", None, None, "A"]
+    assert corpus["train"].notes.missing == {"answer: reject": 1, "answer: ignore": 1}
+    named = load_corpus(tmp_path, targets="classes", target="answer")
+    assert answers(named["train"]) == ["accept", "reject", "ignore", "accept"]
+
+
+def test_options_of_which_one_is_accepted(tmp_path):
+    options = [{"id": "A", "text": "a"}, {"id": "B", "text": "b"}]
+    rows = [
+        {"text": "Ada sang.", "options": options, "accept": ["A"], "answer": "accept"},
+        {"text": "Bo ran.", "options": options, "accept": [], "answer": "accept"},
+        {"text": "It rains.", "options": options, "accept": ["B"], "answer": "reject"},
+        {"text": "We won.", "options": options, "accept": ["B"], "answer": "accept"},
+    ]
+    assert answers(read(tmp_path, train=lines(rows))["train"]) == ["A", None, None, "B"]
+    rows[1]["accept"] = ["A", "B"]
+    with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
+        read(tmp_path, train=lines(rows))
+
+
+@pytest.mark.parametrize(
+    "empty",
+    [{"answer": "accept"}, {"answer": "accept", "spans": None}, {"spans": []}, {}, {"meta": 1}],
+    ids=str,
+)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_text_without_spans_has_no_entity(tmp_path, empty, place):
+    rows = [{"text": "Ada sang.", "spans": [SPAN]}] * 2
+    rows.insert(place, {"text": "It rains."} | empty)
+    tags = [s.tags for s in read(tmp_path, targets="entities", train=lines(rows))["train"]]
+    assert tags.pop(place) == ("O", "O", "O")
+    assert tags == [("B-PER", "O", "O")] * 2
+
+
+def test_rejected_spans_are_not_read(tmp_path):
+    rows = [
+        {"text": "Ada sang.", "spans": [SPAN], "answer": "accept"},
+        {"text": "Bo ran.", "spans": [{"start": 7, "end": 90, "label": "?"}], "answer": "reject"},
+        {"text": "asdf", "answer": "ignore"},
+    ]
+    corpus = read(tmp_path, targets="entities", train=lines(rows))
+    assert [s.tags for s in corpus["train"]] == [("B-PER", "O", "O"), ("",) * 3, ("",)]
+    report = check_corpus(corpus).splits["train"]
+    assert (report.unlabelled, report.labels) == (4, {"PER": 1})
+    assert report.missing == {"answer: reject": 3, "answer: ignore": 1}
+
+
+def test_answers_that_are_no_annotation(tmp_path):
+    rows = [{"text": "Is it?", "answer": "yes"}, {"text": "Was it?", "answer": "ignore"}]
+    with pytest.raises(InputError):
+        read(tmp_path, targets="entities", train=lines(rows))
+
+
+# Words --------------------------------------------------------------------------------------------
+
+CONLLU = (
+    "1\tRome\t_\tPROPN\t_\t_\t2\tnsubj\t_\t_\n"
+    "2\tgrew\t_\t{}\t_\t_\t0\troot\t_\t_\n"
+    "3\t.\t_\tPUNCT\t_\t_\t2\t_\t_\t_\n\n"
+)
+
+
+def test_words_without_a_part_of_speech(tmp_path):
+    text = CONLLU.format("_") + CONLLU.format("VERB")
+    corpus = read(tmp_path, "conllu", "labels", train=text)
+    assert [s.tags for s in corpus["train"]] == [("PROPN", "", "PUNCT"), ("PROPN", "VERB", "PUNCT")]
+    report = check_corpus(corpus).splits["train"]
+    assert (report.unlabelled, report.missing) == (1, {"_": 1})
+    assert report.labels == {"PROPN": 2, "PUNCT": 2, "VERB": 1}
+    kept = load_corpus(tmp_path, targets="labels", missing="")
+    assert kept["train"].labels == {"PROPN", "PUNCT", "VERB", "_"}
+    features = load_corpus(tmp_path, targets="labels", tag_column="feats")
+    assert features["train"].labels == {"_"}  # which says that there are none
+    assert not load_corpus(tmp_path, targets="labels", tag_column="xpos")["train"].is_tagged
+
+
+@pytest.mark.parametrize("none", [None, -100])
+def test_words_of_rows_without_a_tag(tmp_path, none):
+    rows = [
+        {"tokens": ["Ada", "sang", "."], "tags": ["B-PER", none, "O"]},
+        {"tokens": ["Bo", "ran"], "tags": None},
+        {"tokens": ["Li", "Po"], "tags": ["I-PER", "I-PER"], "answer": "reject"},
+    ]
+    corpus = read(tmp_path, targets="entities", train=lines(rows))
+    assert [s.tags for s in corpus["train"]] == [("B-PER", "", "O"), ("", ""), ("", "")]
+
+
+def test_cells_of_words_that_are_no_tag(tmp_path):
+    text = "Ada\tB-PER\nsang\tNA\n.\t\n\n"
+    for given in ("NA,", "NA, ", ",NA"):
+        corpus = read(tmp_path, "tsv", "entities", {"missing": given}, train=text)
+        assert corpus["train"].sentences[0].tags == ("B-PER", "", "")
+        assert corpus["train"].notes.missing == {"NA": 1, "empty": 1}
+    with pytest.raises(InputError, match="line 3"):
+        load_corpus(tmp_path, missing="NA")
+
+
+def test_an_entity_ends_before_a_word_without_a_tag(tmp_path):
+    rows = [{"tokens": [*"abcd"], "tags": ["I-LOC", None, "I-LOC", "I-LOC"]}]
+    (tags,) = read(tmp_path, targets="entities", train=lines(rows))["train"].tags
+    assert tags == ("B-LOC", "", "B-LOC", "I-LOC")
+
+
+# Choices ------------------------------------------------------------------------------------------
+
+
+def right(split):
+    rows: dict[int, list[str]] = {}
+    for s in split:
+        rows.setdefault(s.document, []).append(s.tags[0])
+    return [row.index("1") for row in rows.values()]
+
+
+def choice(label, n=3, **more):
+    return {"context": "a", "endings": [*"bcdefg"][:n], "label": label} | more
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "first", "numbers"),
+    [
+        (["A", "C", "b"], ["B"], None, [0, 2, 0, 1]),
+        ([1, 2, 3], [2], None, [0, 1, 2, 1]),
+        ([1, 2], [3], None, [0, 1, 2]),
+        ([1, 2], [0], None, [1, 2, 0]),
+        ([1, 2], [1], None, [1, 2, 1]),
+        ([1, 2], [1], 1, [0, 1, 0]),
+        (["1.0", "3.0"], [2.0], None, [0, 2, 1]),
+        ([[2]], ["0"], None, [2, 0]),
+        (["c", "B"], ["d"], None, [1, 1, 2]),  # texts of choices, and a letter
+    ],
+    ids=str,
+)
+def test_labels_of_choices(tmp_path, train, dev, first, numbers):
+    parts = {"train": lines(map(choice, train)), "dev": lines(map(choice, dev))}
+    given = {} if first is None else {"first_choice": first}
+    corpus = read(tmp_path, targets="choices", given=given, **parts)
+    assert right(corpus["train"]) + right(corpus["dev"]) == numbers
+
+
+def test_choices_have_labels_of_their_own(tmp_path):
+    rows = [
+        {"question": "Why?", "choices": {"text": ["a", "b"], "label": labels}, "answerKey": key}
+        for labels, key in ((["A", "B"], "B"), (["1", "2"], "1"), (["1", "2"], "2"))
+    ]
+    assert right(read(tmp_path, targets="choices", train=lines(rows))["train"]) == [1, 0, 1]
+
+
+@pytest.mark.parametrize(("label", "first"), [(4, None), ("E", None), (3, 0), (0, 1), ("x", None)])
+def test_labels_that_are_no_choice_name_the_row(tmp_path, label, first):
+    given = {} if first is None else {"first_choice": first}
+    with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
+        read(tmp_path, targets="choices", given=given, train=lines([choice(2), choice(label)]))
+
+
+# Questions ----------------------------------------------------------------------------------------
+
+QAS = [
+    {"id": 1, "question": "Where?", "answers": [{"text": "Oslo", "answer_start": 13}]},
+    {"id": 2, "question": "Why?", "is_impossible": True, "answers": []},
+]
+PARAGRAPH = {"context": "Ada lives in Oslo.", "qas": QAS}
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        [PARAGRAPH],
+        {"data": [PARAGRAPH]},
+        [{"title": "x", "paragraphs": [PARAGRAPH]}],
+        {"data": [{"paragraphs": [PARAGRAPH]}]},
+        PARAGRAPH,
+    ],
+    ids=["paragraphs", "data of paragraphs", "articles", "SQuAD", "one paragraph"],
+)
+def test_articles_or_paragraphs(tmp_path, whole):
+    corpus = read(tmp_path, "json", "spans", train=json.dumps(whole))
+    assert [s.tags for s in corpus["train"]] == [("13:Oslo",), ("",)]
+    (tmp_path / "train.json").unlink()
+    if isinstance(whole, list):
+        again = read(tmp_path, "jsonl", "spans", train=lines(whole))
+        assert again["train"].tag_fingerprint == corpus["train"].tag_fingerprint
+
+
+@pytest.mark.parametrize(
+    ("values", "tags"),
+    [
+        ({"answers": ["Oslo"]}, ("13:Oslo",)),
+        ({"answers": "Oslo"}, ("13:Oslo",)),
+        ({"answers": "Oslo", "answer_start": 13}, ("13:Oslo",)),
+        ({"answers": ["Oslo", "in Oslo"]}, ("13:Oslo", "10:in Oslo")),
+        ({"answers": [], "is_impossible": "False"}, ("",)),
+        ({"answers": ["Oslo"], "is_impossible": "False"}, ("13:Oslo",)),
+        ({"answers": None, "is_impossible": "True"}, ("",)),
+        ({"answers": [{"text": "", "answer_start": -1}], "is_impossible": "true"}, ("",)),
+        ({"answers": None, "is_impossible": False}, None),
+    ],
+    ids=str,
+)
+def test_notations_of_answers(tmp_path, values, tags):
+    row = {"question": "Where?", "context": PARAGRAPH["context"]}
+    other = row | {"answers": {"text": [], "answer_start": []}}
+    corpus = read(tmp_path, targets="spans", train=lines([row | values, other]))
+    assert corpus["train"].sentences[0].tags == tags
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"answers": ["s"]},
+        {"answers": ["Bergen"]},
+        {"answers": ["yes"]},
+        {"answers": ["Oslo"], "is_impossible": "True"},
+    ],
+    ids=str,
+)
+def test_answers_without_a_place_name_the_row(tmp_path, values):
+    row = {"question": "Where?", "context": PARAGRAPH["context"]} | values
+    with pytest.raises(InputError, match=r"line 1 of .*train\.jsonl"):
+        read(tmp_path, targets="spans", train=lines([row]))
