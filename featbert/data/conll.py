@@ -259,10 +259,9 @@ class Layout:
             self._fail(f"{found} instead of {self.columns} (line {self.first})", line, number)
         if fault := word_fault(self.word_of(cells)):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
-        if self.tag >= 0:
-            if not self.tag_of(cells) and not self.lacks_tag(cells):
-                advice = "give --tag-column if the tags are in another"
-                self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
+        if self.tag >= 0 and not self.tag_of(cells) and not self.lacks_tag(cells):
+            advice = "give --tag-column if the tags are in another"
+            self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
 
     def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
         more = f"; {advice}" if advice else ""

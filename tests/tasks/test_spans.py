@@ -174,6 +174,7 @@ def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:
         [1, 2, 3],
         [(3, 7)] * 3,
         [list(s.places) for s in split],
+        [1, 2, 3],
     )
     marks = [[("answer", 3, 5)], [("answer", 5, 7)], [("(no answer)", 0, -1)]]
     assert TASK.marks(kept, [["0:Rome is  old"], ["9:old, they"], [""]]) == [*map(set, marks)]
