@@ -118,7 +118,7 @@ def question(n: int, answers=("",), passage="Rome is  old, they say.") -> Senten
     places = [split_text(text) for text in texts]
     words = [t[a:b] for t, cut in zip(texts, places, strict=True) for a, b in cut]
     flat = tuple(place for cut in places for place in cut)
-    return Sentence(tuple(words), tuple(answers), n, 3, texts, flat, f"q{n}")
+    return Sentence(tuple(words), tuple(answers), n, 3, texts, flat, id=f"q{n}")
 
 
 def split_of(*rows) -> Split:
