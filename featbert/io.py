@@ -265,11 +265,11 @@ def regular_file(path: Path) -> Path:
 
 
 def utf8_path(path: str | Path) -> Path:
-    """`path`; InputError where a byte of it is no UTF-8, which no record could name."""
+    """`path`, or what may be one; InputError where a byte is no UTF-8, which no record can hold."""
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
-        raise InputError(f"{path} is a path that is not UTF-8; rename the file or folder") from None
+        raise InputError(f"{path} is not UTF-8; rename the file or folder, or write it anew") from None
     return Path(path)
 
 

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli.progress import shown
 from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_options
+from featbert.io import utf8_path
 from featbert.text import printable
 
 # Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
@@ -68,6 +69,10 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet"))):
             try:
+                for value in ctx.params.values():  # files are checked where they are recorded
+                    for text in value if isinstance(value, list | tuple) else [value]:
+                        if isinstance(text, str) and not os.path.exists(text):
+                            utf8_path(text)
                 return super().invoke(ctx)
             except FeatbertError as error:
                 options = [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]

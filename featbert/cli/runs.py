@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
@@ -13,8 +14,14 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import grid, remove, show_tables
 from featbert.errors import InputError, MissingError
+from featbert.io import owning
 from featbert.text import json_text, printable
 
+if TYPE_CHECKING:
+    from featbert.runs.record import Notes
+
+# Seconds to wait for others that change the notes of a run.
+PATIENCE = 30.0
 # Behind `show` and `rm`, too; the one before them counts where there is none.
 RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
@@ -111,8 +118,12 @@ def tag(
 ) -> None:
     """Add or remove tags."""
     folder = _run_folder(name, runs_dir or ctx.obj)
-    kept = [one for one in _notes(folder).tags if one not in tags]
-    found = _notes(folder, tags=kept if remove else [*kept, *dict.fromkeys(tags)])
+
+    def change(notes: Notes) -> Notes:
+        others = [name for name in notes.tags if name not in tags]
+        return replace(notes, tags=others if remove else [*others, *dict.fromkeys(tags)])
+
+    found = _changed(folder, change)
     typer.echo(printable(f"{folder.name}: {', '.join(found.tags) or 'no tags'}"))
 
 
@@ -125,15 +136,16 @@ def note(
 ) -> None:
     """Write a note on a run."""
     folder = _run_folder(name, runs_dir or ctx.obj)
-    typer.echo(printable(f"{folder.name}: {_notes(folder, note=text).note or 'no note'}"))
+    found = _changed(folder, lambda notes: replace(notes, note=text))
+    typer.echo(printable(f"{folder.name}: {found.note or 'no note'}"))
 
 
-def _notes(folder: Path, **changes: Any) -> Any:
-    """The notes of a run, with changes that are kept."""
+def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
+    """The notes of a run after a change, which is kept; other processes wait meanwhile."""
     from featbert.runs.record import NOTES, read_notes, write_json
 
-    found = replace(read_notes(folder), **changes)
-    if changes:
+    with owning(folder / NOTES, PATIENCE):
+        found = change(read_notes(folder))
         write_json(folder / NOTES, found)
     return found
 

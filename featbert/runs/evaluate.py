@@ -24,9 +24,9 @@ from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import file_hash, json_hash, slug, unlinked
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
-from featbert.runs.record import PathText, SplitIdentity, read_json, write_json
+from featbert.runs.record import SplitIdentity, read_json, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.tasks.base import KEPT, Scores
+from featbert.tasks.base import KEPT, Amount, Count, Moment, Scores
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -55,7 +55,7 @@ class EvaluationRecord:
 
     run: str
     corpus: str
-    source: PathText
+    source: str
     language: str | None
     split: str
     identity: SplitIdentity
@@ -65,13 +65,13 @@ class EvaluationRecord:
     absent_types: list[str]
     scores: Scores
     scorer: str
-    extraction_seconds: float | None
-    prediction_seconds: float
+    extraction_seconds: Amount | None
+    prediction_seconds: Amount
     device: str
     device_name: str
-    threads: int
+    threads: Count
     versions: dict[str, str]
-    started: str
+    started: Moment
     predictions: str
 
 
@@ -88,6 +88,8 @@ def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
     record = read_json(path, EvaluationRecord, f"no evaluation record at {path}")
     if record.run not in (run.name, run.record.name):
         raise InputError(f"{path} is an evaluation of another run, {record.run}")
+    if run.task.measure.key not in record.scores.values:
+        raise InputError(f"{path} has no {run.task.measure.name}; evaluate the run again")
     return record
 
 

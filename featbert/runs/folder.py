@@ -105,7 +105,7 @@ def settle(folder: Path, *, overwrite: bool = False) -> None:
         if (folder / RECORD_NAME).is_file():
             (folder / CHECKPOINT).unlink(missing_ok=True)
             for path in folder.iterdir():
-                if path.name.startswith(".") and path.is_file():  # temporary ones
+                if path.name.startswith(".tmp") or path.match(".*.tmp"):  # of safetensors too
                     path.unlink(missing_ok=True)
             remove_folder(aside(folder, ".before"), RUN_FILES)
             if not overwrite:

@@ -12,16 +12,20 @@ import hashlib
 import json
 from dataclasses import field
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pydantic.dataclasses
-from pydantic import BeforeValidator, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from featbert.config import defaults
+from featbert.data.corpus import SPLITS
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
-from featbert.errors import InputError, MissingError, nearest
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.tunings import get_tuning
+from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import regular_file, slug, write_text
-from featbert.tasks.base import KEPT, Scores, get_task
+from featbert.tasks.base import KEPT, Amount, Count, Moment, Number, Scores, Share, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
@@ -32,19 +36,10 @@ SUFFIX = ".experiment.json"
 Kept = TypeVar("Kept")
 
 
-def _encodable(text: Any) -> Any:
-    """A path that is not UTF-8 reaches Python with lone surrogates: they are written out."""
-    return text.encode("utf-8", "backslashreplace").decode() if isinstance(text, str) else text
-
-
-PathText = Annotated[str, BeforeValidator(_encodable)]
-
-
 def to_json(record: Any) -> str:
     """A record (a dataclass) with its checksum, as JSON text."""
     data = dataclasses.asdict(record)
-    text = json.dumps(data | {"checksum": checksum(data)}, indent=1, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode()  # lone surrogates as JSON escapes
+    return json.dumps(data | {"checksum": checksum(data)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
@@ -102,8 +97,8 @@ class SplitIdentity:
 
     text: str
     tags: str
-    sentences: int
-    words: int
+    sentences: Count
+    words: Count
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -135,15 +130,15 @@ class Signature:
     """
 
     corpus: str
-    source: PathText
+    source: str
     language: str | None
     splits: dict[str, SplitIdentity]
     tag_scheme: str
     entity_types: list[str]
-    model: PathText
+    model: str
     encoder_weights: str
-    encoder_layers: int
-    encoder_hidden_size: int
+    encoder_layers: Count
+    encoder_hidden_size: Count
     context: Context
     pooling: Pooling
     encoder_precision: str
@@ -152,12 +147,12 @@ class Signature:
     scorer: str
     device: str
     device_name: str
-    threads: int
+    threads: Count
     versions: dict[str, str]
     encoder_files: str
     extraction_device: str | None
     casing: Casing
-    adapted_epochs: int
+    adapted_epochs: Count
     packing: Packing | None = None
 
 
@@ -165,9 +160,9 @@ class Signature:
 class Mix:
     """Learned scalar mix: softmaxed weights by layer index, and the scale gamma."""
 
-    layers: list[int]
-    weights: list[float]
-    scale: float
+    layers: list[Count]
+    weights: list[Share]
+    scale: Number
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -188,19 +183,19 @@ class Cost:
             from shapes.
     """
 
-    extraction_seconds: float | None
-    extraction_words: int | None
-    store_bytes: int | None
-    training_seconds: float
-    prediction_seconds: float
-    prediction_words: int
-    peak_memory_bytes: int
-    trained_parameters: int
-    total_parameters: int
-    run_bytes: int
-    extraction_flops: float | None
-    training_flops: float
-    prediction_flops: float
+    extraction_seconds: Amount | None
+    extraction_words: Count | None
+    store_bytes: Count | None
+    training_seconds: Amount
+    prediction_seconds: Amount
+    prediction_words: Count
+    peak_memory_bytes: Count
+    trained_parameters: Count
+    total_parameters: Count
+    run_bytes: Count
+    extraction_flops: Amount | None
+    training_flops: Amount
+    prediction_flops: Amount
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -240,30 +235,30 @@ class RunRecord:
     task: str
     tuning: str
     layers: str | None
-    layer_indices: list[int] | None
-    seed: int
+    layer_indices: list[Count] | None
+    seed: Count
     experiment: str | None
     vary: list[str]
     settings: dict[str, Any]
     signature: Signature
     scores: dict[str, Scores]
     history: list[Epoch]
-    best_epoch: int
+    best_epoch: Count
     mix: Mix | None
     cost: Cost
-    counts: dict[str, int]
-    started: str
+    counts: dict[str, Count]
+    started: Moment
     labels: list[str]
-    model_source: PathText
+    model_source: str
     reading: dict[str, Any]
     trained_on: list[str]
     epochs_from: str | None
-    configurations_tried: int
+    configurations_tried: Count
     weights: str
     predictions: dict[str, str]
-    train_sentences: int
-    train_words: int
-    threshold: float | None = None
+    train_sentences: Count
+    train_words: Count
+    threshold: Number | None = None
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default that of the task's measure; None without scores."""
@@ -275,9 +270,9 @@ class RunRecord:
 class PrunedRun:
     """What training a run cost until a search ended it early; it has no other record."""
 
-    epochs: int
-    operations: float
-    seconds: float
+    epochs: Count
+    operations: Amount
+    seconds: Amount
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -304,7 +299,7 @@ def read_record(folder: Path) -> RunRecord:
         f"{folder} is no finished run: it holds no {RECORD_NAME}; "
         "name a folder under the runs directory, or train it to its end"
     )
-    record = read_json(path, RunRecord, missing)
+    record = read_run_record(path, missing)
     # A dot before the name: written aside, until it is whole.
     if record.name != folder.absolute().name.removeprefix("."):
         raise InputError(
@@ -312,6 +307,41 @@ def read_record(folder: Path) -> RunRecord:
             "back, or train the run again"
         )
     return record
+
+
+def read_run_record(path: Path, missing: str) -> RunRecord:
+    """The record in a file, of a run that can be shown and compared; see `read_json`.
+
+    InputError also for values that no run has, and a task, tuning or setting of another version.
+    """
+    record = read_json(path, RunRecord, missing)
+    try:
+        for name, fits in _parts(record).items():
+            if not fits:
+                raise InputError(f"its {name} is not that of a finished run")
+    except InputError as error:
+        raise InputError(f"{path} is no record of this version: {error}") from None
+    return record
+
+
+def _parts(record: RunRecord) -> dict[str, bool]:
+    """Parts of a record, and whether each fits the others; InputError for unknown names."""
+    signature, task, scores = record.signature, get_task(record.task), record.scores
+    defaults(record.tuning, record.task).but(**record.settings)
+    check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
+    layers = None
+    if get_tuning(record.tuning).frozen:
+        layers = [*parse_layers(record.layers or "", signature.encoder_layers).indices]
+    classes = [by_key for one in scores.values() for by_key in one.by_class.values()]
+    return {
+        "layer_indices": record.layer_indices == layers,
+        "signature.splits": {"train", "dev"} <= signature.splits.keys(),
+        "scores": all(task.measure.key in one.values for one in scores.values())
+        and all(by_key.get(key, 0) <= 1 for by_key in classes for key in task.columns),
+        "history": [row.epoch for row in record.history] == [*range(1, len(record.history) + 1)],
+        "best_epoch": 1 <= record.best_epoch <= len(record.history),
+        "mix": record.mix is None or len(record.mix.layers) == len(record.mix.weights),
+    }
 
 
 # Experiments --------------------------------------------------------------------------------------
@@ -331,11 +361,11 @@ class TriedSettings:
 
     settings: dict[str, Any]
     runs: list[str]
-    dev: float | None
-    test: float | None
+    dev: Share | None
+    test: Share | None
     state: Literal["finished", "pruned", "failed", "waiting"]
-    operations: float | None
-    seconds: float | None
+    operations: Amount | None
+    seconds: Amount | None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -357,7 +387,7 @@ class SearchRecord:
     configuration: str
     sampler: str
     tried: list[TriedSettings]
-    chosen: int | None
+    chosen: Count | None
     rows: list[str]
 
 

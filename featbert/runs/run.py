@@ -32,9 +32,9 @@ from featbert.runs.record import (
     RECORD_NAME,
     Notes,
     RunRecord,
-    read_json,
     read_notes,
     read_record,
+    read_run_record,
 )
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
@@ -176,7 +176,7 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
     folder = folder if folder.name.strip(".") else folder.resolve()
     exported = folder / EXPORTED
     if exported.is_file():
-        return Run(folder, read_json(exported, RunRecord, f"{exported} does not exist"))
+        return Run(folder, read_run_record(exported, f"{exported} does not exist"))
     return Run(folder, read_record(folder))
 
 

@@ -10,15 +10,16 @@ import statistics
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pydantic.dataclasses
+from pydantic import Field
 
 from featbert.data.corpus import Sentence
 from featbert.runs.record import read_json, write_json
 from featbert.runs.run import Run, learned_corpus
-from featbert.tasks.base import KEPT
+from featbert.tasks.base import KEPT, Amount, Count, Moment
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -47,15 +48,15 @@ class Speed:
     corpus: str
     split: str
     text: str
-    sentences: int
-    words: int
-    one_by_one: list[float]
-    batched: list[float]
+    sentences: Annotated[Count, Field(ge=1)]
+    words: Count
+    one_by_one: Annotated[list[Amount], Field(min_length=1)]
+    batched: Annotated[list[Amount], Field(min_length=1)]
     device: str
     device_name: str
-    threads: int
+    threads: Count
     versions: dict[str, str]
-    started: str
+    started: Moment
 
     @property
     def place(self) -> str:

@@ -8,20 +8,26 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Annotated, Any, Protocol, Self
 
 import numpy as np
 import pydantic.dataclasses
 from numpy.typing import NDArray
-from pydantic import ConfigDict
+from pydantic import AfterValidator, ConfigDict, Field
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
 from featbert.data.tags import Targets
 from featbert.errors import check_known
 
-# Of every class that is kept as JSON.
-KEPT = ConfigDict(strict=True, extra="forbid")
+# Of every class that is kept as JSON, and the values that its numbers and times may have.
+KEPT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Number = Annotated[float, Field(ge=-1e30, le=1e30)]
+Amount = Annotated[float, Field(ge=0, le=1e30)]
+Share = Annotated[float, Field(ge=-1, le=1)]
+Moment = Annotated[str, AfterValidator(lambda text: str(datetime.fromisoformat(text)) and text)]
 Rows = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -103,18 +109,18 @@ class Scores:
     """Scores of one split.
 
     Attributes:
-        values: by key, in [0, 1]; the first is the task's measure.
+        values: by key, up to 1; the first is the task's measure.
         by_class: values and counts by class, such as an entity type.
         examples: number of sentences (or of other examples).
         words: number of words.
         floor: what a system without skill gets by the measure (`Task.floor`); None if unknown.
     """
 
-    values: dict[str, float]
-    by_class: dict[str, dict[str, float]]
-    examples: int
-    words: int
-    floor: float | None = None
+    values: dict[str, Share]
+    by_class: dict[str, dict[str, Amount]]
+    examples: Count
+    words: Count
+    floor: Share | None = None
 
     @property
     def exceeds_floor(self) -> bool:

@@ -38,6 +38,7 @@ from featbert.io import (
     owning,
     replace_folder,
     slug,
+    utf8_path,
     write_text,
 )
 from featbert.progress import shown
@@ -222,6 +223,7 @@ def plan_adaptation(
     folder = Path(models_dir) / name if out is None else Path(out).expanduser()
     if folder.name in ("", ".."):
         folder = folder.resolve()
+    utf8_path(folder.absolute())
     return AdaptationPlan(corpus, source, folder, identity, asked, settings, nsp, where, overwrite)
 
 

@@ -4,7 +4,7 @@ from dataclasses import field
 
 import pydantic.dataclasses
 
-from featbert.tasks.base import KEPT
+from featbert.tasks.base import KEPT, Amount, Count, Number, Share
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -16,8 +16,8 @@ class ParameterGroup:
     """
 
     name: str
-    parameters: int
-    learning_rate: float
+    parameters: Count
+    learning_rate: Amount
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -30,10 +30,10 @@ class Epoch:
         seconds: of training and dev scoring.
     """
 
-    epoch: int
-    train_loss: float
-    dev: dict[str, float] | None
-    seconds: float
+    epoch: Count
+    train_loss: Number
+    dev: dict[str, Share] | None
+    seconds: Amount
     groups: list[ParameterGroup]
 
     def __str__(self) -> str:
