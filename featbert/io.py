@@ -297,6 +297,6 @@ def json_hash(value: Any) -> str:
 
 
 def file_hash(path: Path) -> str:
-    """SHA-256 (hex) of the bytes of a file."""
-    with path.open("rb") as file:
+    """SHA-256 (hex) of the bytes of a regular file."""
+    with regular_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

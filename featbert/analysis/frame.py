@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas
 
 # Whole numbers that not every row has: pandas would make floats of them.
-_WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("int")]
+_WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("Count")]
 _NAMES = ("row", "label", "tuning", "layers", *VARIED, "baseline", "baseline_row", "tuned_row")
 _KINDS: Mapping[str, str] = {
     # Arrow's strings refuse names of files that are no UTF-8.

@@ -15,9 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pydantic.dataclasses
 from numpy.typing import NDArray
 
 from featbert.errors import InputError
+from featbert.tasks.base import KEPT, Count, Share
 
 Counts = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -35,7 +37,7 @@ BLOCK = 4_000_000
 TIE = 1e-12
 
 
-@dataclass(frozen=True)
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
 class PairedTest:
     """A difference between two systems on one text: the value of the second less that of the first.
 
@@ -48,10 +50,10 @@ class PairedTest:
     difference: float
     low: float
     high: float
-    level: float
-    p_value: float
-    units: int
-    resamples: int
+    level: Share
+    p_value: Share
+    units: Count
+    resamples: Count
     exact: bool
 
 

@@ -8,11 +8,11 @@ p-values are adjusted by Holm for all pairs of rows that are tested on a split. 
 
 import contextlib
 import dataclasses
-import json
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+import pydantic.dataclasses
 
 from featbert.analysis.compare import CLEAR, Comparison, Difference
 from featbert.analysis.resampling import (
@@ -28,12 +28,22 @@ from featbert.analysis.rows import Row, best_by_dev, grouped, rivals
 from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing
 from featbert.progress import track
+from featbert.runs.record import read_json, to_json
 from featbert.runs.run import Run
+from featbert.tasks.base import KEPT
 
 # Summed counts of baselines, which many rows share, by split and folders of runs.
 Known = dict[tuple[object, ...], Counts]
 FOLDER = ".statistics"
 VERSION = 2
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+class KeptTest:
+    """A test in a file; `of` is the hash of all that it was computed from, the file's name."""
+
+    of: str
+    test: PairedTest
 
 
 def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
@@ -144,8 +154,9 @@ def _pooled(
     hashes = [[_hash(run, split) for run in pair] for pair in pairs]
     name = json_hash([VERSION, resamples, one.record.signature.scorer, hashes])[:32]
     kept = one.folder.parent / FOLDER / f"{name}.json"
-    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
-        return PairedTest(**json.loads(kept.read_text("utf-8")))
+    with contextlib.suppress(FeatbertError):  # missing, damaged or of another test: made anew
+        if (before := read_json(kept, KeptTest, "")).of == name:
+            return before.test
     # Counts by class are exchanged class by class, so all runs are counted by the classes of all.
     classes = tuple(sorted({n for p in pairs for r in p for n in r.record.signature.entity_types}))
     key = (split, classes, *(run.folder for run, _ in pairs))
@@ -157,7 +168,7 @@ def _pooled(
     with contextlib.suppress(OSError):
         kept.parent.mkdir(exist_ok=True)
         with replacing(kept, durable=False) as temporary:
-            temporary.write_text(json.dumps(dataclasses.asdict(found)), "utf-8")
+            temporary.write_text(to_json(KeptTest(name, found)), "utf-8")
     return found
 
 

@@ -44,7 +44,7 @@ from featbert.errors import check_known
 from featbert.report import units
 from featbert.report.summary import few_seeds, verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
-from featbert.runs.evaluate import EvaluationRecord, evaluation_files, read_evaluation
+from featbert.runs.evaluate import EvaluationRecord, evaluations
 from featbert.runs.published import PublishedTable
 from featbert.runs.record import SearchRecord
 from featbert.runs.run import FoundRuns, Run, unfinished_run
@@ -609,7 +609,8 @@ def run_lines(
         scores = {split: r.score(split) for split in r.scores}
         line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
         line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
-        line |= {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
+        notes = run.notes
+        line |= {"tags": ", ".join(notes.tags), "note": notes.note}
         settings = label_values(vars(s), r.settings)
         seconds = r.cost.training_seconds
         lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
@@ -702,7 +703,8 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
         facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
-    said = {"tags": ", ".join(run.notes.tags), "note": run.notes.note}
+    notes = run.notes
+    said = {"tags": ", ".join(notes.tags), "note": notes.note}
     facts += [(name, text) for name, text in said.items() if text]
     facts.append(("signature", signature_line([run])))
     return [(name, visible(value)) for name, value in facts]
@@ -757,7 +759,7 @@ def run_scores_table(run: Run) -> Table:
     """
     lines: list[dict[str, Any]] = []
     splits = dict(run.record.scores)
-    for one in (read_evaluation(run, path) for path in evaluation_files(run)):
+    for one, _ in evaluations(run):
         mapped = "".join(f" {old}={new}" for old, new in one.mapping.items())
         splits[f"{one.corpus} {one.split}{mapped}"] = one.scores
     for split, found in splits.items():

@@ -24,7 +24,7 @@ from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import file_hash, json_hash, slug, unlinked
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
-from featbert.runs.record import SplitIdentity, read_json, write_json
+from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
 from featbert.tasks.base import KEPT, Amount, Count, Moment, Scores
 
@@ -98,6 +98,13 @@ def evaluation_files(run: Run) -> list[Path]:
     return sorted((run.folder / FOLDER).glob("*--????????.json"))
 
 
+def evaluations(run: Run) -> Iterator[tuple[EvaluationRecord, Path]]:
+    """A run's evaluations and their files; one that cannot be read is left out, with a notice."""
+    for path in evaluation_files(run):
+        if (record := read_or_left_out(read_evaluation, run, path)) is not None:
+            yield record, path
+
+
 @dataclass(frozen=True)
 class RunElsewhere(Run):
     """A run that was scored on other data: its record has these scores in place of its own.
@@ -163,8 +170,7 @@ def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
     """
     known, found, names = dict[str, None](), [], (corpus, str(Path(corpus).absolute()))
     for run in runs:
-        every = [(read_evaluation(run, path), path) for path in evaluation_files(run)]
-        every.sort(key=lambda pair: pair[0].started)
+        every = sorted(evaluations(run), key=lambda pair: pair[0].started)
         known |= dict.fromkeys(one.corpus for one, _ in every)
         own = [
             (one, path)

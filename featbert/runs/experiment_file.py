@@ -32,6 +32,7 @@ from featbert.config import (
     parse_seeds,
     validated,
 )
+from featbert.data.files import opened
 from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
@@ -321,7 +322,8 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     if not path.exists() and path.parent.name in ("", "experiments"):
         path = shipped_experiments().get(path.name.removesuffix(".toml"), path)
     try:
-        data = tomllib.loads(path.read_text("utf-8-sig"))
+        with opened(path) as file:
+            data = tomllib.loads(file.read().decode("utf-8-sig"))
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         near = nearest_path(path, "*.toml") or nearest(path.stem, shipped_experiments())
         names = "featbert run --list shows those that come with it"

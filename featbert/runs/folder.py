@@ -132,7 +132,7 @@ def load_weights(path: Path, model: nn.Module, known: str) -> None:
     """
     from safetensors.torch import load_file
 
-    if not path.is_file():
+    if not path.exists():
         raise MissingError(f"{path} does not exist; train the run again")
     if file_hash(path) != known:
         raise InputError(f"{path} was modified after the run was scored; train the run again")

@@ -29,6 +29,7 @@ from featbert.runs.record import (
     Signature,
     SplitIdentity,
     read_json,
+    read_or_left_out,
     read_record,
 )
 from featbert.runs.run import Run, find_run
@@ -120,9 +121,9 @@ class PlannedRun:
     @property
     def pruned(self) -> PrunedRun | None:
         """What it cost until a search ended it early, if one did."""
-        if self.options.prune_below is None or not (path := self.folder / PRUNED).is_file():
+        if self.options.prune_below is None or not (path := self.folder / PRUNED).exists():
             return None
-        return read_json(path, PrunedRun, f"{path} does not exist")
+        return read_or_left_out(read_json, path, PrunedRun, "")
 
 
 def plan_stored_run(

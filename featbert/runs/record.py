@@ -10,6 +10,7 @@ import contextlib
 import dataclasses
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -17,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import pydantic.dataclasses
 from pydantic import TypeAdapter, ValidationError
 
-from featbert.config import defaults
+from featbert.config import Settings, defaults, validated
 from featbert.data.corpus import SPLITS
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
@@ -25,6 +26,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import regular_file, slug, write_text
+from featbert.progress import notice
 from featbert.tasks.base import KEPT, Amount, Count, Moment, Number, Scores, Share, get_task
 from featbert.training.history import Epoch
 
@@ -51,12 +53,12 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         data = json.loads(text)
         known = data.pop("checksum", None) if isinstance(data, dict) else None
         # Strict types are checked on JSON, where an object may become a dataclass.
-        record = TypeAdapter(kind).validate_json(json.dumps(data))
+        record = TypeAdapter(kind).validate_json(json.dumps(data), context="read")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
         raise InputError(
-            f"{where} is no record of this version: {first['msg']} at {place}"
+            f"{where} is no record of this version: {first['msg']} at {place[:60]!r}"
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}") from None
@@ -84,6 +86,15 @@ def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return from_json(kind, text, where=str(path))
+
+
+def read_or_left_out(read: Callable[..., Kept], *arguments: Any) -> Kept | None:
+    """What a function reads; None for a file that cannot be read, which is told in a notice."""
+    try:
+        return read(*arguments)
+    except InputError as error:
+        notice(f"left out: {error}")
+        return None
 
 
 def checksum(data: Any) -> str:
@@ -236,7 +247,7 @@ class RunRecord:
     tuning: str
     layers: str | None
     layer_indices: list[Count] | None
-    seed: Count
+    seed: int
     experiment: str | None
     vary: list[str]
     settings: dict[str, Any]
@@ -286,7 +297,7 @@ class Notes:
 def read_notes(folder: Path) -> Notes:
     """The notes of a run's folder; InputError where they cannot be read."""
     path = folder / NOTES
-    return read_json(path, Notes, "") if path.is_file() else Notes()
+    return read_json(path, Notes, "") if path.exists() else Notes()
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -327,15 +338,14 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
 def _parts(record: RunRecord) -> dict[str, bool]:
     """Parts of a record, and whether each fits the others; InputError for unknown names."""
     signature, task, scores = record.signature, get_task(record.task), record.scores
-    defaults(record.tuning, record.task).but(**record.settings)
+    validated(Settings, defaults(record.tuning, record.task).model_dump() | record.settings)
     check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
-    layers = None
-    if get_tuning(record.tuning).frozen:
-        layers = [*parse_layers(record.layers or "", signature.encoder_layers).indices]
+    if frozen := get_tuning(record.tuning).frozen:
+        parse_layers(record.layers or "", signature.encoder_layers)
     classes = [by_key for one in scores.values() for by_key in one.by_class.values()]
     return {
-        "layer_indices": record.layer_indices == layers,
-        "signature.splits": {"train", "dev"} <= signature.splits.keys(),
+        "layers": frozen == (record.layers is not None) == (record.layer_indices is not None),
+        "signature.splits": "dev" in signature.splits,
         "scores": all(task.measure.key in one.values for one in scores.values())
         and all(by_key.get(key, 0) <= 1 for by_key in classes for key in task.columns),
         "history": [row.epoch for row in record.history] == [*range(1, len(record.history) + 1)],

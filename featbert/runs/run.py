@@ -5,11 +5,13 @@ Finding runs reads their records and nothing else; predictions are read when the
 
 import contextlib
 import dataclasses
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pydantic.dataclasses
+from pydantic import ConfigDict, TypeAdapter
 
 from featbert.config import Settings, defaults
 from featbert.data.corpus import SPLITS, Corpus
@@ -24,7 +26,7 @@ from featbert.errors import (
     nearest,
     nearest_path,
 )
-from featbert.io import file_hash
+from featbert.io import file_hash, regular_file
 from featbert.progress import track
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
@@ -33,10 +35,11 @@ from featbert.runs.record import (
     Notes,
     RunRecord,
     read_notes,
+    read_or_left_out,
     read_record,
     read_run_record,
 )
-from featbert.tasks.base import Predictions, Task, get_task
+from featbert.tasks.base import Amount, Predictions, Share, Task, get_task
 from featbert.text import listed
 
 RUNS_DIR = Path("experiments/runs")
@@ -76,8 +79,8 @@ class Run:
 
     @property
     def notes(self) -> Notes:
-        """Its tags and note, read at each call."""
-        return read_notes(self.folder)
+        """Its tags and note, read at each call; none, and a notice, if they cannot be read."""
+        return read_or_left_out(read_notes, self.folder) or Notes()
 
     def predictions_path(self, split: str) -> Path:
         """Where the predictions of `split` are."""
@@ -91,18 +94,18 @@ class Run:
         scores were counted on.
         """
         path = self.predictions_path(split)
-        if not path.is_file():
+        if not path.exists():
             raise MissingError(
                 f"no predictions of {split} at {path}; the run is scored on "
                 f"{', '.join(self.record.scores) or 'no split'}"
             )
-        found, known = self.task.read_predictions(path), self.record.predictions.get(split)
+        known = self.record.predictions.get(split)
         if known is not None and file_hash(path) != known:
             raise InputError(
                 f"{path} is not what {self.name} was scored on; it is damaged, or another "
                 "run's: train or evaluate the run again"
             )
-        return found
+        return self.task.read_predictions(path)
 
 
 @dataclass(frozen=True)
@@ -208,6 +211,29 @@ def find_folders(name: str, runs_dir: Path) -> list[Path]:
     return [path for path in folders if path.name[0] != "." and f"--{name}" in f"--{path.name}"]
 
 
+_LOOSE = ConfigDict(strict=True, extra="ignore")
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
+class _Asked:
+    """What is read of `config.json`."""
+
+    task: str
+    tuning: str
+    layers: str | None
+    seed: int
+    settings: dict[str, Any]
+    signature: dict[str, Any]
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
+class _Row:
+    """What is read of a line of `history.jsonl`."""
+
+    dev: dict[str, Share] | None
+    seconds: Amount
+
+
 def unfinished_run(folder: Path) -> dict[str, Any]:
     """What `config.json` and `history.jsonl` of a run say, as far as they can be read.
 
@@ -215,15 +241,18 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
     """
     found: dict[str, Any] = {"state": "unfinished"}
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        parts = ("task", "tuning", "layers", "seed", "settings", "signature")
-        found |= {name: config[name] for name in parts}
-        found |= {name: config["signature"][name] for name in ("corpus", "model")}
-        found |= {"scores": {}, "epochs": config["settings"]["epochs"], "epochs_done": 0}
-        lines = (folder / "history.jsonl").read_text("utf-8").split("\n")[:-1]  # whole ones
-        rows = [json.loads(line) for line in lines]
-        scores = [next(iter(row["dev"].values())) for row in rows if row["dev"]]
-        found["training_seconds"] = sum(row["seconds"] for row in rows)
+        text = regular_file(folder / "config.json").read_text("utf-8")
+        asked = TypeAdapter(_Asked).validate_json(text, context="read")
+        epochs = defaults(asked.tuning, asked.task).but(**asked.settings).epochs
+        signature = {n: v for n, v in asked.signature.items() if isinstance(v, str | int | None)}
+        found |= {n: getattr(asked, n) for n in ("task", "tuning", "layers", "seed", "settings")}
+        found |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
+        found |= {"scores": {}, "epochs": epochs, "epochs_done": 0}
+        text = regular_file(folder / "history.jsonl").read_text("utf-8")
+        lines = text.split("\n")[:-1]  # whole ones
+        rows = [TypeAdapter(_Row).validate_json(line, context="read") for line in lines]
+        scores = [next(iter(row.dev.values())) for row in rows if row.dev]
+        found["training_seconds"] = sum(row.seconds for row in rows)
         found |= {"epochs_done": len(rows), "scores": {"dev": max(scores)} if scores else {}}
     if "epochs" in found:
         found["state"] = f"epoch {found['epochs_done']} of {found['epochs']}"

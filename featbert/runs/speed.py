@@ -17,7 +17,7 @@ import pydantic.dataclasses
 from pydantic import Field
 
 from featbert.data.corpus import Sentence
-from featbert.runs.record import read_json, write_json
+from featbert.runs.record import read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, learned_corpus
 from featbert.tasks.base import KEPT, Amount, Count, Moment
 
@@ -75,9 +75,9 @@ class Speed:
 
 
 def read_speed(run: Run) -> Speed | None:
-    """The newest measurement of a run, None where it was not measured."""
+    """The newest measurement of a run; None, and a notice, if it cannot be read."""
     path = run.folder / FILE
-    return read_json(path, Speed, "") if path.is_file() else None
+    return read_or_left_out(read_json, path, Speed, "") if path.exists() else None
 
 
 def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:

@@ -15,19 +15,33 @@ from typing import Annotated, Any, Protocol, Self
 import numpy as np
 import pydantic.dataclasses
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, ValidationInfo
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
 from featbert.data.tags import Targets
 from featbert.errors import check_known
 
-# Of every class that is kept as JSON, and the values that its numbers and times may have.
-KEPT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-Count = Annotated[int, Field(ge=0, lt=2**63)]
-Number = Annotated[float, Field(ge=-1e30, le=1e30)]
-Amount = Annotated[float, Field(ge=0, le=1e30)]
-Share = Annotated[float, Field(ge=-1, le=1)]
-Moment = Annotated[str, AfterValidator(lambda text: str(datetime.fromisoformat(text)) and text)]
+# Of every class that is kept as JSON.
+KEPT = ConfigDict(strict=True, extra="forbid")
+
+
+def _if_read(check: Callable[[Any], object]) -> AfterValidator:
+    """Values that are read from a file, by a validation with a context, are refused by `check`."""
+
+    def checked(value: Any, info: ValidationInfo) -> Any:
+        if info.context is not None and not check(value):
+            raise ValueError("a value that featbert does not write")
+        return value
+
+    return AfterValidator(checked)
+
+
+# Numbers and times in them; shares may exceed 1 by the rounding of a correlation.
+Count = Annotated[int, _if_read(lambda n: 0 <= n < 2**63)]
+Number = Annotated[float, _if_read(lambda x: -1e30 <= x <= 1e30)]
+Amount = Annotated[float, _if_read(lambda x: 0 <= x <= 1e30)]
+Share = Annotated[float, _if_read(lambda x: -1 - 1e-9 <= x <= 1 + 1e-9)]
+Moment = Annotated[str, _if_read(lambda text: datetime.fromisoformat(text[:19]))]
 Rows = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -16,6 +16,7 @@ import numpy as np
 from featbert.data.corpus import Sentence, Split
 from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
+from featbert.io import regular_file
 from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
 from featbert.tasks.measures import Counts
 
@@ -144,7 +145,7 @@ class ExampleTask(Task, Protocol):
         from featbert.data.examples import split_text
 
         found = Predictions([], [], [], [])
-        for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
+        for number, line in enumerate(regular_file(path).read_bytes().split(b"\n")[:-1], 1):
             try:
                 row = json.loads(line)
                 texts, gold, answer = self._read(row)

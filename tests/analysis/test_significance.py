@@ -1,6 +1,8 @@
 """Rows against their baseline, from predictions on disk."""
 
 import json
+import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from featbert.analysis.resampling import paired_test, t_interval
 from featbert.analysis.significance import unit_counts, with_significance
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
+from featbert.runs.record import read_json, to_json
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.tasks.entities import TASK
@@ -122,7 +125,22 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     monkeypatch.undo()
     kept.write_text("{", "utf-8")
     assert compared(runs) == first
-    assert json.loads(kept.read_text("utf-8"))["units"] == 8
+    assert json.loads(kept.read_text("utf-8"))["test"]["units"] == 8
+    # A number that was edited is not believed, nor another test's file in its place.
+    sound = kept.read_text("utf-8")
+    for edited in (
+        sound.replace('"units": 8', '"units": 9'),
+        re.sub(r'"p_value": [0-9.e-]+', '"p_value": 0.0001', sound),
+        to_json(replace(read_json(kept, module.KeptTest, ""), of="f" * 32)),
+        sound.replace('"checksum"', '"other"'),
+    ):
+        assert edited != sound
+        kept.write_text(edited, "utf-8")
+        assert compared(runs) == first
+        assert kept.read_text("utf-8") == sound
+    kept.unlink()
+    os.mkfifo(kept)
+    assert compared(runs) == first
     # Other predictions are other tests, whatever the record says.
     path = runs[3].folder / "dev.conll"
     path.write_text(path.read_text("utf-8").replace("B-ORG\tO", "B-ORG\tB-ORG"), "utf-8")

@@ -9,17 +9,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from featbert.errors import InputError, MissingError
-from featbert.runs.record import RECORD_NAME, RunRecord, from_json, read_record, to_json, write_json
+from featbert.runs.record import (
+    RECORD_NAME,
+    Mix,
+    RunRecord,
+    from_json,
+    read_record,
+    to_json,
+    write_json,
+)
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch
 from tests.analysis.records import make_record
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
-by_name = st.dictionaries(st.text(max_size=8), numbers, max_size=3)
+names = st.text(max_size=8)
 scores = st.builds(
     Scores,
-    values=by_name,
-    by_class=st.dictionaries(st.text(max_size=8), by_name, max_size=2),
+    values=st.dictionaries(names, st.floats(-1, 1), max_size=3),
+    by_class=st.dictionaries(names, st.dictionaries(names, st.floats(0, 1e9)), max_size=2),
     examples=st.integers(0, 10**6),
     words=st.integers(0, 10**6),
 )
@@ -52,13 +60,52 @@ def test_a_record_comes_back_equal(changed):
         assert list(scores_of.values) == list(record.scores[split].values)
 
 
-def test_what_json_does_not_know_comes_back():
-    """Paths that are not UTF-8, and the loss of a training that diverged."""
-    (row,) = read(to_json(make_record(history=[Epoch(1, math.nan, None, 1.0, [])]))).history
-    assert math.isnan(row.train_loss)
-    record = make_record(signature={"source": "corpora/\udcff\udc80"})
-    assert read(to_json(record).encode("utf-8").decode()) == record
-    assert record.signature.source.startswith("corpora/")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"history": [Epoch(1, x, None, 1.0, [])]} for x in (math.nan, math.inf, 1e300)),
+        *({"history": [Epoch(1, 0.5, {"f1": x}, 1.0, [])]} for x in (-5.0, 1.01, math.nan)),
+        {"history": [Epoch(-1, 0.5, None, 1.0, [])]},
+        *({"cost": {"training_seconds": x}} for x in (-1.0, math.inf, 1e31)),
+        *({"cost": {"peak_memory_bytes": x}} for x in (-1, 2**63)),
+        *({"scores": {"dev": Scores({"f1": x}, {}, 1, 1)}} for x in (-5.0, 1.001, math.nan)),
+        {"scores": {"dev": Scores({"f1": 0.5}, {"PER": {"f1": -0.5}}, 1, 1)}},
+        {"mix": Mix([1, -2], [0.5, 0.5], 1.0)},
+        *({"started": x} for x in ("", "yesterday", "2026-13-01T00:00:00")),
+    ],
+)
+def test_numbers_and_times_that_no_run_has_are_refused(changes):
+    """Also where the checksum fits."""
+    with pytest.raises(InputError, match=r"x/record\.json"):
+        read(to_json(make_record(**changes)))
+
+
+def test_a_share_may_exceed_one_by_its_rounding():
+    scored = {"dev": Scores({"f1": 1 + 2**-52}, {}, 1, 1)}
+    assert read(to_json(make_record(scores=scored))).scores == scored
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"task": "chess"}, {"task": "classification:chess"}, {"tuning": "none:2"}),
+        *({"tuning": "osmosis"}, {"layers": "layer:7"}, {"layers": "../.."}, {"layer_indices": None}),
+        *({"settings": {"epochs": None}}, {"settings": {"epochs": -4}}),
+        *({"settings": {"epochs": 4, "unknown": 1}}, {"trained_on": ["elsewhere"]}),
+        *({"best_epoch": 0}, {"best_epoch": 7}, {"history": []}, {"mix": Mix([1], [], 1.0)}),
+        {"scores": {"dev": Scores({"accuracy": 0.5}, {}, 1, 1)}},
+        {"scores": {"../dev": Scores({"f1": 0.5}, {}, 1, 1)}},
+        {"scores": {"dev": Scores({"f1": 0.5}, {"PER": {"f1": 5.0}}, 1, 1)}},
+        {"signature": {"splits": {}}},
+    ],
+)
+def test_parts_that_do_not_fit_each_other_are_refused(tmp_path, changes):
+    path = tmp_path / "run" / RECORD_NAME
+    write_json(path, make_record())
+    assert read_record(path.parent).name == "run"
+    write_json(path, make_record(**changes))
+    with pytest.raises(InputError, match=r"run/record\.json"):
+        read_record(path.parent)
 
 
 def places(value, at=()):
