@@ -269,7 +269,9 @@ def utf8_path(path: str | Path) -> Path:
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
-        raise InputError(f"{path} is not UTF-8; rename the file or folder, or write it anew") from None
+        raise InputError(
+            f"{path} is not UTF-8; rename the file or folder, or write it anew"
+        ) from None
     return Path(path)
 
 

@@ -40,13 +40,13 @@ from featbert.analysis.transfer import TransferMatrix
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.encoders.tunings import tuning_title
-from featbert.errors import check_known
+from featbert.errors import InputError, check_known
 from featbert.report import units
 from featbert.report.summary import few_seeds, verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
 from featbert.runs.evaluate import EvaluationRecord, evaluations
 from featbert.runs.published import PublishedTable
-from featbert.runs.record import SearchRecord
+from featbert.runs.record import Notes, SearchRecord, read_notes
 from featbert.runs.run import FoundRuns, Run, unfinished_run
 from featbert.runs.speed import PER
 from featbert.tasks.base import get_task
@@ -609,7 +609,10 @@ def run_lines(
         scores = {split: r.score(split) for split in r.scores}
         line = {"run": run.name, "state": "finished", "corpus": s.corpus, "model": s.model}
         line |= {n: getattr(r, n) for n in ("task", "tuning", "layers", "seed", "started")}
-        notes = run.notes
+        try:
+            notes = read_notes(run.folder)
+        except InputError as error:
+            notes, line["reason"] = Notes(), str(error)
         line |= {"tags": ", ".join(notes.tags), "note": notes.note}
         settings = label_values(vars(s), r.settings)
         seconds = r.cost.training_seconds

@@ -24,6 +24,7 @@ from featbert.io import (
     remove_folder,
     replace_folder,
     replacing,
+    utf8_path,
 )
 from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
 
@@ -134,7 +135,7 @@ def load_weights(path: Path, model: nn.Module, known: str) -> None:
 
     if not path.exists():
         raise MissingError(f"{path} does not exist; train the run again")
-    if file_hash(path) != known:
+    if file_hash(utf8_path(path)) != known:
         raise InputError(f"{path} was modified after the run was scored; train the run again")
     found = model.load_state_dict(load_file(path), strict=False)
     missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
@@ -144,6 +145,7 @@ def load_weights(path: Path, model: nn.Module, known: str) -> None:
 
 def check_free(folder: Path, overwrite: bool) -> None:
     """Raises InputError where an export may not be written to `folder`."""
+    utf8_path(folder.absolute())
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / EXPORTED).is_file():

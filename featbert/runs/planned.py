@@ -21,7 +21,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore, Manifest, encoder_differences
-from featbert.io import json_hash, slug
+from featbert.io import json_hash, slug, utf8_path
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     RECORD_NAME,
@@ -323,6 +323,7 @@ def _named(
     if settings.train_on != "train":
         on_train = replace(options, settings=settings.but(train_on="train"))
         base = _named(corpus, encoding, on_train, combination, model_source)
+    utf8_path(Path(options.runs_dir).absolute())
     return PlannedRun(
         Path(options.runs_dir) / name, combination, signature, flat, options, model_source, base
     )

@@ -89,7 +89,12 @@ def test_a_share_may_exceed_one_by_its_rounding():
     "changes",
     [
         *({"task": "chess"}, {"task": "classification:chess"}, {"tuning": "none:2"}),
-        *({"tuning": "osmosis"}, {"layers": "layer:7"}, {"layers": "../.."}, {"layer_indices": None}),
+        *(
+            {"tuning": "osmosis"},
+            {"layers": "layer:7"},
+            {"layers": "../.."},
+            {"layer_indices": None},
+        ),
         *({"settings": {"epochs": None}}, {"settings": {"epochs": -4}}),
         *({"settings": {"epochs": 4, "unknown": 1}}, {"trained_on": ["elsewhere"]}),
         *({"best_epoch": 0}, {"best_epoch": 7}, {"history": []}, {"mix": Mix([1], [], 1.0)}),
