@@ -1,11 +1,9 @@
 """Exit codes, one-line errors, signals, pipes: how a command ends."""
 
-import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 from typer.testing import CliRunner
@@ -196,19 +194,17 @@ def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace, mon
     assert "--token-budget" in message
 
 
-def test_sigterm_ends_a_command_as_ctrl_c_does(tmp_path):
-    pipe = tmp_path / "corpus.conll"
-    os.mkfifo(pipe)  # reading it waits until the test ends
-    running = subprocess.Popen(
-        [*COMMAND, "check", str(pipe)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    writing = os.open(pipe, os.O_WRONLY)  # returns when the command reads
-    try:
-        time.sleep(0.1)
-        running.send_signal(signal.SIGTERM)
-        stdout, stderr = running.communicate(timeout=PATIENCE)
-    finally:
-        os.close(writing)
-        running.kill()
-    assert (running.returncode, stdout, stderr.count("\n")) == (143, "", 1)
-    assert stderr.startswith("terminated; ")
+def test_sigterm_ends_a_command_as_ctrl_c_does():
+    command = [*COMMAND, "check", "/dev/stdin"]  # which waits for text until the test ends
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes) as running:
+        try:
+            assert running.stdin is not None
+            running.stdin.write(b"Rome B-LOC\n" * 10_000)  # returns when the command reads
+            running.stdin.flush()
+            running.send_signal(signal.SIGTERM)
+            stdout, stderr = running.stdout.read(), running.stderr.read()
+        finally:
+            running.kill()
+    assert (running.wait(), stdout, stderr.count(b"\n")) == (143, b"", 1)
+    assert stderr.startswith(b"terminated; ")
