@@ -14,8 +14,9 @@
   columns differs from that of the words, or it has a form that words do not have (`is_comment`). So
   `# O` is a word. Markup of sentences and documents (`<s>`, `</doc>`, `#end document`) also ends a
   sentence.
-- `-DOCSTART-`, with or without more columns, `# newdoc`, `#begin document` and `<doc>` begin a
-  document. Sentences before the first such line are a document too; a file without any has none.
+- `-DOCSTART-`, with or without more columns, `# newdoc`, `#begin document`, `###MEDLINE:1`, `<doc>`
+  and another `# doc_id = 1` than the one before begin a document. Sentences before the first such
+  line are a document too; a file without any has none.
 - In files of characters a line whose word is a space is skipped, unless an entity begins there.
 - CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
   names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped. Entities are read
@@ -23,6 +24,9 @@
   speech or relation is `_` is unlabelled, as one with a value of `Columns.missing` is.
 - CoNLL-2012 (it begins with `#begin document`): the columns have names, the number of the last ones
   differs between sentences.
+- Else the last column has the tags, the first one the words. Columns that count the words or have
+  tags of entities are no words, and a last column without any O has no tags of entities if another
+  column has some.
 - Where every word of a file begins with the same code of a language and a colon (`en:Rome`), this
   is no part of the words.
 
@@ -77,13 +81,19 @@ _MARKUP = r"</?(?:doc|document|text|article|file|p|s|sent|sentence)\b[^<>]*> *$"
 # What a comment may begin with; and what it looks like if it has as many columns as words.
 _COMMENT = re.compile(
     r"#(?:[ \t#]|$|\w*[ \t]*[:=]|(?:begin|end|newdoc|newpar|doc|sent|(?:\w+_)?id)[ \t])"
-    rf"|%%|{_MARKUP}"
+    rf"|%%|{_MARKUP}",
+    re.IGNORECASE,
 )
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
-_ITEM = re.compile(rf"#{{1,2}} ?(?:\w+_)?id\b|## |%%|{_MARKUP}")
+_ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
 _NO_LABEL = re.compile(r".*[\s=]|\d+$")
-_NEW_DOCUMENT = re.compile(r"# ?newdoc(?: |$)|#begin document\b|<(?:doc|document|text|article)\b")
-_BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}")
+_NEW_DOCUMENT = re.compile(
+    r"# ?newdoc(?: |$)|#begin document\b|###MEDLINE:|<(?:doc|document|text|article)\b", re.I
+)
+# The same line stands before each sentence of a document.
+_DOCUMENT_ID = re.compile(r"# ?(?:[\w.]+:)?doc(?:ument)?(?:[_ ]?id)?(?: *[:=] *| +)\S", re.I)
+_BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}", re.IGNORECASE)
+_OUTSIDE = ("O", "o", "0", "*", "_")
 _LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 
 
@@ -92,7 +102,8 @@ class Layout:
 
     `tag` is -1 where tags are not read, `sentence` where no column has the sentence of a word;
     `header` is the line of the names, from 1, or 0; `key` is the key of MISC that has the tags;
-    `dialects` say what is read otherwise than as it stands.
+    `dialects` say what is read otherwise than as it stands; `chosen` are columns that are neither
+    named nor the usual ones.
     """
 
     def __init__(self, lines: Sequence[str], path: Path, columns: Columns, kind: Targets) -> None:
@@ -104,6 +115,7 @@ class Layout:
         is_csv = path.suffix.lower() == ".csv"
         self.dialect = dialect_of(lines, ",", columns) if is_csv else None
         self.separator = self.dialect.separator if self.dialect else columns.delimiter or ""
+        self.chosen: tuple[int, ...] = ()
         words = _word_lines([*enumerate(lines, start=1)])
         if not self.separator:
             self.separator, self.parts = _separator([line for _, line in words])
@@ -142,15 +154,24 @@ class Layout:
             numbers = [i for i, name in enumerate(names) if name.lower() in SENTENCE_KEYS]
             self.sentence = numbers[0] if numbers else -1
         where = f"{path}, line {self.first}: {excerpt(line)}"
-        # Columns with usual names, else those that usually have words and tags.
-        words_at, tags_at = (["form"], kind.conllu) if self.conllu else (WORD_KEYS, names[-1])
+        # Columns with usual names, else those that look like words and tags.
+        words_at = ["form"] if self.conllu else WORD_KEYS
         token = usual_column(columns.token_column, words_at, names, "token-column", where)
-        self.token = names.index(token or names[0])
+        self.token = names.index(token) if token else self._usual_token(len(cells) - 1)
+        if not token and self.token:
+            self.chosen = (self.token,)
+            self.dialects.append(f"words from column {self.token + 1}")
         self.language = self._language_of_words()
         if kind.keys is None:
             return
-        tag = usual_column(columns.tag_column, tag_keys, names, "tag-column", where) or tags_at
-        if tag is None:
+        tag = usual_column(columns.tag_column, tag_keys, names, "tag-column", where)
+        if tag is None and not self.conllu:
+            last = len(cells) - 1
+            tag = names[self._usual_tag(last) if kind.has_scheme and not self.header else last]
+            if tag != names[-1]:
+                self.chosen = self.token, names.index(tag)
+                self.dialects.append(f"tags from column {tag}")
+        if tag is None and (tag := kind.conllu) is None:
             raise InputError(
                 f"no column of entities in {path}: it is CoNLL-U; name a column or a key of MISC "
                 "with --tag-column, or read parts of speech with --task labels"
@@ -222,6 +243,44 @@ class Layout:
         """Whether the word of a line is unlabelled."""
         return self.tag >= 0 and self.tag_of(cells) in self.missing
 
+    def _usual_token(self, last: int) -> int:
+        """The first column that neither counts the words nor has tags of entities."""
+        others = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
+        return 0 if self.header else next(others, last if self._has_tags(0) else 0)
+
+    def _usual_tag(self, last: int) -> int:
+        """The last column, or another one that alone has tags of entities."""
+        has_o = last < 2 or any(cell in _OUTSIDE for _, cell in self._cells(last))
+        if self.token != last and has_o:
+            return last
+        others = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
+        return next(others, last)
+
+    def _cells(self, column: int) -> Iterator[tuple[int, str]]:
+        """The cells of a column with the numbers of their lines."""
+        rows = ((number, self.split(line, number)[column:]) for number, line in self._words)
+        return ((number, row[0]) for number, row in rows if row)
+
+    def _counts(self, column: int) -> bool:
+        """Whether a column counts the words of each sentence, from 0 or 1."""
+        numbers = ((n, int(cell) if cell.isdecimal() else -1) for n, cell in self._cells(column))
+        before, goes_on = (0, -1), False
+        for line, count in numbers:
+            follows = (line - 1, count - 1) == before
+            if not follows and count not in (0, 1):
+                return False
+            before, goes_on = (line, count), goes_on or (follows and line > 1)
+        return goes_on
+
+    def _has_tags(self, column: int) -> bool:
+        """Whether a column has O and other tags of entities, and nothing else."""
+        values: set[str] = set()
+        for _, cell in self._cells(column):
+            if cell != "O" and not TAG.fullmatch(cell):
+                return False
+            values.add(cell)
+        return len(values) > 1 and "O" in values
+
     @cached_property
     def _last_cells(self) -> set[str]:
         return {self.split(line, number)[-1] for number, line in self._words}
@@ -241,9 +300,7 @@ class Layout:
 
     def _language_of_words(self) -> str:
         """`en:` where every word begins so, else nothing."""
-        lines = self._words[bool(self.header) :]
-        cells = (self.split(line, number)[self.token :] for number, line in lines)
-        words = (some[0] for some in cells if some)
+        words = (cell for number, cell in self._cells(self.token) if number != self.header)
         match = _LANGUAGE.match(next(words, ""))
         code = match.group() if match else ""
         if not code or not all(word.startswith(code) and word != code for word in words):
@@ -282,14 +339,15 @@ def read_conll(
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, layout, skipped), limit))
-    return RawFile(path, sentences, ReadingNotes(dialects=tuple(layout.dialects), **skipped))
+    notes = ReadingNotes(dialects=tuple(layout.dialects), **skipped)
+    return RawFile(path, sentences, notes, columns=None if layout.header else layout.chosen)
 
 
 def column_sentences(
     lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
 ) -> Iterator[Sentence]:
     """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
-    documents, before = Documents(), ""
+    documents, before, document = Documents(), "", ""
     rows: list[tuple[int, str, str]] = []
 
     def sentence() -> Sentence:
@@ -318,8 +376,9 @@ def column_sentences(
             documents.begin()
         elif comment:
             skipped["comment_lines"] += 1
-            if _NEW_DOCUMENT.match(line):
+            if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
                 documents.begin()
+                document = line
         elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
             skipped["non_words"] += 1
         elif not blank and layout.is_space(cells):

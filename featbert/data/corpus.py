@@ -189,15 +189,20 @@ def of_shards(shards: Sequence[Split]) -> Split:
         pairs = zip(shards, numbered, strict=True)
         whole = joined([dataclasses.replace(shard, sentences=tuple(s)) for shard, s in pairs])
     first, path = shards[0].notes, shards[0].path
-    notes = {f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)}
-    counts = {name: sum(values) for name, values in notes.items() if isinstance(values[0], int)}
-    dialects = tuple(dict.fromkeys(one for some in notes["dialects"] for one in some))
-    missing = dict(sum(map(Counter, notes["missing"]), Counter[str]()))
+    notes: dict[str, list[Any]] = {
+        f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)
+    }
+    whole_notes: dict[str, Any] = {
+        name: sum(ns) for name, ns in notes.items() if isinstance(ns[0], int)
+    }
+    for name in ("dialects", "unread_columns"):
+        whole_notes[name] = tuple(dict.fromkeys(one for some in notes[name] for one in some))
+    whole_notes["missing"] = dict(sum(map(Counter, notes["missing"]), Counter[str]()))
     return dataclasses.replace(
         whole,
         name=shards[0].name,
         path=path and path.parent,
-        notes=dataclasses.replace(first, dialects=dialects, missing=missing, **counts),
+        notes=dataclasses.replace(first, **whole_notes),
     )
 
 

@@ -47,12 +47,15 @@ class RawFile:
     Attributes:
         notes: all but those that follow from the whole corpus: scheme, repaired tags, encoding.
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
+        columns: of a column file without a header, those of words and tags, from 0, if they were
+            chosen by what is in them; else none.
     """
 
     path: Path
     sentences: tuple[Sentence, ...]
     notes: ReadingNotes = field(default_factory=ReadingNotes)
     unit: str = "line"
+    columns: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.sentences:

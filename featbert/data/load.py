@@ -174,6 +174,7 @@ def load_corpus(
     if kind.keys is not None:
         more = {} if first_choice is None else {"first_choice": first_choice}
         raw = _settled(raw, kind, marks=missing is None, **more)
+    _check_columns([file for _, file in raw if file.columns is not None])
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
     names = names or (read_file(beside, encoding) if beside.is_file() else [])
@@ -397,6 +398,16 @@ def _settled(
 def _without_answers(file: RawFile) -> RawFile:
     sentences = tuple(replace(s, tags=None) for s in file.sentences)
     return replace(file, sentences=sentences, notes=replace(file.notes, missing={}))
+
+
+def _check_columns(files: Sequence[RawFile]) -> None:
+    """Raises InputError where columns are chosen by what is in them, and not the same ones."""
+    for file in files:
+        if file.columns != files[0].columns:
+            raise InputError(
+                f"words or tags seem to be in other columns of {file.path} than of "
+                f"{files[0].path}; name them with --token-column and --tag-column"
+            )
 
 
 def _named(file: RawFile, names: Sequence[str]) -> RawFile:

@@ -2,7 +2,7 @@
 
     notation         "Jane Roe | Rome" (PER LOC)    is read as
     prefix last      PER-B PER-I LOC-B              B-PER I-PER B-LOC
-    other joiners    B_PER I_PER B_LOC              also `:`, `/`, `.`, `|` and `+`
+    other joiners    B_PER I_PER B_LOC              also `:`, `/`, `.`, `|`, `+`, a space, a dash
     lower case       b-per i-per b-loc              B-per I-per B-loc, and `o` is O
     no type          B I B                          B-ENTITY I-ENTITY B-ENTITY
     BMES, BMEWO      B-PER E-PER W-LOC              M is I, W is S
@@ -26,12 +26,13 @@ ONE_TYPE = "ENTITY"
 _SCHEMES = ("BIES", "BILU", "BMES", "BMEW")
 _SAME = {"M": "I", "W": "S"}
 _OUTSIDE = ("o", "0", "out", "outside", "other", "none")
+_JOINER = r"[-_:/.|+ \u2010-\u2014]"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        r"(?P<prefix>[BIESLUMW])[-_:/.|+](?P<type>.+)",
-        r"(?P<type>.+)[-_:/.|+](?P<prefix>[BIESLUMW])",
-        r"(?P<prefix>[BIESLUMW])[-_:/.|+]?(?P<type>)",
+        rf"(?P<prefix>[BIESLUMW]){_JOINER}(?P<type>.+)",
+        rf"(?P<type>.+){_JOINER}(?P<prefix>[BIESLUMW])",
+        rf"(?P<prefix>[BIESLUMW])(?:{_JOINER})?(?P<type>)",
     )
 )
 _BRACKETS = re.compile(r"(?=.)(?:\((?P<type>[^()*\s]+))?\*?(?P<end>\))?")
@@ -100,13 +101,14 @@ def _go_together(letters: set[str]) -> bool:
 def _from_brackets(tags: Sequence[str]) -> tuple[str, ...]:
     usual, type_ = [], ""
     for i, tag in enumerate(tags):
-        match = _BRACKETS.fullmatch(tag)
+        match = _BRACKETS.fullmatch(tag)  # None for a word without a tag
         opens, ends = (match["type"], match["end"]) if match else (None, None)
         if opens and type_:
             raise TagError(f"{excerpt(tag)} begins inside an entity of the type {type_}", i)
         if ends and not (opens or type_):
             raise TagError(f"{excerpt(tag)} ends no entity", i)
-        usual.append(f"B-{opens}" if opens else f"I-{type_}" if type_ else "O")
+        within = f"I-{type_}" if type_ else "O"
+        usual.append(f"B-{opens}" if opens else within if match else tag)
         type_ = "" if ends else opens or type_
     if type_:
         raise TagError(f"no ')' ends the last entity, of the type {type_},", len(tags) - 1)

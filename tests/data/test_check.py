@@ -61,7 +61,7 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
 @pytest.mark.parametrize(
     ("text", "targets", "advice"),
     [
-        ("1 Rome B-LOC\n2 . O\n\n1 Oslo B-LOC\n", "entities", "--token-column 2"),
+        ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "--token-column 2"),
         (
             "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n",
             "entities",

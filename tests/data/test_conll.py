@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from featbert.data.conll import read_conll, write_conll
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns
+from featbert.data.load import load_corpus
 from featbert.data.tags import targets_of
 from featbert.errors import InputError, MissingError
 
@@ -152,6 +153,15 @@ class TestMarks:
         raw = read("-DOCSTART- (1st)\n\na O\n\n-DOCSTART- (12345)\nb O\n")
         assert [s.document for s in raw.sentences] == [0, 1]
 
+    def test_names_of_documents(self, read):
+        text = "###MEDLINE:1\n\na O\n\nb O\n\n###MEDLINE:2\n\nc O\n"
+        assert [s.document for s in read(text).sentences] == [0, 0, 1]
+        for key in ("# doc_id = {}", "#doc {}", "# x2022:document_id = {}", "# Document: {}"):
+            marks = "".join(f"{key.format(n)}\n# y = 1\nw NN O\n\n" for n in (1, 1, 2, 2, 1))
+            assert [s.document for s in read(marks).sentences] == [0, 0, 1, 1, 2]
+        text = "<DOC>\na O\n</DOC>\n<DOC>\nb O\n</DOC>\n"
+        assert [s.document for s in read(text).sentences] == [0, 1]
+
     def test_conll_2012(self, read):
         word = "bc/x 0 {} {} {} (TOP* - - - Sp {} {} -\n"
         text = "#begin document (bc/x); part 00{}\n{}\n#end document\n"
@@ -222,6 +232,39 @@ class TestColumns:
             assert [word for words, _ in rows(raw) for word in words] == [
                 line.split("\t")[0] for line in other.splitlines()
             ]
+
+    @pytest.mark.parametrize(
+        ("text", "columns"),
+        [
+            ("O\tshow\nO\tO\nB-Rating\t5\n\nO\tout\n", (1, 0)),
+            ("1\tAda\tB-PER\t-\tuser\n2\tsings\tO\t-\tuser\n\n1\tTom\tB-PER\t-\tuser\n", (1, 2)),
+            ("0 Ada B-PER B-X\n1 sings O O\n\n0 Tom B-PER O\n", (1, 3)),
+            ("EU NNP I-NP ORG\nis VB O O\n", (0, 3)),
+            ("EU NNP I-NP ORG-B\nis VB O O\n", (0, 3)),
+            ("EU NNP I-NP (ORG*)\nis VB O *\n", (0, 3)),
+            ("1 CD O\n2 CD B-X\n5 CD O\n", (0, 2)),
+            ("B-52 B-X\nB-1 B-X\n", (0, 1)),
+            ("1 CD\n2 CD\n", (0, 1)),
+        ],
+    )
+    def test_columns_by_what_is_in_them(self, read, text, columns):
+        lines = [line.split("\t" if "\t" in text else " ") for line in text.split("\n") if line]
+        raw = read(text, "entities")
+        for column, cells in zip(
+            columns, (words for words in zip(*rows(raw), strict=True)), strict=True
+        ):
+            assert [c for row in cells for c in row] == [line[column] for line in lines]
+        usual = (0, len(lines[0]) - 1)
+        assert bool(raw.notes.dialects) == (columns != usual)
+        assert rows(read(text, targets=None))[0][0][0] == lines[0][columns[0]]
+
+    def test_splits_have_the_same_columns(self, tmp_path):
+        for name, text in {"train": "O show\nB-X 5\n", "dev": "O out\n"}.items():
+            (tmp_path / f"{name}.conll").write_text(text, "utf-8")
+        with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):
+            load_corpus(tmp_path)
+        corpus = load_corpus(tmp_path, token_column=2, tag_column=1)
+        assert corpus["dev"].sentences[0].words == ("out",)
 
     def test_spaces_between_characters(self, read):
         raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")

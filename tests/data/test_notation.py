@@ -18,6 +18,7 @@ USUAL = st.lists(st.lists(st.sampled_from(BIO), min_size=1, max_size=6), min_siz
 WRITERS = {
     "joiner _": lambda tag: tag.replace("-", "_", 1),
     "joiner :": lambda tag: tag.replace("-", ":", 1),
+    "joiner –": lambda tag: tag.replace("-", "–", 1),
     "joiner /": lambda tag: tag.replace("-", "/", 1),
     "last": lambda tag: tag if tag == "O" else f"{tag[2:]}-{tag[0]}",
     "last _": lambda tag: tag if tag == "O" else f"{tag[2:]}_{tag[0]}",
@@ -79,6 +80,11 @@ def test_what_no_notation_says_for_sure_stays(tags):
     notation = notation_of({*tags.split()})
     assert notation.read(tags.split()) == tuple(tags.split())
     assert not str(notation)
+
+
+def test_words_without_a_tag_stay_so():
+    for tags in (["B", "", "O"], ["(PER*)", "", "*"]):
+        assert notation_of({*tags} - {""}).read(tags)[1] == ""
 
 
 @pytest.mark.parametrize(("tags", "index"), [("(A* (B*)", 1), ("(A*) *)", 1), ("(A* * *", 2)])
