@@ -2,7 +2,8 @@
 
 torch gives float32 products to MKL, which on processors of other makers than Intel reaches less
 than half of oneDNN's rate; bfloat16 products go to oneDNN anyway where it has them, after a copy of
-the bias.
+the bias. oneDNN compiles a product for each number of rows and keeps it, up to several MB, so rows
+are padded to few sizes (`fitted`).
 
 Dropout, in training, takes fewer random numbers and less memory:
 
@@ -75,6 +76,17 @@ def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
     return nn.functional.linear(vectors, weight, bias)
 
 
+def fitted(rows: Tensor) -> Tensor:
+    """(..., n, K) -> (..., N, K), zeros after the rows."""
+    spare = _spare(rows.shape[-2])
+    return nn.functional.pad(rows, (0, 0, 0, spare)) if spare else rows
+
+
+def _spare(rows: int) -> int:
+    """Rows to the next size: a sixteenth at most, 16 sizes an octave."""
+    return -rows % (1 << max(0, rows.bit_length() - 5))
+
+
 def laid_out(weight: Tensor) -> Tensor:
     """A weight (N, K) for many products of few rows each, before which oneDNN would copy it."""
     if weight.device.type != "cpu" or weight.dtype not in KINDS:
@@ -85,6 +97,12 @@ def laid_out(weight: Tensor) -> Tensor:
 
 def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """(..., K) and (N, K) -> (..., N)"""
+    rows = vectors.numel() // vectors.shape[-1]
+    spare = _spare(rows)
+    if spare:
+        padded = nn.functional.pad(vectors.reshape(rows, -1), (0, 0, 0, spare))
+        shape = (*vectors.shape[:-1], len(weight))
+        return _product(padded, weight, bias)[:rows].view(shape)
     found: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return found
 
@@ -104,7 +122,8 @@ class _Product(torch.autograd.Function):
         rows = gradient.reshape(-1, gradient.shape[-1])
         of_weight = None
         if needs[1]:
-            of_weight = _product(rows.t(), vectors.reshape(-1, vectors.shape[-1]).t())
+            inputs = vectors.reshape(-1, vectors.shape[-1])
+            of_weight = _product(fitted(rows).t(), fitted(inputs).t())
         return (
             _product(gradient, weight.t()) if needs[0] else None,
             of_weight,

@@ -14,12 +14,12 @@ has not, and the weight of a step's products is laid out for the processor once.
 R, b and x are one product each over all words, where autograd would make one a step; so is what the
 gates contribute to their own gradients. W here is words, not a batch of padded steps: the input is
 a packed sequence.
+
+Under autocast products are of bfloat16; states, cells and gates stay in the weights' precision.
 """
 
 from __future__ import annotations
 
-import warnings
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -30,8 +30,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import PackedSequence
 
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import has_native_bf16, to_device
-from featbert.encoders.kernels import Dropout, laid_out, product
+from featbert.encoders.device import to_device
+from featbert.encoders.kernels import Dropout, fitted, laid_out, product
 from featbert.models.combination import full_precision
 
 
@@ -61,19 +61,12 @@ class BiLSTM(nn.Module):
 
     def _recur(self, vectors: Tensor, packing: Packing) -> Tensor:
         """(W, D) -> (W, 2H) in packed order."""
-        if not vectors.is_cuda and not torch.is_autocast_enabled("cpu"):
+        if not vectors.is_cuda:
             return bilstm(self.lstm, vectors, packing, self.dropout)
-        words = PackedSequence(vectors, torch.tensor(packing.sizes))
-        if vectors.is_cuda:
-            # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
-            with full_precision(vectors):
-                return cast(Tensor, self.lstm(words.float())[0].data)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # oneDNN's switch warns about GPUs that are not there
-            # Sequences of one length go to oneDNN, which in bfloat16 needs a processor for it.
-            able = packing.sizes[0] != packing.sizes[-1] or has_native_bf16("cpu")
-            with nullcontext() if able else torch.backends.mkldnn.flags(enabled=False):
-                return cast(Tensor, self.lstm(words)[0].data)
+        words = PackedSequence(vectors.float(), torch.tensor(packing.sizes))
+        # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
+        with full_precision(vectors):
+            return cast(Tensor, self.lstm(words)[0].data)
 
 
 @dataclass(frozen=True)
@@ -162,19 +155,23 @@ class _Recurrence(torch.autograd.Function):
             onward: (2, 4H, H) by direction.
             bias, onward_bias: (8H,).
         """
-        size = onward.shape[2]
-        first, second = product(words, inward, bias + onward_bias).chunk(2, dim=1)
-        gates = torch.stack([first, second[packing.mirror]])  # (2, W, 4H)
+        cast = torch.is_autocast_enabled("cpu")
+        kind = torch.get_autocast_dtype("cpu") if cast else onward.dtype
+        size, ctx.kind = onward.shape[2], words.dtype
+        words, inward, low = words.to(kind), inward.to(kind), onward.to(kind)
+        first, second = product(words, inward, (bias + onward_bias).to(kind)).chunk(2, dim=1)
+        gates = torch.stack([first, second[packing.mirror]]).to(onward.dtype)  # (2, W, 4H)
         shape = (2, len(words), size)
-        cells, bounded, states = (words.new_empty(shape) for _ in range(3))
-        onwards = [laid_out(weight) for weight in onward]
+        cells, bounded, states = (onward.new_empty(shape) for _ in range(3))
+        onwards = [laid_out(weight) for weight in low]
         start, before = 0, 0
         for n in packing.sizes:
             now, then = slice(start, start + n), slice(before, before + n)
             gate = gates[:, now]
             if start:
+                last = states[:, then].to(kind)
                 for direction, weight in enumerate(onwards):
-                    gate[direction] += product(states[direction, then], weight)
+                    gate[direction] += product(last[direction], weight)
             gate[..., : 2 * size].sigmoid_()
             gate[..., 2 * size : 3 * size].tanh_()
             gate[..., 3 * size :].sigmoid_()
@@ -186,7 +183,7 @@ class _Recurrence(torch.autograd.Function):
             torch.mul(o, bounded[:, now], out=states[:, now])
             before, start = start, start + n
         ctx.packing = packing
-        ctx.save_for_backward(words, inward, onward, gates, cells, bounded, states)
+        ctx.save_for_backward(words, inward, low, gates, cells, bounded, states)
         return states
 
     @staticmethod
@@ -195,9 +192,9 @@ class _Recurrence(torch.autograd.Function):
         ctx: Any, above: Tensor
     ) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor, None]:
         """`above` is (2, W, H), the gradient of the states from what reads them."""
-        words, inward, onward, gates, cells, bounded, states = ctx.saved_tensors
+        words, inward, low, gates, cells, bounded, states = ctx.saved_tensors
         packing: Packing = ctx.packing
-        size, first = onward.shape[2], packing.sizes[0]
+        size, first, kind = low.shape[2], packing.sizes[0], low.dtype
         earlier = torch.zeros_like(states)  # h_{t-1}
         earlier[:, first:] = states[:, packing.before]
         i, f, g, o = _gates(gates)
@@ -212,7 +209,7 @@ class _Recurrence(torch.autograd.Function):
         to_cell = o * (1 - bounded * bounded)
         stop = above.shape[1]
         state = cell = above.new_zeros((2, 0, size))  # what the step after hands back
-        backwards = [laid_out(weight.mT) for weight in onward]
+        backwards = [laid_out(weight.mT) for weight in low]
         for n in reversed(packing.sizes):
             now = slice(stop - n, stop)
             upon = above[:, now].clone()
@@ -224,15 +221,22 @@ class _Recurrence(torch.autograd.Function):
             gate[..., 3 * size :].mul_(upon)
             stop -= n
             if stop:
-                state = torch.stack([product(*both) for both in zip(gate, backwards, strict=True)])
+                given = zip(gate.to(kind), backwards, strict=True)
+                state = torch.stack([product(*both) for both in given]).to(gate.dtype)
                 cell = within * f[:, now]
         # (W, 8H) gradients of the gates before their nonlinearities, by word again
         joined = torch.cat([share[0], share[1][packing.mirror]], dim=1)
         bias = joined.sum(0)
+        of_words = None
+        if ctx.needs_input_grad[0]:
+            of_words = product(joined.to(kind), inward.mT).to(ctx.kind)
+        if kind == torch.bfloat16:  # products that torch, too, gives to oneDNN
+            rows = joined, share, earlier, words
+            joined, share, earlier, words = (fitted(values.to(kind)) for values in rows)
         return (
-            product(joined, inward.mT) if ctx.needs_input_grad[0] else None,
-            joined.mT @ words,
-            torch.bmm(share.mT, earlier),
+            of_words,
+            (joined.mT @ words).to(bias.dtype),
+            torch.bmm(share.mT, earlier).to(bias.dtype),
             bias,
             # Gradients are changed in place (summed over parts, clipped): they share no memory.
             bias.clone(),
