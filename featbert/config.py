@@ -100,7 +100,8 @@ class Data(Section):
     """Whether fields of tables are in quotation marks, doubled inside: auto tells it by the lines,
     none takes them as part of the text."""
     escape: str | None = None
-    """Character before separators and quotation marks that are part of a field of a table."""
+    """Character before separators and quotation marks that are part of a field of a table, such
+    as \\."""
     label_names: str | None = None
     """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default those in
     labels.txt beside the files."""

@@ -99,11 +99,13 @@ class Unit:
         return len(before.replace("\0", "\r\n" if self.line_end == 1 else ""))
 
 
-# From what most files have on: as few differences from it as can be.
+# From what most files have on: as few differences from it as can be, and likely ones first.
 UNITS = sorted(
     (Unit(*values) for values in product(_CODECS, (None, 1, 2), (0, 1), (False, True))),
     key=lambda unit: (
-        (unit.name != "characters") + (unit.line_end is not None) + unit.first + unit.inclusive
+        (unit.name != "characters") + (unit.line_end is not None) + unit.first + unit.inclusive,
+        unit.first,
+        unit.line_end is not None,
     ),
 )
 

@@ -43,7 +43,7 @@ from featbert.text import counted, listed
 WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
 SPAN_KEYS = ("spans", "entities", "label", "labels")
 # The text that a span has, as Label Studio, brat's JSON and others call it.
-OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value")
+OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote")
 DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +42,15 @@ class Dialect:
 
     Attributes:
         quoted: whether a field may be in quotation marks, which are doubled inside of it.
-        escape: a character that takes their meaning from separators and quotation marks.
+        escape: a character that takes their meaning from separators, quotation marks, line ends
+            and itself; before others it is part of the text.
+        spaced: whether spaces after a separator are not of the next field.
     """
 
     separator: str
     quoted: bool
     escape: str | None = None
+    spaced: bool = False
 
     def __str__(self) -> str:
         name = {"\t": "tabs", " ": "spaces"}.get(self.separator, repr(self.separator))
@@ -58,33 +61,41 @@ class Dialect:
     def reader(self, lines: Iterable[str]) -> Any:
         """A reader of `csv`, which raises csv.Error for what is ill-formed."""
         csv.field_size_limit(1 << 30)
+        if self.escape:  # which `csv` drops before any character
+            sign = re.escape(self.escape)
+            before = re.compile(rf'{sign}([{sign}"{re.escape(self.separator)}]|$)|{sign}')
+            twice = self.escape * 2
+            lines = (before.sub(lambda m: twice if m[1] is None else m[0], s) for s in lines)
         return csv.reader(
             (f"{line}\n" for line in lines),
             delimiter=self.separator,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             escapechar=self.escape,
+            skipinitialspace=self.spaced,
             strict=True,
         )
 
     def fit(self, lines: Sequence[str]) -> float:
         """Share of the lines in rows with as many columns as the first, and more than one.
 
-        A row may have a number before or an empty cell after these; what is ill-formed fits not.
+        All others may begin with their number or end with an empty cell. What is ill-formed fits
+        not.
         """
-        reader, first, number, fitting, total = self.reader(lines), 0, 0, 0, 0
+        reader, first, number = self.reader(lines), 0, 0
+        same = more = total = 0
         while True:
             try:
                 row = next(reader)
             except StopIteration:
-                return fitting / total if first > 1 else 0.0
+                return max(same, more) / total if first > 1 else 0.0
             except csv.Error:
                 row = []
             used = sum(map(bool, map(str.strip, lines[number : reader.line_num])))
             number, total = reader.line_num, total + used
             if used == total:
                 first = len(row)
-            fits = len(row) == first or (len(row) == first + 1 and _has_more(row))
-            fitting += used * fits
+            same += used * (len(row) == first)
+            more += used * (used == total or (len(row) == first + 1 and _has_more(row)))
 
 
 def usual_separator(name: str) -> str:
@@ -101,26 +112,40 @@ def dialect_of(lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
     if columns.delimiter:
         separators = [columns.delimiter]
     head = [next(filter(str.strip, lines), "")]
+    if '"' in head[0] and not columns.delimiter:  # as R writes tables
+        separators.append(" ")
     named = [s for s in separators if _names_columns(Dialect(s, True), head, columns)]
-    escapes = [columns.escape]
+    best, most = None, (MOST, True)
+    for separator in named[:1] or separators[: len(separators) - (separators[-1] == " ")]:
+        dialect = _dialect_with(separator, lines, usual, columns)
+        # A space after each one is of prose rather than of a table.
+        prose = all(f"{separator} " in line for line in lines if separator in line)
+        if (fit := (dialect.fit(lines), not prose)) > most:
+            best, most = dialect, fit
+        if fit == (1, True):
+            break
+    return best or _dialect_with((named or separators)[0], lines, usual, columns)
+
+
+def _dialect_with(separator: str, lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
+    """The dialect with this separator that fits best."""
+    plain, quoted = [Dialect(separator, quoting, columns.escape) for quoting in (False, True)]
+    some_plain, some_quoted = [plain], [quoted]
+    if columns.escape is None and any(f"\\{separator}" in line for line in lines):
+        some_plain.append(replace(plain, escape="\\"))
+    spaced = replace(quoted, spaced=True)
+    if any(cell[:2] == ' "' for row in _rows(quoted, lines) for cell in row):
+        some_quoted[:0] = [spaced] * (spaced.fit(lines) == 1)
     if columns.escape is None and any('\\"' in line for line in lines):
-        escapes.append("\\")
-    best, most = None, MOST
-    for separator in named or separators:
-        plain = Dialect(separator, False, columns.escape)
-        quoted = [Dialect(separator, True, escape) for escape in escapes]
-        tabs = separator == usual == "\t"
-        choice = {"none": [plain], "double": quoted}.get(columns.quoting)
-        for dialect in choice or ([plain, *quoted] if tabs else [*quoted, plain]):
-            best = best or dialect
-            if (share := dialect.fit(lines)) > most:
-                best, most = dialect, share
-            if share == 1 and not choice and dialect == plain and tabs:
-                surely = (d for d in quoted if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
-                return next(surely, plain)
-            if share == 1:
-                return dialect
-    return best or Dialect(usual, usual == ",")
+        some_quoted.append(replace(quoted, escape="\\"))
+    tabs = separator == usual == "\t"
+    choice = {"none": some_plain, "double": some_quoted}.get(columns.quoting)
+    both = [*some_plain, *some_quoted] if tabs else [*some_quoted, *some_plain]
+    best = max(choice or both, key=lambda dialect: dialect.fit(lines))
+    if tabs and best == plain and not choice:
+        shown = (d for d in some_quoted if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
+        return next(shown, best)
+    return best
 
 
 def _has_more(row: Sequence[str]) -> bool:
@@ -225,13 +250,18 @@ class Table:
         if first and not columns.delimiter and (said := _SAID.fullmatch(first[0])):
             columns, self._start = replace(columns, delimiter=said[1]), 2
             del first[0]
+        while first and not first[0].strip():
+            del first[0]
+            self._start += 1
         self.dialect = dialect_of(first, self._usual, columns)
         self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, cut)
         head, *rows = _rows(self.dialect, first) or [[]]
         self.width, self.has_header = len(head), is_header(head, columns)
         self.names = column_names(head, path, has_header=self.has_header)
         wider = bool(rows) and all(len(row) == self.width + 1 for row in rows)
-        if self.has_header and wider and all(row[0].isdecimal() for row in rows):
+        numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if wider else []
+        counted_on = all(b - a == 1 for a, b in pairwise(numbers))
+        if self.has_header and wider and len(numbers) == len(rows) and counted_on:
             self.names.insert(0, "0")  # of the rows, whose names R writes without one of their own
         # Which columns hold texts, and so may hold separators.
         rows = [row for row in rows if len(row) == self.width]

@@ -108,7 +108,7 @@ def test_the_texts_of_answers_show_their_unit(tmp_path, unit):
     assert (split.notes.moved_answers, split.notes.misplaced_answers) == (0, 0)
 
 
-@pytest.mark.parametrize("own", ["surface", "mention", "value"])
+@pytest.mark.parametrize("own", ["text", "surface", "mention"])
 def test_a_span_at_another_place_is_where_its_text_occurs_once(tmp_path, own, caplog):
     text = "Ana saw Ben, Cleo, Ben and Dan. " + "".join(f"P{i} " for i in range(40))
     spans = [
@@ -153,3 +153,22 @@ def test_few_other_parts_do_not_make_a_unit():
     parts = [Part("a b c", i, i + 1, word, "") for i, word in ((0, "a"), (2, "b"), (4, "c"))]
     assert unit_of(parts, Part.is_at) == UNITS[0]
     assert unit_of([*parts, Part("x y", 3, 4, "y", "")], Part.is_at) == UNITS[0]
+
+
+def test_a_character_of_two_units_is_likelier_than_offsets_from_1(tmp_path, caplog):
+    rows = [("😀 Ana met Bob.", [("Ana", "PER"), ("Bob", "PER")])]
+    assert entities(load_corpus(exported(tmp_path / "c", Unit("UTF-16 units"), rows))) == rows[0][1]
+    assert str(Unit("UTF-16 units")) in caplog.text
+
+
+def test_a_question_whose_answers_are_nowhere_has_none(tmp_path):
+    answers = [[("Oslo", 9)], [("Ana", 0), ("Eva", 2)], [("Eva", 2)], []]
+    rows = [
+        {"id": str(i), "question": "?", "context": "Ana left Oslo.", "answers": given}
+        for i, texts in enumerate(answers)
+        for given in [[{"text": text, "answer_start": start} for text, start in texts]]
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    split = load_corpus(tmp_path, targets="spans")["train"]
+    assert [s.tags for s in split] == [("9:Oslo",), ("0:Ana",), None, ("",)]
+    assert split.notes.misplaced_answers == 2

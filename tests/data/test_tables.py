@@ -113,7 +113,9 @@ def test_escapes(tmp_path, ending):
         ("sep=;\ntext;label\nGood.;1\nBad.;0\n", "csv"),
         ('"sep=|"\r\ntext|label\r\nGood.|1\r\nBad.|0\r\n', "csv"),
         ("text,label\rGood.,1\rBad.,0\r", "csv"),  # ends of old Macs
-        ("\n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
+        ('label, text\n1, "Good."\n0, "Bad."\n', "csv"),
+        ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt"),  # R's usual separator
+        (" \n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
         ("text,label\nGood.,1\ntext,label\nBad.,0\n", "csv"),  # two files in one
     ],
 )
@@ -128,6 +130,24 @@ def test_separators_of_the_only_text(tmp_path, order, caplog):
     content = "".join(",".join(row[name] for name in order) + "\n" for row in rows)
     assert read(tmp_path, ",".join(order) + "\n" + content)[:3] == WANT
     assert "line 2 of" in caplog.text
+
+
+@pytest.mark.parametrize("separator", [";", "|"])
+def test_commas_of_prose_are_no_separators(tmp_path, separator):
+    content = f"So, yes{separator}1\nWell, no{separator}0\n"
+    assert read(tmp_path, content, text=1, target=2) == [("So, yes", "1"), ("Well, no", "0")]
+
+
+def test_marks_after_a_space_are_of_the_text(tmp_path):
+    content = 'label,text\n1,He said, "no way"\n' + "0,So it is.\n" * 3
+    assert read(tmp_path, content)[0] == ('He said, "no way"', "1")
+
+
+def test_escaped_separators_of_tsv(tmp_path):
+    content = "text\tlabel\nOne\\\ttwo\t1\nC:\\dir three\t0\n"
+    assert read(tmp_path, content, "tsv") == [("One\ttwo", "1"), ("C:\\dir three", "0")]
+    content = content.replace("One\\\ttwo", "One\\")  # fits as it is
+    assert read(tmp_path, content, "tsv") == [("One\\", "1"), ("C:\\dir three", "0")]
 
 
 def test_carriage_returns_and_line_ends_inside_fields(tmp_path):
