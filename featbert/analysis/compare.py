@@ -21,6 +21,7 @@ from featbert.analysis.rows import (
     BASELINE,
     Row,
     Statistic,
+    base_name,
     best_by_dev,
     build_rows,
     grouped,
@@ -325,7 +326,7 @@ def _compared(
 ) -> Comparisons:
     found = Comparisons(_comparison(runs, freed, against) for runs, freed in groups)
     rows = [row for comparison in found for row in comparison.rows]
-    if against is not None and not any(is_called(row, against) for row in rows):
+    if against is not None and not rows_called(against, rows):
         labels = {row.label: None for row in rows}
         raise MissingError(
             f"no row or run {against!r} is compared{nearest(against, labels)}; rows: "
@@ -334,9 +335,11 @@ def _compared(
     return found
 
 
-def is_called(row: Row, name: str) -> bool:
-    """Whether it is the row's label, or the name of a run of it."""
-    return name in (row.label, row.name, *(run.name for run in row.runs))
+def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:
+    """Rows with this label, or a run of this name; else those whose label begins with it."""
+    rows = [*rows]
+    called = [r for r in rows if name in (r.label, r.name, *(run.name for run in r.runs))]
+    return called or [row for row in rows if name == base_name(row.tuning, row.layers)]
 
 
 def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None) -> Comparison:
@@ -344,7 +347,7 @@ def _comparison(runs: Sequence[Run], freed: frozenset[str], against: str | None)
     rows = build_rows(members, freed)
     by_layer = any((row.layers or "").startswith("layer:") for row in rows)
     rows.sort(key=lambda row: row_order(row, by_layer))
-    named = [row for row in rows if against is not None and is_called(row, against)]
+    named = [] if against is None else rows_called(against, rows)
     rows = [_with_difference(row, rows, named) for row in rows]
     scores = {s: run.record.scores[s] for run in runs for s in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)

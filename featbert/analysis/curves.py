@@ -5,7 +5,14 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from featbert.analysis.rows import Row, Statistic, base_name, grouped, with_settings
+from featbert.analysis.rows import (
+    OF_HEADS,
+    Row,
+    Statistic,
+    base_name,
+    grouped,
+    with_settings,
+)
 from featbert.runs.grouping import EVALUATED
 from featbert.text import enumerated, in_percent
 
@@ -85,8 +92,9 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
             }
             if len(places) == len(rows):
                 apart = fewer
+    heads = [name for name in names if name in OF_HEADS and name not in apart]
     for row, one in zip(rows, differing, strict=True):
-        yield row, {name: one[name] for name in apart if name in one}
+        yield row, {name: one[name] for name in (*heads, *apart) if name in one}
 
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:

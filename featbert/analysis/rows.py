@@ -333,9 +333,11 @@ def base_name(tuning: str, layers: str | None) -> str:
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings whose values say enough without their key.
 BARE = (*PARTS, "sentence_pooling")
-# How words become vectors, by parts of the signature; and what labels of runs may name besides.
+# Settings that labels name where any two rows of a table differ in them.
+OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
+# How words become vectors, by parts of the signature; and what labels may name besides.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
-_LABEL_FIELDS = (*_READING_FIELDS, "encoder_precision", "tag_scheme")
+_LABEL_FIELDS = (*_READING_FIELDS, "encoder_precision", "training_precision", "tag_scheme")
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
 # Settings that a line of signature names, by what it calls them; it has a hash of all.
@@ -391,53 +393,109 @@ def signature_line(runs: Sequence[Run]) -> str:
     return "|".join(f"{name}:{value}" for name, value in parts.items())
 
 
+@dataclass(frozen=True)
+class Way:
+    """What a label may name of runs that differ only in their seed.
+
+    Attributes:
+        table: the same for all that are shown together.
+        cell: what conditions may follow from, such as the encoder; they are named within one.
+        settings: as in a record.
+        conditions: parts of the signature, by name.
+        searched: whether a search chose settings for these layers.
+    """
+
+    table: Any
+    tuning: str
+    layers: str | None
+    settings: Mapping[str, Any]
+    conditions: Mapping[str, Any]
+    cell: Any = None
+    searched: bool = False
+
+    @property
+    def body(self) -> str:
+        return str(self.settings.get("body", PARTS["body"][1]))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Settings and conditions as they are compared."""
+        parts = {name: without for name, (_, without) in PARTS.items()}
+        values = {**parts, **self.conditions, **self.settings}
+        if (precision := values.get("encoder_precision")) is not None:
+            values["encoder_precision"] = precision.removesuffix("-autocast")
+        return {n: v for n, v in values.items() if v is not None or n in self.settings}
+
+    def scopes(self, name: str) -> list[tuple[Any, ...]]:
+        """Of each, all ways are compared in a setting or condition."""
+        frozen = get_tuning(self.tuning).frozen
+        if name in self.conditions:
+            of_side = frozen if name == "training_precision" else None
+            return [(name, self.table, self.cell, of_side)]
+        if name in OF_HEADS:
+            return [(name, self.table)]
+        # What follows from the tuning or the body, such as learning rates, is named within these.
+        namesakes = (name, self.table, self.tuning, self.body, self.layers)
+        return [namesakes] if self.searched else [namesakes, namesakes[:-1]]
+
+
+def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
+    """For each way the settings and conditions that its label names, as labels show them."""
+    values = [way.values for way in ways]
+    namesakes = grouped(((w.table, w.tuning, w.body, w.layers), {*w.settings}) for w in ways)
+    seen: dict[tuple[Any, ...], set[str | None]] = {}
+    candidates = list[list[str]]()
+    for way, valued in zip(ways, values, strict=True):
+        # What a namesake has and this way lacks is unset; a head lacks what its body does not have.
+        others = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
+        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(others - {*OF_HEADS})])
+        candidates.append([n for n in names if n in valued or n in others - {*OF_HEADS}])
+        for name in candidates[-1]:
+            scopes = way.scopes(name)
+            for scope in scopes if name in valued else scopes[:1]:
+                value = _canonical(valued[name]) if name in valued else None
+                seen.setdefault(scope, set()).add(value)
+    differences = []
+    for way, valued, named in zip(ways, values, candidates, strict=True):
+        shown = [n for n in named if any(len(seen.get(s, ())) > 1 for s in way.scopes(n))]
+        if {*shown} >= _INSTEAD:
+            shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
+        texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
+        differences.append(texts)
+    return differences
+
+
 def build_rows(members: Sequence[Sequence[Run]], freed: frozenset[str]) -> list[Row]:
     """The rows of one table, given the runs of each."""
     records = [runs[0].record for runs in members]
     varied = _varied([runs[0] for runs in members], freed)
+    cells = [cell_of(record, freed) for record in records]
+    ways = [
+        Way(None, r.tuning, r.layers, r.settings, _conditions(r), cell, r.configurations_tried > 1)
+        for r, cell in zip(records, cells, strict=True)
+    ]
+    texts = {way.conditions["train"] for way in ways}
     rows = []
-    for runs, record, row_varied in zip(members, records, varied, strict=True):
-        # Settings may depend on what varies, so they are named across it; conditions such as the
-        # training text follow from what varies, and are named only where it is the same.
-        namesakes = [r for r in records if (r.tuning, r.layers) == (record.tuning, record.layers)]
-        same_cell = [r for r in namesakes if cell_of(r, freed) == cell_of(record, freed)]
-        differing = {
-            name: setting_text(record.settings, name)
-            for name in _names_in_label(record.settings, [r.settings for r in namesakes])
-            if name not in row_varied
-        }
-        if differing.keys() >= _INSTEAD:
-            differing = {
-                n: v for n, v in differing.items() if n not in _INSTEAD - record.settings.keys()
-            }
-        conditions = [_conditions(r) for r in same_cell]
-        for name in differing_names(conditions):
-            value = _conditions(record)[name]
-            if name == "train":
-                value = _training_text(value, {one["train"] for one in conditions})
-            differing.setdefault(name, value)
-        label = with_settings(base_name(record.tuning, record.layers), differing)
-        cell = dict(cell_of(record, freed))
-        rows.append(build_row(runs, label, row_varied, differing, cell))
+    for runs, way, columns, named in zip(
+        members, ways, varied, named_differences(ways), strict=True
+    ):
+        differing = {name: value for name, value in named.items() if name not in columns}
+        if "train" in differing:
+            differing["train"] = _training_text(differing["train"], texts)
+        label = with_settings(base_name(way.tuning, way.layers), differing)
+        rows.append(build_row(runs, label, columns, differing, dict(way.cell)))
     return rows
 
 
-def way_labels(ways: Sequence[tuple[Any, str, str | None, Mapping[str, Any]]]) -> list[str]:
-    """Names of (group, tuning, layers, settings), with the settings that differ in a group."""
-    alike, labels = grouped((way[:3], way[3]) for way in ways), []
-    names: dict[tuple[Any, ...], list[str]] = {}  # the same for all with one body
-    for group, tuning, layers, settings in ways:
-        key = (group, tuning, layers, settings.get("body"))
-        if key not in names:
-            names[key] = _names_in_label(settings, alike[key[:3]])
-        shown = {n: setting_text(settings, n) for n in names[key] if n in {*settings, *PARTS}}
-        labels.append(with_settings(base_name(tuning, layers), shown))
-    return labels
+def way_labels(ways: Sequence[Way]) -> list[str]:
+    """Names of ways, with the settings and conditions in which those of a table differ."""
+    named = zip(ways, named_differences(ways), strict=True)
+    return [with_settings(base_name(way.tuning, way.layers), shown) for way, shown in named]
 
 
-def label_values(signature: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What labels of runs may name: parts of the signature, and settings."""
-    return {name: signature.get(name) for name in _LABEL_FIELDS} | dict(settings)
+def label_conditions(signature: Mapping[str, Any]) -> dict[str, Any]:
+    """Parts of a signature that labels of runs may name."""
+    return {name: signature.get(name) for name in _LABEL_FIELDS}
 
 
 def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
@@ -446,36 +504,15 @@ def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
     Task, corpus and encoder where these differ, the layers or the tuning, and in brackets the
     settings and conditions in which runs that share all of these differ.
     """
-    runs, ways = [*runs], []
-    for run in runs:
-        place = (run.task, run.signature.corpus, run.signature.model)
-        ways.append(
-            (place, run.tuning, run.layers, label_values(vars(run.signature), run.settings))
-        )
-    apart = [i for i in range(3) if len({way[0][i] for way in ways}) > 1]
-    named = zip(runs, ways, way_labels(ways), strict=True)
-    return {run.name: ", ".join([*(way[0][i] for i in apart), la]) for run, way, la in named}
-
-
-def differing_names(tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Names whose values are not the same in all tables, in order of first appearance."""
-    names = dict.fromkeys(name for table in tables for name in table)
-    return [
-        name
-        for name in names
-        if len({_canonical(table[name]) if name in table else None for table in tables}) > 1
+    runs = [*runs]
+    places = [(run.task, run.signature.corpus, run.signature.model) for run in runs]
+    ways = [
+        Way(place, r.tuning, r.layers, r.settings, label_conditions(vars(r.signature)))
+        for r, place in zip(runs, places, strict=True)
     ]
-
-
-def _names_in_label(
-    settings: Mapping[str, Any], namesakes: Sequence[Mapping[str, Any]]
-) -> list[str]:
-    """Settings in which namesakes differ; the body without the numbers that follow from it."""
-    names = differing_names(namesakes)
-    if "body" not in names:
-        return names
-    alike = differing_names([o for o in namesakes if o.get("body") == settings.get("body")])
-    return ["body", *(name for name in names if name != "body" and name in {*alike, *BARE})]
+    apart = [i for i in range(3) if len({place[i] for place in places}) > 1]
+    named = zip(runs, places, way_labels(ways), strict=True)
+    return {run.name: ", ".join([*(place[i] for i in apart), label]) for run, place, label in named}
 
 
 def cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
@@ -502,9 +539,9 @@ def _conditions(record: RunRecord) -> dict[str, str]:
     """Signature fields outside the comparable key in which the runs of a row agree."""
     signature = record.signature
     train = signature.splits.get("train")
-    values = {name: getattr(signature, name, None) or "none" for name in CONDITIONS}
+    values = {name: getattr(signature, name, None) for name in CONDITIONS}
     values["train"] = f"{train.sentences} sentences {train.text}/{train.tags}" if train else "none"
-    return values
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _training_text(value: str, among: Iterable[str]) -> str:

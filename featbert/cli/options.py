@@ -170,21 +170,19 @@ def check_folder(path: Path, option: str) -> None:
 
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     """The run with this name or part of a name, or all runs of the rows with this label."""
-    from featbert.analysis.compare import compare, is_called
+    from featbert.analysis.compare import compare, rows_called
     from featbert.analysis.rows import base_name
     from featbert.runs.record import RECORD_NAME
     from featbert.runs.run import find_folders, find_run, find_runs
 
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.is_dir():
-        rows = [row for one in compare(find_runs(runs_dir)) for row in one.rows]
-        # In one table a label may be a name alone, and have settings behind it in another one.
-        called = [
-            row for row in rows if is_called(row, name) or name == base_name(row.tuning, row.layers)
-        ]
-        if found := [run for row in called for run in row.runs]:
-            return found
-        labels = [text for row in rows for text in (base_name(row.tuning, row.layers), row.label)]
+        tables = [one.rows for one in compare(find_runs(runs_dir))]
+        called = [row for rows in tables for row in rows_called(name, rows)]
+        if called:
+            return [run for row in called for run in row.runs]
+        every = [row for rows in tables for row in rows]
+        labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
         if not folders and (near := nearest(name, labels)):
             raise MissingError(
                 f"no run or row {name!r} in {runs_dir}{near}; featbert runs lists them"

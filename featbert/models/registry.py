@@ -34,7 +34,7 @@ class Part:
 
 BODIES = {
     "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
-    "linear": Part("featbert.models.linear:Linear", "linear probe", words=False),
+    "linear": Part("featbert.models.linear:Linear", "linear", words=False),
 }
 OUTPUTS = {
     "softmax": Part("featbert.models.softmax:Softmax", "softmax"),

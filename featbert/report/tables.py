@@ -26,10 +26,11 @@ from featbert.analysis.cost import machines_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.rows import (
+    Way,
     base_name,
     best_of,
     grouped,
-    label_values,
+    label_conditions,
     listed,
     run_title,
     setting_text,
@@ -602,7 +603,7 @@ def run_lines(
     lines = [{"run": folder.name, **unfinished_run(folder)} for folder in found.unfinished]
     for line in lines:
         if signature := line.pop("signature", None):
-            line["settings"] = label_values(signature, line["settings"])
+            line["conditions"] = label_conditions(signature)
     lines += [{"run": p.name, "state": "damaged", "reason": r} for p, r in found.problems.items()]
     for run in found:
         r, s = run.record, run.record.signature
@@ -614,9 +615,8 @@ def run_lines(
         except InputError as error:
             notes, line["reason"] = Notes(), str(error)
         line |= {"tags": ", ".join(notes.tags), "note": notes.note}
-        settings = label_values(vars(s), r.settings)
-        seconds = r.cost.training_seconds
-        lines.append({**line, "settings": settings, "scores": scores, "training_seconds": seconds})
+        line |= {"settings": r.settings, "conditions": label_conditions(vars(s))}
+        lines.append({**line, "scores": scores, "training_seconds": r.cost.training_seconds})
     parts = {name: part.casefold() for name, part in (wanted or {}).items() if part}
 
     def fits(line: Mapping[str, Any], name: str, part: str) -> bool:
@@ -626,7 +626,10 @@ def run_lines(
     lines = [line for line in lines if all(fits(line, *part) for part in parts.items())]
     named = [line for line in lines if line.get("tuning")]
     ways = [
-        (tuple(line[name] for name in _OF_RUNS), line["tuning"], line["layers"], line["settings"])
+        Way(
+            tuple(line[name] for name in _OF_RUNS),
+            *(line[name] for name in ("tuning", "layers", "settings", "conditions")),
+        )
         for line in named
     ]
     for line, row in zip(named, way_labels(ways), strict=True):

@@ -95,7 +95,7 @@ def test_a_baseline_never_reaches_across_texts():
     ]
     longer = make_signature().splits | {"train": SplitIdentity("l" * 64, "l" * 64, 900, 18_000)}
     (apart,) = compare([*usual_runs(), make_run("l", layers="l", signature={"splits": longer})])
-    assert {row.label for row in apart.rows if row.baseline is None} == {"l"}
+    assert {row.layers for row in apart.rows if row.baseline is None} == {"l"}
     for baseline in (None, "t"):
         (comparison,) = compare(runs, against=baseline)
         differences = {r.corpus: r.difference for r in comparison.rows if r.layers}

@@ -1,5 +1,7 @@
+import pytest
+
 from featbert.analysis.compare import compare
-from featbert.analysis.rows import by_value
+from featbert.analysis.rows import by_value, run_labels
 from featbert.runs.record import SplitIdentity
 from featbert.text import natural
 from tests.analysis.records import make_run, make_signature
@@ -18,10 +20,10 @@ def test_rows_of_one_name_say_which_settings_differ():
         make_run("d", layers="last", settings={"epochs": 9}),
     )
     assert rows == [
-        "last",
-        "concat_last4 (learning_rate=3e-05, scheme=y, crf=true)",
-        "concat_last4 (learning_rate=3e-05, scheme=y, crf=unset)",
-        "concat_last4 (learning_rate=0.001, scheme=x, crf=unset)",
+        "last (epochs=9)",
+        "concat_last4 (epochs=4, learning_rate=3e-05, scheme=y, crf=true)",
+        "concat_last4 (epochs=4, learning_rate=3e-05, scheme=y, crf=unset)",
+        "concat_last4 (epochs=4, learning_rate=0.001, scheme=x, crf=unset)",
     ]
 
 
@@ -41,9 +43,9 @@ def test_a_body_and_an_output_have_the_names_that_people_read():
         make_run("r2", settings={"body": "linear", "output": "softmax"}),
     )
     assert set(rows) == {
-        "concat_last4 (linear probe, CRF)",
+        "concat_last4 (linear, CRF)",
         "concat_last4 (hidden, CRF)",
-        "concat_last4 (linear probe, softmax)",
+        "concat_last4 (linear, softmax)",
     }
 
 
@@ -71,7 +73,7 @@ def test_numbers_within_names_are_numbers():
     assert ordered[3:] == ["layer:9", "layer:010", "layer:11", "layers", "1" + "0" * 5000]
 
 
-def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
+def test_a_bilstm_of_no_layers_is_called_linear():
     lstm = {"body": "bilstm", "lstm_layers": 2, "lstm_size": 256, "epochs": 4}
     probe = {"body": "linear", "epochs": 4}
     assert labels(
@@ -84,18 +86,93 @@ def test_a_bilstm_of_no_layers_is_called_a_linear_probe():
         make_run("g", settings=lstm),
     ) == [
         # single layers in their order, whatever they are called, before combinations
-        "embeddings",
-        "layer:2 (BiLSTM)",
-        "layer:2 (linear probe)",
+        "embeddings (BiLSTM, lstm_size=256)",
+        "layer:2 (BiLSTM, lstm_size=256)",
+        "layer:2 (linear, epochs=4)",
         "last (BiLSTM, lstm_size=64)",
         "last (BiLSTM, lstm_size=256)",
-        "last (linear probe)",
-        "concat_last4",
+        "last (linear, epochs=9)",
+        "concat_last4 (BiLSTM, lstm_size=256)",
     ]
     # Where nobody is one, sizes are told as they are.
     assert labels(
         make_run("a", settings=lstm), make_run("b", settings={**lstm, "lstm_layers": 1})
     ) == ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"]
+
+
+LSTM = {"body": "bilstm", "output": "softmax", "lstm_size": 256, "epochs": 4}
+LINEAR = {"body": "linear", "output": "softmax", "epochs": 4}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "named"),
+    [
+        ({"settings": LSTM}, {"settings": LINEAR}, ("BiLSTM", "linear")),
+        ({"settings": LSTM}, {"settings": LSTM | {"output": "crf"}}, ("softmax", "CRF")),
+        (
+            {"settings": LSTM},
+            {"settings": LSTM | {"lstm_size": 8}},
+            ("lstm_size=256", "lstm_size=8"),
+        ),
+        (
+            {"settings": LINEAR | {"sentence_pooling": "mean"}},
+            {"settings": LINEAR | {"sentence_pooling": "cls"}},
+            ("mean", "cls"),
+        ),
+        (
+            {"settings": LINEAR | {"learning_rate": 0.2}},
+            {"settings": LINEAR | {"learning_rate": 0.1}},
+            ("learning_rate=0.2", "learning_rate=0.1"),
+        ),
+        (
+            {"signature": {"packing": "apart"}},
+            {"signature": {"packing": "joint"}},
+            ("packing=apart", "packing=joint"),
+        ),
+        (
+            {"signature": {"pooling": "mean"}},
+            {"signature": {"pooling": "last"}},
+            ("pooling=mean", "pooling=last"),
+        ),
+        (
+            {"signature": {"encoder_precision": "fp32"}},
+            {"signature": {"encoder_precision": "bf16"}},
+            ("encoder_precision=fp32", "encoder_precision=bf16"),
+        ),
+    ],
+)
+def test_rows_of_other_layers_say_what_else_differs(first, second, named):
+    ends = {"layers": "layer:1", "layer_indices": [1]}, {"layers": "last", "layer_indices": [3]}
+    runs = make_run("a", **ends[0], **first), make_run("b", **ends[1], **second)
+    for names in (labels(*runs), list(run_labels(run.record for run in runs).values())):
+        assert names == [
+            f"{base} ({what})" for base, what in zip(("layer:1", "last"), named, strict=True)
+        ]
+
+
+def test_frozen_and_tuned_rows_say_what_else_differs():
+    rows = labels(
+        make_run("a", layers="last", settings=LSTM, signature={"packing": "apart"}),
+        make_run(
+            "b",
+            layers=None,
+            settings=LINEAR | {"learning_rate": 3e-5, "epochs": 9},
+            signature={
+                "packing": "joint",
+                "store_dtype": None,
+                "encoder_precision": f"{make_signature().encoder_precision}-autocast",
+            },
+        ),
+    )
+    assert rows == ["last (BiLSTM, packing=apart)", "fine-tuning (linear, packing=joint)"]
+
+
+def test_settings_that_a_search_chose_are_named_among_rows_of_the_same_layers():
+    chosen = {"configurations_tried": 3}
+    assert labels(
+        make_run("a", layers="layer:1", settings=LINEAR | {"learning_rate": 0.1}, **chosen),
+        make_run("b", layers="last", settings=LINEAR | {"learning_rate": 0.2}, **chosen),
+    ) == ["last", "layer:1"]
 
 
 def test_conditions_keep_rows_apart():
