@@ -419,12 +419,14 @@ class Way:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Settings and conditions as they are compared."""
+        """Settings and conditions as they are compared; only frozen rows have a store."""
         parts = {name: without for name, (_, without) in PARTS.items()}
         values = {**parts, **self.conditions, **self.settings}
         if (precision := values.get("encoder_precision")) is not None:
             values["encoder_precision"] = precision.removesuffix("-autocast")
-        return {n: v for n, v in values.items() if v is not None or n in self.settings}
+        if not get_tuning(self.tuning).frozen:
+            values.pop("store_dtype", None)
+        return values
 
     def scopes(self, name: str) -> list[tuple[Any, ...]]:
         """Of each, all ways are compared in a setting or condition."""
@@ -494,8 +496,8 @@ def way_labels(ways: Sequence[Way]) -> list[str]:
 
 
 def label_conditions(signature: Mapping[str, Any]) -> dict[str, Any]:
-    """Parts of a signature that labels of runs may name."""
-    return {name: signature.get(name) for name in _LABEL_FIELDS}
+    """Parts of a signature that labels of runs may name, as far as it has them."""
+    return {name: signature[name] for name in _LABEL_FIELDS if name in signature}
 
 
 def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
@@ -539,9 +541,9 @@ def _conditions(record: RunRecord) -> dict[str, str]:
     """Signature fields outside the comparable key in which the runs of a row agree."""
     signature = record.signature
     train = signature.splits.get("train")
-    values = {name: getattr(signature, name, None) for name in CONDITIONS}
+    values = {name: getattr(signature, name, None) or "none" for name in CONDITIONS}
     values["train"] = f"{train.sentences} sentences {train.text}/{train.tags}" if train else "none"
-    return {name: value for name, value in values.items() if value is not None}
+    return values
 
 
 def _training_text(value: str, among: Iterable[str]) -> str:

@@ -51,9 +51,9 @@ def test_every_run_is_listed_with_its_state(runs_dir):
     assert about == "wikigold · all-MiniLM-L6-v2 · entities"
     assert header == "id date row seed dev test"
     assert lines[:4] == [
-        "last-1 epoch 1 of 4 last 7 50.00 –",
+        "last-1 epoch 1 of 4 last (epochs=4) 7 50.00 –",
         "broken-1 damaged – – – –",
-        "concat-1 2026-01-02 concat_last4 1 60.00 55.00",
+        "concat-1 2026-01-02 concat_last4 (epochs=15) 1 60.00 55.00",
         "tuned-1 2026-01-02 fine-tuning 1 60.00 55.00",
     ]
     told = json.loads(call("runs", "--runs-dir", runs_dir, "--format", "json").stdout)
