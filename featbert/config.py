@@ -80,8 +80,8 @@ class Data(Section):
     """Which text, and how its files are read."""
 
     data: str = "sample"
-    """Corpus: a folder with train, dev and test files, sample, sample:choice or sample:spans, or
-    hf:NAME."""
+    """Corpus: a folder with train, dev and test files, a file with all of train, sample,
+    sample:choice or sample:spans, or hf:NAME."""
     task: str = "entities"
     """What is asked of the text."""
     language: str | None = None

@@ -7,7 +7,7 @@ of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3".
 import difflib
 import errno
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 # What people type from habit, and the name of featbert that is meant where it is known.
@@ -103,6 +103,22 @@ def with_options(text: str, names: Collection[str]) -> str:
         rf"(?:^|(?<=; )|(?<=unknown ))(?:{one})(?= is | '|: )|(?<![\w./'-])(?:{several})(?![\w/.])"
     )
     return re.sub(pattern, lambda found: f"--{found[0].replace('_', '-')}", text)
+
+
+def with_keys(text: str, keys: Mapping[str, Collection[str]]) -> str:
+    """A message for a command that takes keys: "--dev-share 0.1" -> "--set dev_share=0.1".
+
+    `keys` have names of values; an option without a number or such a name is called as the key is.
+    """
+
+    def key(match: re.Match[str]) -> str:
+        name, value = match[1].replace("-", "_"), match[2] or ""
+        if name not in keys:
+            return match[0]
+        is_value = value in keys[name] or re.fullmatch(r"\d+(\.\d+)?", value)
+        return f"--set {name}={value}" if is_value else f"{name} {value}".rstrip()
+
+    return re.sub(r"--([a-z][a-z-]*)(?: ([\w.-]*\w))?", key, text)
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:

@@ -420,6 +420,10 @@ def _notes(rows: Sequence[Row], runs: Sequence[Run]) -> Iterable[str]:
     if len(shares) == 1 and shares != {1.0}:
         unit = rows[0].task.unit
         yield f"all rows learned from {in_percent(shares.pop())} of the training {unit}s"
+    readings = [run.record.reading for run in runs]
+    if drawn := {float(one["dev_share"]) for one in readings if "dev_share" in one}:
+        parts = " or ".join(map(in_percent, sorted(drawn)))
+        yield f"dev was drawn from train: {parts} of its {rows[0].task.unit}s"
     known = [(row.cost.extraction_words, row.runs[0].record.cost.extraction_words) for row in rows]
     if any(read and whole and read < whole for read, whole in known):
         yield "costs count extraction for the part of train that a row read alone"

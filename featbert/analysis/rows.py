@@ -338,6 +338,8 @@ OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
 # How words become vectors, by parts of the signature; and what labels may name besides.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
 _LABEL_FIELDS = (*_READING_FIELDS, "encoder_precision", "training_precision", "tag_scheme")
+# How dev and test were drawn from train.
+_PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
 # Settings that a line of signature names, by what it calls them; it has a hash of all.
@@ -376,7 +378,7 @@ def signature_line(runs: Sequence[Run]) -> str:
     """The runs of one row in a line that a paper can quote, as sacreBLEU's of a score."""
     r, s = runs[0].record, runs[0].record.signature
     texts = [(name, one.text, one.tags) for name, one in s.splits.items()]
-    parts = {
+    parts: dict[str, Any] = {
         "task": r.task,
         "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
         "encoder": f"{s.model} {s.encoder_weights[:8]}",
@@ -385,6 +387,7 @@ def signature_line(runs: Sequence[Run]) -> str:
         **{key: r.settings[name] for key, name in QUOTED.items() if name in r.settings},
         "settings": json_hash(r.settings)[:8],
         "trained": "+".join(r.trained_on),
+        **{name: r.reading[name] for name in _PARTS_OF_TRAIN if name in r.reading},
         "seeds": ",".join(str(run.record.seed) for run in runs),
         "precision": f"{s.encoder_precision}/{s.training_precision}",
         "scorer": s.scorer,

@@ -38,7 +38,7 @@ def ls(
     runs_dir: Path = o.RUNS_DIR,
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """List stores and adapted encoders: size, date, number of runs."""
+    """List stores and adapted encoders: size, vectors of words or pooled, date, number of runs."""
     from featbert.runs.run import find_runs
 
     runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
@@ -46,10 +46,13 @@ def ls(
     if format == "json":
         typer.echo(json_text(found))
         return
-    rows = [(i["name"], [size(i["bytes"]), i["made"][:10], str(len(i["runs"]))]) for i in found]
+    rows = [
+        (i["name"], [size(i["bytes"]), i.get("keep", ""), i["made"][:10], str(len(i["runs"]))])
+        for i in found
+    ]
     table, total = f"{cache_dir}: ", "no feature stores or adapted encoders"
     if rows:
-        table = grid([str(cache_dir), "size", "made", "runs"], rows)
+        table = grid([str(cache_dir), "size", "keeps", "made", "runs"], rows)
         total = f"{counted(len(rows), 'item')}, {size(sum(one['bytes'] for one in found))}"
     typer.echo(printable(table + total, keep="\n"))
 
@@ -89,15 +92,16 @@ def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
     from featbert.features.store import FeatureStore, shards_folder
 
     path = cache_dir / name
-    one = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
+    one: dict[str, Any] = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
     try:
         if path.is_dir():
             about = read_json(path / ADAPTATION_RECORD)
             made = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
             same = {"encoder_weights": about["weights"]}
         else:
-            about = vars(FeatureStore(path).manifest)
+            about = vars(manifest := FeatureStore(path).manifest)
             made = about["created"]
+            one |= {"keep": manifest.keep, "kinds": list(manifest.kinds)}
             shared = ("encoder_weights", "encoder_files", "context", "casing", "pooling", "packing")
             same = {key: about[key] for key in shared} | {
                 "encoder_precision": about["precision"],

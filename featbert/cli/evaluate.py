@@ -29,8 +29,8 @@ def evaluate(
     runs: list[str] = o.argument("RUN", "Finished runs: folders or names.", completion.runs),
     data: list[str] = o.option(
         "CORPUS",
-        "Corpus folder with train, dev and test files; sample; or hf:NAME. May be given several "
-        "times.",
+        "Corpus: a folder with train, dev and test files, a file with all of test, sample, or "
+        "hf:NAME; may be given several times.",
         completion.corpora,
         default=...,
     ),
@@ -78,7 +78,9 @@ def evaluate(
 
     mapping = parse_mapping(types or [])
     compute, reading = o.chosen(Compute, given), o.chosen(Data, given).reading
-    read = functools.cache(lambda place, targets: load_corpus(place, targets=targets, **reading))
+    read = functools.cache(
+        lambda place, targets: load_corpus(place, targets=targets, alone="test", **reading)
+    )
     found = once(run for name in runs for run in o.find_runs_called(name, runs_dir))
     for run in found:
         check_known("facet", by or (), run.task.facets)

@@ -6,14 +6,14 @@ import os
 import re
 import signal
 import sys
-from typing import Any
+from typing import Any, get_args
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.cli.progress import shown
-from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_options
+from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
 from featbert.io import utf8_path
 from featbert.text import printable
 
@@ -67,7 +67,7 @@ class Command(TyperCommand):
                 one.display_type_rich = lambda ctx: ""
 
     def invoke(self, ctx: Any) -> Any:
-        with shown(quiet=bool(ctx.params.get("quiet"))):
+        with shown(quiet=bool(ctx.params.get("quiet")), worded=self.worded):
             try:
                 for value in ctx.params.values():  # files are checked where they are recorded
                     for text in value if isinstance(value, list | tuple) else [value]:
@@ -75,9 +75,18 @@ class Command(TyperCommand):
                             utf8_path(text)
                 return super().invoke(ctx)
             except FeatbertError as error:
-                options = [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
-                error.args = (with_options(str(error), options),)
+                error.args = (self.worded(str(error)),)
                 raise
+
+    def worded(self, text: str) -> str:
+        """A message in which settings are called as this command takes them."""
+        options = [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
+        if "--" in text and any("--set" in p.opts for p in self.params):
+            from featbert.runs.experiment_file import Configuration
+
+            fields = {n: f for n, f in Configuration.model_fields.items() if n not in options}
+            text = with_keys(text, {n: get_args(field.annotation) for n, field in fields.items()})
+        return with_options(text, options)
 
 
 class Group(TyperGroup):

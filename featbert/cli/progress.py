@@ -13,7 +13,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -34,11 +34,17 @@ ROOMY = 120
 
 
 @contextmanager
-def shown(*, quiet: bool = False) -> Iterator[None]:
-    """Within the block stages, reports and warnings are shown on stderr; if quiet, none are."""
+def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterator[None]:
+    """Within the block stages, reports and warnings are shown on stderr; if quiet, none are.
+
+    `worded` words lines as the command calls things.
+    """
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
-    with logged_by(lambda level, text: None if quiet else _write(text), logging.INFO), stages:
+    with (
+        logged_by(lambda level, text: None if quiet else _write(worded(text)), logging.INFO),
+        stages,
+    ):
         yield
 
 

@@ -114,7 +114,7 @@ class Outputs:
         matrices: Sequence[TransferMatrix],
     ) -> None:
         """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
-        from featbert.report.figures.registry import comparison_figures, crossing_figures
+        from featbert.report.figures.registry import comparison_figures, crossing_figures, kind_of
         from featbert.report.figures.style import save_figure
 
         figures = [
@@ -122,16 +122,21 @@ class Outputs:
             for number, one in enumerate(comparisons, 1)
         ]
         figures.append(("", crossing_figures(comparisons, matrices, self.figure)))
-        written: list[str] = []
+        written, kinds = list[str](), set[str]()
         with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
             for prefix, drawn in figures:
-                for _, name, figure in drawn:
+                for kind, name, figure in drawn:
+                    kinds.add(kind.name)
                     for ending in (".png", ".pdf"):
                         path = folder / f"{prefix}{name}{ending}"
                         written.append(save_figure(figure, path).name)
                     advance(1)
-        nothing = "no figure: figures need several rows, epochs or layers"
-        say(f"{folder}: {', '.join(written) or nothing}")
+        if written or not self.figure:
+            nothing = "no figure: figures need several rows, epochs or layers"
+            say(f"{folder}: {', '.join(written) or nothing}")
+        for name in dict.fromkeys(self.figure):
+            if name not in kinds:
+                say(f"no figure {name}: it needs {kind_of(name).needs}")
 
 
 def show_tables(tables: Sequence[Table], format: str) -> None:

@@ -100,12 +100,13 @@ def load_corpus(
     answerable: bool = False,
     missing: str | None = None,
     first_choice: int | None = None,
+    alone: str = "train",
 ) -> Corpus:
     """Load a corpus.
 
     Args:
         path: a folder with split files; one file, the corpus of the split in its name, else of
-            "test"; None or "sample" for the embedded sample (a folder of that name is "./sample"),
+            `alone`; None or "sample" for the embedded sample (a folder of that name is "./sample"),
             "sample:choice" and "sample:spans" for those of other tasks; "hf:NAME", a dataset of
             the Hugging Face Hub (`hub`), or a folder with one. Files ending in .jsonl, .ndjson or
             .json hold JSON; .tsv and .csv examples or words, all others words in columns.
@@ -168,7 +169,7 @@ def load_corpus(
             raw = read.files(find_splits(folder / SAMPLES[source]))
     else:
         utf8_path(place)
-        raw = read.files(_files(place, path))
+        raw = read.files(_files(place, path, alone))
         (name, found), source = _name(place), str(place)
     _check_alike({file.path: file.sentences[0] for _, file in raw})
     if kind.keys is not None:
@@ -500,13 +501,13 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     )
 
 
-def _files(place: Path, given: str) -> dict[str, tuple[Path, ...]]:
-    """The split files of a folder, or a file as its only split."""
+def _files(place: Path, given: str, alone: str) -> dict[str, tuple[Path, ...]]:
+    """The split files of a folder, or a file as its only split, `alone` if its name says none."""
     if place.is_dir():
         return find_splits(place)
     if place.exists():
         named = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
-        return {named[0] if len(named) == 1 else "test": (place,)}
+        return {named[0] if len(named) == 1 else alone: (place,)}
     while not place.parent.exists():  # the part of the path that is missing
         place = place.parent
     near = nearest_path(place) or nearest(given, SAMPLES)

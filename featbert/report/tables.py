@@ -724,6 +724,7 @@ def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
         ("encoder", f"{m.model}{', uncased' if m.uncased else ''}"),
         ("weights", m.encoder_weights[:16]),
         ("layers", f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)"),
+        ("kept", f"{m.keep}: {', '.join(m.kinds)}"),
         ("vectors", f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} subword, {m.context}"),
         ("computed", f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}"),
         ("took", f"{units.duration(m.seconds)}, {m.words / max(m.seconds, 1e-9):,.0f} words/s"),

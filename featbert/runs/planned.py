@@ -222,7 +222,7 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     """Raises InputError where the corpus lacks a split or targets that training needs."""
     where = corpus.source or corpus.name
     has = ", ".join(corpus.splits) or "none"
-    for name, share in (("train", ""), ("dev", ", or make it a part of train: --dev-share 0.1")):
+    for name, share in (("train", ""), ("dev", ", or give --dev-share 0.1, a part of train")):
         if name not in corpus or not len(corpus[name]):
             raise InputError(f"{where} has no {name} split (only {has}); add a {name} file{share}")
         if not corpus[name].is_tagged:

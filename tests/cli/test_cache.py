@@ -19,6 +19,8 @@ def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace)
         return {one["name"]: one for one in json.loads(ok(it).stdout)}
 
     found = listed()
+    kinds = {name: one.get("kinds") for name, one in found.items()}
+    assert all(kinds[name][0] == "words" for name in kinds if name.endswith(".h5"))
     (run,) = workspace.runs.iterdir()
     readers = {name: one["runs"] for name, one in found.items()}
     assert sorted(readers.values()) == [[], [], [run.name]]

@@ -22,7 +22,9 @@ def test_inspect_shows_the_manifest_and_sizes(finished, store):
     shown = json.loads(finished.call("inspect", store, "--format", "json").stdout)
     assert shown["file_bytes"] == store.stat().st_size
     assert (shown["hidden_size"], shown["splits"]["train"]["sentences"]) == (16, 24)
-    assert "0, 1, 2, 3, 4 of 0 to 4" in finished.call("inspect", store).stdout
+    shown = finished.call("inspect", store).stdout
+    assert "0, 1, 2, 3, 4 of 0 to 4" in shown
+    assert "words, cls" in shown
 
 
 def test_an_intact_and_a_damaged_store(finished, store):

@@ -136,3 +136,34 @@ def test_a_head_of_words_does_not_read_pooled_vectors(pairs):
     assert "--keep words" in error_of(refused)
     ok(pairs.call("train", *where(pairs), *words))
     assert [store.manifest.keep for store in stores(pairs)] == ["pooled", "words"]
+
+
+def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
+    text = (pairs.corpus / "train.tsv").read_text("utf-8")
+    file = pairs.folder / "reviews.tsv"
+    file.write_text(text, "utf-8")
+    where = ("--data", file, "--model", pairs.model, "--task", "classification")
+    folders = ("--cache-dir", pairs.cache, "--runs-dir", pairs.runs)
+    for command in ("train", "finetune"):
+        more = folders if command == "train" else folders[2:]
+        assert "--dev-share 0.1" in error_of(pairs.call(command, *where, *more, "-q"))
+    rows = "epochs = 1\nlayers = 'last'"
+    asked = pairs.experiment(f'task = "classification"\n[features]\n{rows}\n')
+    asked.write_text(asked.read_text("utf-8").replace(str(pairs.corpus), str(file)), "utf-8")
+    message = pairs.carry_out(asked, "--dry-run")
+    assert message.exit_code == 1
+    assert "--dev-share" not in message.stderr
+    assert message.stderr.count("--set dev_share=0.1") == 2  # the notice and the refusal
+    ok(pairs.carry_out(asked, "--set", "dev_share=0.2", "--set", "folds=4", "--set", "fold=1"))
+    (run,) = find_runs(pairs.runs)
+    assert {n: one.sentences for n, one in run.record.signature.splits.items()} == {
+        "train": 14,
+        "dev": 4,
+        "test": 6,
+    }
+    compared = ok(pairs.compare()).stdout
+    assert "dev was drawn from train" in compared
+    signature = pairs.call("runs", "show", run.name, "--signature", "--runs-dir", pairs.runs)
+    assert "dev_share:0.2" in ok(signature).stdout
+    scored = pairs.call("evaluate", run.name, "--data", file, *folders, "--format", "json")
+    assert '"split": "test"' in ok(scored).stdout

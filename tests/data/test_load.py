@@ -148,7 +148,12 @@ def test_untagged(folder):
 
 @pytest.mark.parametrize(
     ("name", "split"),
-    [("eng.testa", "dev"), ("train.json", "train"), ("tweets.txt", "test"), ("train.dat", "train")],
+    [
+        ("eng.testa", "dev"),
+        ("train.json", "train"),
+        ("tweets.txt", "train"),
+        ("my-test.txt", "test"),
+    ],
 )
 def test_a_file_alone(folder, name, split):
     text = '{"tokens": ["a"], "tags": ["O"]}' if name.endswith("json") else "a O\n"

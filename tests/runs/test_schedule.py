@@ -218,7 +218,7 @@ def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file, trained
     with holding(workspace.runs / names[0], last):
         done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
-    assert "fine-tuning, seed 2: epoch 2" in done.stderr  # lines say of which row and seed
+    assert "fine-tuning (linear), seed 2: epoch 2" in done.stderr  # lines say of which row and seed
     # It ended without finishing the run, so the run was trained here in the end.
     assert (sorted(trained), trained[-1]) == (sorted(names), names[0])
     assert {run.name for run in find_runs(workspace.runs)} == set(names)

@@ -12,16 +12,17 @@ from featbert.report.figures.values import num_layers
 @figure(
     caption="One model for each hidden state of the frozen encoder.",
     section="layers",
-    needs="three single layers next to each other; train with --layers layer:1, layer:2, ...",
+    needs="three single layers next to each other with one head; train more of them, such as "
+    "--layers 1-6, with the same options",
 )
 def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Needs three neighbouring layers, since a line across gaps would mislead."""
     rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
     rows = [row for row in rows if row.score(split)]
-    known = {_layer(row) for row in rows}
-    if not any({layer, layer + 1, layer + 2} <= known for layer in known):
-        return None
     names = line_names(rows, (), "features")
+    known = {(name, _layer(row)) for name, row in zip(names, rows, strict=True)}
+    if not any({(name, n + 1), (name, n + 2)} <= known for name, n in known):
+        return None
     # `last` and `layer:12` may be the same state: the row with more seeds counts.
     best: dict[tuple[str, int], Row] = {}
     for name, row in zip(names, rows, strict=True):

@@ -30,7 +30,7 @@ class _Line:
     caption="Colours compare the layers within a row; the highest score or weight is framed.",
     section="tasks",
     of="comparisons",
-    needs="single layers of two tasks or corpora; train with --layers layer:1, layer:2, ...",
+    needs="single layers of two tasks or corpora; train with --layers 1-6",
     splits="none",
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
