@@ -67,7 +67,7 @@ REFUSED = {
     "runs --runs-dir {folder}/rnus": "'{folder}/runs'",
     "runs --runs-dir {plain}": "{plain}",
     "runs show last-2 --runs-dir {folder}/runs": "'last-1'",
-    "extract --model {model} --layers 3-9": "'3-9'",
+    "extract --model {model} --layers 3-9": "0 to 4",
     "train --seeds 1,x": "x",
     "train --seeds 1-2000": "1,000",
     "check sample:chioce": "'sample:choice'",
