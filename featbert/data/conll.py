@@ -56,7 +56,7 @@ from featbert.data.files import (
     word_fault,
     writing,
 )
-from featbert.data.notation import notation_of
+from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.rows import WORD_KEYS
 from featbert.data.tables import column_names, dialect_of, table_cells
 from featbert.data.tags import TAG, TAG_KEYS, TARGETS, Targets
@@ -84,6 +84,7 @@ _COMMENT = re.compile(
     rf"|%%|{_MARKUP}",
     re.IGNORECASE,
 )
+_SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
 _NO_LABEL = re.compile(r".*[\s=]|\d+$")
@@ -93,7 +94,6 @@ _NEW_DOCUMENT = re.compile(
 # The same line stands before each sentence of a document.
 _DOCUMENT_ID = re.compile(r"# ?(?:[\w.]+:)?doc(?:ument)?(?:[_ ]?id)?(?: *[:=] *| +)\S", re.I)
 _BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}", re.IGNORECASE)
-_OUTSIDE = ("O", "o", "0", "*", "_")
 _LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 
 
@@ -250,8 +250,7 @@ class Layout:
 
     def _usual_tag(self, last: int) -> int:
         """The last column, or another one that alone has tags of entities."""
-        has_o = last < 2 or any(cell in _OUTSIDE for _, cell in self._cells(last))
-        if self.token != last and has_o:
+        if self.token != last and (last < 2 or any(_may_be_tag(c) for _, c in self._cells(last))):
             return last
         others = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
         return next(others, last)
@@ -367,8 +366,9 @@ def column_sentences(
         cells = layout.split(line, number)
         blank = not any(cell.strip(" \t") for cell in cells)
         mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
-        before_words = blank or mark or not rows or bool(_BOUNDARY.match(line))
-        comment = not (blank or mark) and before_words and layout.is_comment(line, cells)
+        may_be = line[:1] in _SIGNS and not (blank or mark)
+        before_words = may_be and bool(not rows or _BOUNDARY.match(line))
+        comment = before_words and layout.is_comment(line, cells)
         if (blank or mark or comment) and rows:
             yield sentence()
             rows.clear()
@@ -420,6 +420,10 @@ def _separator(lines: Sequence[str]) -> tuple[str, int]:
     if 0 < tabs < len(lines) and len({len(_between_blanks(line)) for line in lines}) == 1:
         return TABS_OR_SPACES, 0
     return ("\t" if tabs else " "), 0
+
+
+def _may_be_tag(cell: str) -> bool:
+    return cell.lower() in (*OUTSIDE, "*", "_") or bool(TAG.fullmatch(cell))
 
 
 def _between_blanks(line: str) -> list[str]:

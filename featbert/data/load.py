@@ -429,7 +429,8 @@ def _splits(
     found, notation = "none", Notation()
     if kind.has_scheme:
         notation = notation_of({tag for _, file in raw for tag in _tags(file)})
-        raw = [(split, _in_usual_notation(file, notation)) for split, file in raw]
+        if str(notation):
+            raw = [(split, _in_usual_notation(file, notation)) for split, file in raw]
         labels = (
             [tag or "O" for tag in s.tags or ()]
             for split, file in raw

@@ -25,7 +25,8 @@ ONE_TYPE = "ENTITY"
 # Prefixes that occur together.
 _SCHEMES = ("BIES", "BILU", "BMES", "BMEW")
 _SAME = {"M": "I", "W": "S"}
-_OUTSIDE = ("o", "0", "out", "outside", "other", "none")
+# What O is called, in lower case.
+OUTSIDE = ("o", "0", "out", "outside", "other", "none")
 _JOINER = r"[-_:/.|+ \u2010-\u2014]"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -70,7 +71,7 @@ class Notation:
 
 def notation_of(tags: Collection[str]) -> Notation:
     """The notation of the distinct tags of a corpus."""
-    mark = next((mark for mark in _OUTSIDE if any(tag.lower() == mark for tag in tags)), None)
+    mark = next((mark for mark in OUTSIDE if any(tag.lower() == mark for tag in tags)), None)
     outside = {tag for tag in tags if tag.lower() == mark}
     inside = [tag for tag in tags if tag not in outside]
     to_o = dict.fromkeys(outside - {"O"}, "O")

@@ -241,6 +241,8 @@ class TestColumns:
             ("0 Ada B-PER B-X\n1 sings O O\n\n0 Tom B-PER O\n", (1, 3)),
             ("EU NNP I-NP ORG\nis VB O O\n", (0, 3)),
             ("EU NNP I-NP ORG-B\nis VB O O\n", (0, 3)),
+            ("EU NNP I-NP B-ORG\n. . O I-ORG\n", (0, 3)),
+            ("EU NNP I-NP ORG\nis VB O NONE\n", (0, 3)),
             ("EU NNP I-NP (ORG*)\nis VB O *\n", (0, 3)),
             ("1 CD O\n2 CD B-X\n5 CD O\n", (0, 2)),
             ("B-52 B-X\nB-1 B-X\n", (0, 1)),
