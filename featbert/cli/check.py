@@ -64,7 +64,7 @@ def check(
         typer.echo(_text(report, task), nl=False)
         first = next(iter(whole_examples(corpus).splits.values())).sentences[0]
         if first.texts:
-            answer = shortened(first.tags[0]) if first.tags else "hidden"
+            answer = shortened(first.tags[0]) if first.tags else "no answer"
             texts = " | ".join(shortened(one) for one in first.texts)
             typer.echo(printable(f"first example as read: {texts} -> {answer}"))
             return

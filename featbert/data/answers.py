@@ -5,8 +5,8 @@ tag of a word, `_` as a part of speech in CoNLL-U, and whatever Prodigy's annota
 Unless values are given (`Columns.missing`), these are none either, as all parts of a corpus say:
 
     -    where every other class has a letter or digit; it is a class beside "+"
-    -1   where no part has it beside others (GLUE hides test answers so), or the others are words
-         or the numbers from 0 to 2 and more; it is a class beside 0 and 1, or beside -2
+    -1   where no part has it beside others (GLUE hides test answers so), or the others are words,
+         or whole numbers from 0 on of which one is above 1; beside 0 and 1, or -2, it is a class
 
 Numbers that are equal are one class (1.0 and 1), and so are True and true, Yes and yes.
 """
@@ -78,7 +78,7 @@ def missing_marks(parts: Sequence[Collection[str]]) -> set[str]:
     if not all(any(map(str.isalnum, name)) for name in others):
         marks.remove("-")
     numbers = {number_of(name) for name in others}
-    usual = numbers == {*range(len(others))} and len(others) > 2
+    usual = all(n >= 0 and n.is_integer() for n in numbers) and max(numbers, default=0) > 1
     words = all(any(map(str.isalpha, name)) for name in others)
     if not (usual or words) and any("-1" in part and {*part} - {"-", "-1"} for part in parts):
         marks.remove("-1")

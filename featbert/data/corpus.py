@@ -137,7 +137,7 @@ class Split:
     @cached_property
     def is_tagged(self) -> bool:
         """Whether something in it has an answer; what has none is neither learned nor scored."""
-        return any(s.tags is not None for s in self.sentences)
+        return not self.sentences or any(s.tags is not None for s in self.sentences)
 
     @cached_property
     def labels(self) -> frozenset[str]:
@@ -147,7 +147,7 @@ class Split:
     @property
     def tags(self) -> list[tuple[str, ...]]:
         """Tags by sentence, () for one without an answer; ValueError if all are."""
-        if self.sentences and not self.is_tagged:
+        if not self.is_tagged:
             raise ValueError(f"split {self.name!r} has sentences without tags")
         return [s.tags or () for s in self.sentences]
 

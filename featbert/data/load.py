@@ -284,7 +284,7 @@ class _Reader:
         self, rows: Iterator[Row], path: Path, split: str, *, in_columns: bool = False
     ) -> RawFile:
         """What rows hold: examples, or a sentence each, or else words that are `in_columns`."""
-        begin = [*islice(rows, _FIRST_ROWS)]
+        begin = [*islice(rows, min(_FIRST_ROWS, self.limit or _FIRST_ROWS))]
         first = begin[0] if begin else None
         if first is not None:
             first = replace(first, values=_filled([row.values for row in begin]))
@@ -393,6 +393,11 @@ def _settled(
         for split, file in settled
         if any(s.tags and (kind.form or {*s.tags} != {UNLABELLED}) for s in file.sentences)
     }
+    if not answered and not kind.form:
+        path = files[0].path
+        raise InputError(
+            f"no word of {path} has a tag; if they are in another column, --tag-column"
+        )
     return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
 
 

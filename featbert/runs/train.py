@@ -278,7 +278,7 @@ class _Training:
             counts={
                 **self.states.counts,
                 "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
-                "unlabelled": sum(map(self.task.unlabelled, self.corpus.splits.values())),
+                "missing_answers": sum(map(self.task.unlabelled, self.corpus.splits.values())),
             },
             started=started,
             model_source=plan.model_source,

@@ -44,6 +44,8 @@ def answers(split):
         ([0, 1, 2, -1], ["0", "1", "2", None], {"-1": 1}),
         (["0", "3", "-1.0", "2", "1"], ["0", "3", None, "2", "1"], {"-1.0": 1}),
         (["good", "bad", "-1"], ["good", "bad", None], {"-1": 1}),
+        ([-1, 5, 0], [None, "5", "0"], {"-1": 1}),
+        (["-1", "0.5", "2"], ["-1", "0.5", "2"], {}),
         ([-1, 0, 1], ["-1", "0", "1"], {}),
         ([-2, -1, 1, 2, 0], ["-2", "-1", "1", "2", "0"], {}),
         ([1, -1], ["1", "-1"], {}),
@@ -276,7 +278,11 @@ def test_words_without_a_part_of_speech(tmp_path):
     assert kept["train"].labels == {"PROPN", "PUNCT", "VERB", "_"}
     features = load_corpus(tmp_path, targets="labels", tag_column="feats")
     assert features["train"].labels == {"_"}  # which says that there are none
-    assert not load_corpus(tmp_path, targets="labels", tag_column="xpos")["train"].is_tagged
+    with pytest.raises(InputError, match=r"train\.conllu"):
+        load_corpus(tmp_path, targets="labels", tag_column="xpos")
+    blind = "1\tRome\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    test = read(tmp_path, "conllu", "labels", test=blind)["test"]
+    assert (test.is_tagged, test.notes.missing) == (False, {})
 
 
 @pytest.mark.parametrize("none", [None, -100])

@@ -280,3 +280,23 @@ def test_parts_that_are_not_read_are_named(glue):
     assert [("validation_mismatched" in line, "_matched" in line) for line in heard] == [
         (True, False)
     ]
+
+
+def test_numbers_without_a_name_are_no_answers(saved):
+    names = datasets.ClassLabel(names=["entailment", "neutral", "contradiction"])
+    types = datasets.Features({"premise": TEXT, "hypothesis": TEXT, "label": names})
+    rows = {"premise": ["a"] * 4, "hypothesis": ["b"] * 4, "label": [0, -1, 2, None]}
+    corpus = load_corpus(saved(types=types, train=rows), targets="classes")
+    found = [s.tags for s in corpus["train"]]
+    assert found == [("entailment",), None, ("contradiction",), None]
+    assert sum(corpus["train"].notes.missing.values()) == 2
+    numbers = load_corpus(corpus.source, targets="classes", missing="entailment")
+    assert [s.tags for s in numbers["train"]] == [None, None, ("contradiction",), None]
+
+
+def test_words_with_a_number_without_a_name_are_unlabelled(saved):
+    names = datasets.Sequence(datasets.ClassLabel(names=["O", "B-LOC", "I-LOC"]))
+    types = datasets.Features({"tokens": datasets.Sequence(TEXT), "ner_tags": names})
+    rows = {"tokens": [["New", "York", "."], ["Oslo"]], "ner_tags": [[1, 2, -100], [-100]]}
+    corpus = load_corpus(saved(types=types, train=rows))
+    assert [s.tags for s in corpus["train"]] == [("B-LOC", "I-LOC", ""), ("",)]

@@ -63,7 +63,7 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_
         else:
             found[name] = tuned(str(tiny_bert), corpus, task, tmp_path / f"{name}-runs")
     run, other = found["lacking"], found["without"]
-    assert (run.record.train_sentences, run.record.counts["unlabelled"]) == (
+    assert (run.record.train_sentences, run.record.counts["missing_answers"]) == (
         other.record.train_sentences,
         2 * len(lacking),
     )
@@ -102,7 +102,7 @@ def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert,
     record = run.record
     assert UNLABELLED not in record.labels
     assert (record.train_sentences, record.train_words) == (16, 64)
-    assert record.counts["unlabelled"] == 24
+    assert record.counts["missing_answers"] == 24
     # Every word has one tag wherever it has one, and words differ in their vectors.
     assert next(iter(record.scores["dev"].values.values())) == 1.0
     found = run.predictions("dev")
