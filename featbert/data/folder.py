@@ -4,7 +4,7 @@ Which split follows from a name, cut at `.`, `_`, `-` and spaces. A piece that i
 words names the split (`eng.testa` is dev, `en-train.jsonl` is train); if no piece is, one that ends
 in such a word after something other than a letter (`wnut17train.conll`) does. Files that differ in
 nothing but a number are the shards of a split if the numbers count them (`train-00000-of-00002`,
-`train-00001-of-00002`; `train.0`, `train.1`).
+`train-00001-of-00002`, also with a hash at the end; `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If a folder has no split file, but
 its sub-folder `data` has, as copies of the Hub's repositories do, that is the folder.
@@ -29,7 +29,7 @@ _NO_DATA = {"readme", "license", "licence"}
 # Names of numeric tags, one a line, beside the files of a corpus.
 LABEL_NAMES = "labels.txt"
 DATA = "data"
-_SHARD = re.compile(r"(.*?)(\d+)(?:-of-(\d+))?(\D*)", re.DOTALL)
+_SHARD = re.compile(r"(.*?)(\d+)(?:-of-(\d+)(?:-[0-9a-f]{8,})?)?(\D*)", re.DOTALL)
 
 
 def stem(name: str) -> str:

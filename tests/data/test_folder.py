@@ -78,6 +78,15 @@ def test_shards_are_one_split(tmp_path, format, inner):
     assert words(load_corpus(corpus.source, limit=2)) == ["a0", "b0"]
 
 
+def test_shards_with_hashes(tmp_path):
+    for i, end in enumerate(("0f1e2d3c4b5a6978", "1359597a978bc4fa")):
+        write(tmp_path / "data" / f"train-0000{i}-of-00002-{end}.parquet", f"w{i}")
+    assert words(load_corpus(tmp_path)) == ["w0", "w1"]
+    (tmp_path / "data" / "train-00000-of-00002-0f1e2d3c4b5a6978.parquet").unlink()
+    with pytest.raises(InputError, match="train-00001-of-00002"):
+        load_corpus(tmp_path)
+
+
 def test_shards_by_their_numbers(tmp_path):
     for i in range(1, 12):  # names sort otherwise: 1, 10, 11, 2
         (tmp_path / f"train.{i}.conll").write_text(f"-DOCSTART- O\n\n# x\nw{i}\tO\n", "utf-8")
