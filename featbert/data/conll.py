@@ -22,6 +22,7 @@
   names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped. Entities are read
   from a key of MISC with a usual name (`NER=B-PER`), or the key that is named. A word whose part of
   speech or relation is `_` is unlabelled, as one with a value of `Columns.missing` is.
+  CoNLL-U Plus names other columns in a comment, `# global.columns = ID FORM X:NE`.
 - CoNLL-2012 (it begins with `#begin document`): the columns have names, the number of the last ones
   differs between sentences.
 - Else the last column has the tags, the first one the words. Columns that count the words or have
@@ -129,19 +130,22 @@ class Layout:
         cells = self.split(line, self.first)
         self.columns = len(cells)
         tabs = self.separator == "\t"
-        self.conllu = tabs and len(cells) == len(CONLLU) and bool(_FIRST_ID.match(cells[0]))
+        treebank = next(filter(None, map(_columns_of_plus, lines[: self.first])), CONLLU)
+        fits = len(cells) == len(treebank) and treebank[0] == "id"
+        self.conllu = tabs and fits and bool(_FIRST_ID.match(cells[0]))
+        self.misc = treebank.index("misc") if "misc" in treebank else -1
         begins = any(one.startswith("#begin document") for one in lines[: self.first])
         self.conll2012 = begins and len(cells) > len(CONLL2012)
         if not words:
             return
-        names: Sequence[str] = CONLLU
+        names: Sequence[str] = treebank
         tag_keys: Sequence[str] = kind.keys or ()
         if self.conllu:
-            keys = self._misc_keys() if kind.has_scheme else {}
-            names, tag_keys = (
-                (*CONLLU, *keys),
-                [key.lower() for key, usual in keys.items() if usual],
-            )
+            keys = self._misc_keys() if kind.has_scheme and self.misc >= 0 else {}
+            names = (*treebank, *keys)
+            tag_keys = [key.lower() for key, usual in keys.items() if usual]
+            if kind.has_scheme:  # of CoNLL-U Plus: `X:NE`
+                tag_keys += [n for n in treebank if n.rpartition(":")[2] in MISC_KEYS]
         elif self.conll2012:
             self.columns = len(CONLL2012)
             names = (*CONLL2012, *(str(i + 1) for i in range(len(CONLL2012), len(cells))))
@@ -171,16 +175,17 @@ class Layout:
             if tag != names[-1]:
                 self.chosen = self.token, names.index(tag)
                 self.dialects.append(f"tags from column {tag}")
-        if tag is None and (tag := kind.conllu) is None:
+        tag = tag or kind.conllu
+        if tag is None or tag not in names:
             raise InputError(
-                f"no column of entities in {path}: it is CoNLL-U; name a column or a key of MISC "
-                "with --tag-column, or read parts of speech with --task labels"
+                f"no column of {kind.name} in {path}: it is CoNLL-U; name a column or a key of "
+                "MISC with --tag-column, or read parts of speech with --task labels"
             )
         self.tag = names.index(tag)
         unlabelled = ("_",) if self.conllu and tag in ("upos", "xpos", "deprel") else ()
         self.missing = unlabelled if columns.missing is None else columns.missing
-        if self.conllu and self.tag >= len(CONLLU):
-            self.key, self.tag = tag, CONLLU.index("misc")
+        if self.conllu and self.tag >= len(treebank):
+            self.key, self.tag = tag, self.misc
             self.dialects.append(f"tags from {tag} in MISC")
         if self.token == self.tag:
             sign = next((sign for sign in ",;|" if sign in line), None)
@@ -237,7 +242,9 @@ class Layout:
 
     def tag_of(self, cells: Sequence[str]) -> str:
         """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
-        return _misc(cells).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
+        return (
+            _pairs(cells[self.misc]).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
+        )
 
     def lacks_tag(self, cells: Sequence[str]) -> bool:
         """Whether the word of a line is unlabelled."""
@@ -288,7 +295,7 @@ class Layout:
         """The keys of MISC, and whether they have a usual name and tags of entities."""
         values: dict[str, set[str]] = {}
         for number, line in self._words:
-            for key, value in _misc(self.split(line, number)).items():
+            for key, value in _pairs(self.split(line, number)[self.misc]).items():
                 values.setdefault(key, set()).add(value)
 
         def has_tags(found: set[str]) -> bool:
@@ -430,9 +437,15 @@ def _between_blanks(line: str) -> list[str]:
     return [cell for cell in line.replace("\t", " ").split(" ") if cell]
 
 
-def _misc(cells: Sequence[str]) -> dict[str, str]:
-    """The values in MISC, the last of these cells of CoNLL-U, by their keys."""
-    return dict(pair.split("=", 1) for pair in cells[-1].split("|") if "=" in pair)
+def _pairs(misc: str) -> dict[str, str]:
+    """The values in a cell of MISC by their keys."""
+    return dict(pair.split("=", 1) for pair in misc.split("|") if "=" in pair)
+
+
+def _columns_of_plus(line: str) -> tuple[str, ...]:
+    """The columns that a first line of CoNLL-U Plus names, in lower case; none of another line."""
+    key, _, names = line.partition("=")
+    return tuple(names.lower().split()) if key.split() == ["#", "global.columns"] else ()
 
 
 def write_conll(

@@ -26,7 +26,20 @@ DOCSTART = "-DOCSTART-"
 STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 JSON_EXTENSIONS = ("jsonl", "ndjson", "json")
 COLUMN_EXTENSIONS = (
-    *("conll", "conll03", "conllu", "conllx", "tsv", "col", "cols", "ner", "iob", "iob1", "iob2"),
+    *(
+        "conll",
+        "conll03",
+        "conllu",
+        "conllup",
+        "conllx",
+        "tsv",
+        "col",
+        "cols",
+        "ner",
+        "iob",
+        "iob1",
+        "iob2",
+    ),
     *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
 )
 EXTENSIONS = (

@@ -333,6 +333,19 @@ class TestConllU:
         with pytest.raises(InputError, match="NER, name"):
             read(text("NER=O|name=O"), "entities")
 
+    def test_columns_that_a_comment_names(self, read):
+        text = (
+            "# global.columns = ID FORM MISC UPOS X:NE\n# text = Al mar\n1-2\tAl\t_\t_\t_\n"
+            "1\tA\tNER=O\tADP\tO\n2\tel\t_\tDET\tB-X\n"
+        )
+        assert rows(read(text)) == [(["A", "el"], ["ADP", "DET"])]
+        with pytest.raises(InputError, match="x:ne"):
+            read(text, "entities")
+        text = text.replace("NER=O", "_")
+        assert rows(read(text, "entities")) == [(["A", "el"], ["O", "B-X"])]
+        with pytest.raises(InputError, match="labels"):
+            read(text.replace("UPOS", "CLASS"))
+
     def test_another_table_of_ten_columns_is_none(self, read):
         text = "7" + "\tx" * 9 + "\n8-9" + "\ty" * 9 + "\n"
         assert rows(read(text)) == [(["7", "8-9"], ["x", "y"])]
