@@ -149,7 +149,7 @@ def unread_texts(
     Most of their values are several words, or only they tell apart equal texts with other answers.
     Columns named after another one, such as `sentence1_parse`, are no texts of their own.
     """
-    taken = [name for name in (read.text, read.pair, read.target) if isinstance(name, str)]
+    columns = [name for name in (read.text, read.pair, read.target) if isinstance(name, str)]
     answers: dict[tuple[str, ...], set[Any]] = {}
     for s in sentences:
         answers.setdefault(s.texts, set()).add(s.tags)
@@ -157,19 +157,19 @@ def unread_texts(
     unread = []
     for name in rows[0] if rows else ():
         lower = str(name).lower()
-        if name in taken or lower in (*CLASS_KEYS, *SCORE_KEYS, *IDS):
+        if name in columns or lower in (*CLASS_KEYS, *SCORE_KEYS, *IDS):
             continue
         values = [row.get(name) for row in rows]
-        given = [value for value in values if isinstance(value, str) and value.strip()]
-        if any(lower.startswith(f"{other.lower()}_") for other in taken) or len({*given}) < 2:
+        texts = [value for value in values if isinstance(value, str) and value.strip()]
+        if any(lower.startswith(f"{column.lower()}_") for column in columns) or len({*texts}) < 2:
             continue
-        long = sum(n_words(value) >= _SEVERAL for value in given)
+        n_long = sum(n_words(text) >= _SEVERAL for text in texts)
         by_value: dict[Any, set[Any]] = {}
         for n in unclear:
             by_value.setdefault((sentences[n].texts, values[n]), set()).add(sentences[n].tags)
         decides = bool(unclear) and all(len(tags) == 1 for tags in by_value.values())
-        names = decides and 2 * len({*given}) <= len(given) and all(map(n_words, given))
-        if 2 * long > len(rows) or names:
+        repeated = 2 * len({*texts}) <= len(texts) and all(map(n_words, texts))
+        if 2 * n_long > len(rows) or (decides and repeated):
             unread.append(str(name))
     return tuple(unread)
 

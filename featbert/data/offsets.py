@@ -62,9 +62,9 @@ class Unit:
     inclusive: bool = False
 
     def __str__(self) -> str:
-        more = [f"a line end as {self.line_end}"] if self.line_end else []
-        more += ["from 1"] * self.first + ["ends included"] * self.inclusive
-        return ", ".join([self.name, *more])
+        differences = [f"a line end as {self.line_end}"] if self.line_end else []
+        differences += ["from 1"] * self.first + ["ends included"] * self.inclusive
+        return ", ".join([self.name, *differences])
 
     def place(self, part: Part) -> Place | None:
         """First and end character of a part; None where the text has no such characters."""
@@ -123,14 +123,14 @@ def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -
     def fitting(unit: Unit, parts: Sequence[Part]) -> int:
         return sum(fits(part, unit.place(part)) for part in parts)
 
-    usual, *others = UNITS
+    usual, *other_units = UNITS
     off = [part for part in parts if not fits(part, usual.place(part))]
-    best, most = usual, len(parts) - len(off)
-    for unit in others if off else ():
+    best, best_number = usual, len(parts) - len(off)
+    for unit in other_units if off else ():
         # The parts that are off are few, and tell most units apart.
-        if 2 * fitting(unit, off) > len(off) and (number := fitting(unit, parts)) > most:
-            best, most = unit, number
-    return best if most >= NEARLY_ALL * len(parts) else usual
+        if 2 * fitting(unit, off) > len(off) and (number := fitting(unit, parts)) > best_number:
+            best, best_number = unit, number
+    return best if best_number >= NEARLY_ALL * len(parts) else usual
 
 
 @dataclass(frozen=True)
@@ -169,23 +169,23 @@ def places_of(parts: Sequence[Part], path: Path, what: str) -> Places:
             place = _only_place(part.text, part.own)
             (lost if place is None else moved).append(part)
         places.append(place)
-    for kind, how in (
+    for group, fault in (
         (moved, "are not at their offsets and are read where their text occurs once"),
         (
             lost,
             "are left out, as their text is neither at their offsets nor once elsewhere",
         ),
     ):
-        notice_of([(part.own or "", part.where) for part in kind], path, what, how)
+        notice_of([(part.own or "", part.where) for part in group], path, what, fault)
     return Places(places, len(moved), len(lost))
 
 
-def notice_of(parts: Sequence[tuple[str, str]], path: Path, what: str, how: str) -> None:
+def notice_of(parts: Sequence[tuple[str, str]], path: Path, what: str, fault: str) -> None:
     """Says how many parts of a file are unusual, and names the first by its text and place."""
     if parts:
         text, where = parts[0]
         first = f"the first is {excerpt(text)}, {where}"
-        notice(f"{what} of {path} that {how}: {len(parts):,}; {first}")
+        notice(f"{what} of {path} that {fault}: {len(parts):,}; {first}")
 
 
 def _only_place(text: str, part: str) -> Place | None:

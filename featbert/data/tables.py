@@ -111,24 +111,27 @@ def dialect_of(lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
     separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
     if columns.delimiter:
         separators = [columns.delimiter]
-    head = [next(filter(str.strip, lines), "")]
-    if '"' in head[0] and not columns.delimiter:  # as R writes tables
-        separators.append(" ")
-    named = [s for s in separators if _names_columns(Dialect(s, True), head, columns)]
-    best, most = None, (MOST, True)
-    for separator in named[:1] or separators[: len(separators) - (separators[-1] == " ")]:
-        dialect = _dialect_with(separator, lines, usual, columns)
+    head = next(filter(str.strip, lines), "")
+    spaces = [" "] * ('"' in head and not columns.delimiter)  # as R writes tables
+    for separator in (*separators, *spaces):
+        if _names_columns(Dialect(separator, True), head, columns):
+            return _dialect_with(separator, lines, usual, columns)[0]
+    best, best_fit = None, (MOST, True)
+    for separator in separators:
+        dialect, share = _dialect_with(separator, lines, usual, columns)
         # A space after each one is of prose rather than of a table.
         prose = all(f"{separator} " in line for line in lines if separator in line)
-        if (fit := (dialect.fit(lines), not prose)) > most:
-            best, most = dialect, fit
-        if fit == (1, True):
+        if (share, not prose) > best_fit:
+            best, best_fit = dialect, (share, not prose)
+        if best_fit == (1, True):
             break
-    return best or _dialect_with((named or separators)[0], lines, usual, columns)
+    return best or _dialect_with(separators[0], lines, usual, columns)[0]
 
 
-def _dialect_with(separator: str, lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
-    """The dialect with this separator that fits best."""
+def _dialect_with(
+    separator: str, lines: Sequence[str], usual: str, columns: Columns
+) -> tuple[Dialect, float]:
+    """The dialect with this separator that fits best, and its fit."""
     plain, quoted = [Dialect(separator, quoting, columns.escape) for quoting in (False, True)]
     some_plain, some_quoted = [plain], [quoted]
     if columns.escape is None and any(f"\\{separator}" in line for line in lines):
@@ -140,12 +143,17 @@ def _dialect_with(separator: str, lines: Sequence[str], usual: str, columns: Col
         some_quoted.append(replace(quoted, escape="\\"))
     tabs = separator == usual == "\t"
     choice = {"none": some_plain, "double": some_quoted}.get(columns.quoting)
-    both = [*some_plain, *some_quoted] if tabs else [*some_quoted, *some_plain]
-    best = max(choice or both, key=lambda dialect: dialect.fit(lines))
+    dialects = [*some_plain, *some_quoted] if tabs else [*some_quoted, *some_plain]
+    best, best_share = (choice or dialects)[0], -1.0
+    for dialect in choice or dialects:
+        if (share := dialect.fit(lines)) > best_share:
+            best, best_share = dialect, share
+        if share == 1:
+            break
     if tabs and best == plain and not choice:
         shown = (d for d in some_quoted if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
-        return next(shown, best)
-    return best
+        return next(shown, best), best_share
+    return best, best_share
 
 
 def _has_more(row: Sequence[str]) -> bool:
@@ -153,9 +161,9 @@ def _has_more(row: Sequence[str]) -> bool:
     return row[0].isdecimal() or not row[-1].strip()
 
 
-def _names_columns(dialect: Dialect, head: Sequence[str], columns: Columns) -> bool:
+def _names_columns(dialect: Dialect, head: str, columns: Columns) -> bool:
     """Whether a line is a header of several columns."""
-    cells = _rows(dialect, head)
+    cells = _rows(dialect, [head])
     return bool(cells) and len(cells[0]) > 1 and is_header(cells[0], columns)
 
 
