@@ -54,26 +54,45 @@ def _free(device: Device) -> int:
 
 
 def available_memory() -> int:
-    """Bytes left without swapping, or of a container's or batch job's limit."""
-    return max(0, min([int(psutil.virtual_memory().available), *_left_of_groups()]))
+    """Bytes left without swapping, or of a limit of the process, a container or a batch job."""
+    left = [int(psutil.virtual_memory().available), *_left_of_groups()]
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        left.append(limit - int(psutil.Process().memory_info().vms))
+    return max(0, min(left))
+
+
+# Of control groups of version 2, and of 1: the folder, and what is there.
+_GROUPS = {
+    "0::": ("", "memory.max", "memory.current", ("inactive_file", "active_file")),
+    "memory": (
+        *("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        ("total_inactive_file", "total_active_file"),
+    ),
+}
 
 
 def _left_of_groups(
     listed: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> list[int]:
-    """What is left of each control group's limit (version 2); pages of files do not count."""
+    """What is left of each control group's limit; pages of files do not count."""
     found = []
-    with contextlib.suppress(OSError, StopIteration):
-        lines = listed.read_text("utf-8").split("\n")
-        own = root / next(line[4:] for line in lines if line.startswith("0::/"))
-        for group in [own, *own.parents][: len(own.parts) - len(root.parts) + 1]:
-            with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
-                names = ("memory.max", "memory.current", "memory.stat")
-                limit, used, stat = ((group / name).read_text("utf-8") for name in names)
-                sizes = dict(line.split() for line in stat.splitlines())
-                files = ("inactive_file", "active_file", "slab_reclaimable")
-                kept = sum(int(sizes.get(name, 0)) for name in files)
-                found.append(int(limit) - int(used) + kept)
+    with contextlib.suppress(OSError):
+        for line in listed.read_text("utf-8").splitlines():
+            number, kinds, path = line.split(":", 2)
+            version = "0::" if number == "0" else "memory" * ("memory" in kinds.split(","))
+            if version not in _GROUPS:
+                continue
+            folder, *names, kept = _GROUPS[version]
+            top = root / str(folder)
+            own = top / path.lstrip("/")
+            for group in [own, *own.parents][: len(own.parts) - len(top.parts) + 1]:
+                with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
+                    limit, used = (int((group / str(name)).read_text("utf-8")) for name in names)
+                    stat = (group / "memory.stat").read_text("utf-8")
+                    sizes = dict(entry.split() for entry in stat.splitlines())
+                    files = sum(int(sizes.get(name, 0)) for name in (*kept, "slab_reclaimable"))
+                    found.append(limit - used + files)
     return found
 
 
