@@ -12,7 +12,7 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from featbert.cli.progress import shown
+from featbert.cli.progress import check_address_space, shown
 from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
 from featbert.io import utf8_path
 from featbert.text import printable
@@ -40,6 +40,8 @@ COMMANDS = {
 # Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
 INTERRUPTED, TERMINATED = 130, 143
 WRONG_USAGE = 2
+# Commands that import neither scipy nor torch.
+LIGHT = ("check", "ls", "inspect", "verify")
 # How to go on after a command was stopped, and what needs less memory.
 RESUMES = "finished work is kept; run the same command again"
 SMALLER = (
@@ -69,6 +71,8 @@ class Command(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet")), worded=self.worded):
             try:
+                if ctx.info_name not in LIGHT:
+                    check_address_space("scipy")
                 for value in ctx.params.values():  # files are checked where they are recorded
                     for text in value if isinstance(value, list | tuple) else [value]:
                         if isinstance(text, str) and not os.path.exists(text):

@@ -1,5 +1,7 @@
 """Exit codes, one-line errors, signals, pipes: how a command ends."""
 
+import errno
+import resource
 import shutil
 import signal
 import subprocess
@@ -222,3 +224,37 @@ def test_sigterm_ends_a_command_as_ctrl_c_does():
 def test_advice_for_a_command_that_takes_keys(text, worded):
     keys = {"dev_share": (), "context": ("sentence",), "tag_column": (), "limit": ()}
     assert with_keys(text, keys) == worded
+
+
+@pytest.mark.parametrize(("command", "megabytes"), [("compare", 650), ("finetune", 1000)])
+def test_little_address_space_is_refused_before_libraries_are_loaded(workspace, command, megabytes):
+    """OpenBLAS would wait for memory without end."""
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes * 10**6, megabytes * 10**6))
+
+    data = ["--data", str(workspace.corpus), "--model", workspace.model][
+        : 4 * (command != "compare")
+    ]
+    given = {"cwd": workspace.folder, "capture_output": True, "text": True, "timeout": PATIENCE}
+    ended = subprocess.run([*COMMAND, command, *data], **given, preexec_fn=limited, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("error: ")
+    assert ended.stderr.count("\n") == 1
+    assert f"{megabytes:,}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RuntimeError("std::bad_alloc"),
+        RuntimeError("can't start new thread"),
+        RuntimeError("could not create a primitive"),
+        ImportError("libtorch.so: failed to map segment from shared object"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        MemoryError(),
+    ],
+)
+def test_a_lack_of_memory_in_whatever_words(error):
+    assert out_of_memory(error)
+    assert not out_of_memory(RuntimeError("shapes differ"))

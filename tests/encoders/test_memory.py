@@ -41,6 +41,24 @@ def test_the_limits_of_control_groups(tmp_path):
     assert memory._left_of_groups(tmp_path / "none", root) == []
 
 
+def test_limits_of_control_groups_of_version_1(tmp_path):
+    """Within a container the path is the host's, and the limit is at the top."""
+    listed, root = tmp_path / "cgroup", tmp_path / "sys"
+    listed.write_text("12:cpu,cpuacct:/d/x\n9:memory:/docker/x\n0::/other\n", "utf-8")
+    top = root / "memory"
+    top.mkdir(parents=True)
+    stat = "cache 9\ntotal_inactive_file 300\ntotal_active_file 20\ninactive_file 7"
+    for name, text in (("limit_in_bytes", "3000"), ("usage_in_bytes", "2000"), ("stat", stat)):
+        (top / f"memory.{name}").write_text(text, "utf-8")
+    assert memory._left_of_groups(listed, root) == [1320]
+
+
+def test_a_limit_of_the_address_space_counts(monkeypatch):
+    size = psutil.Process().memory_info().vms
+    monkeypatch.setattr(memory.resource, "getrlimit", lambda kind: (size + 10**6, -1))
+    assert available_memory() <= 10**6
+
+
 def test_the_least_of_all_limits_is_what_is_left(monkeypatch):
     whole = available_memory()
     assert 0 < whole <= psutil.virtual_memory().total
