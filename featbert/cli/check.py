@@ -69,7 +69,7 @@ def check(
             typer.echo(printable(f"first example as read: {texts} -> {answer}"))
             return
         pairs = zip(first.words[:12], first.tags or (), strict=False)
-        shown = [f"{shortened(word)}/{shortened(tag)}" for word, tag in pairs]
+        shown = [shortened(word) + (f"/{shortened(tag)}" if tag else "") for word, tag in pairs]
         more = " …" * (len(first.words) > len(shown))
         typer.echo(printable(f"first sentence as read: {' '.join(shown)}{more}"))
 

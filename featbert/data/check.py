@@ -152,6 +152,9 @@ def doubts(corpus: Corpus) -> list[str]:
         of_texts = any(split.sentences[0].texts for split in lacking.values())
         what = "examples" if of_texts else "words"
         found.append(f"{what} without an answer are neither learned nor scored: {marks}")
+    classes = {*sum(labels.values(), Counter[str]())}
+    if classes == {"-1", "0", "1"} and corpus.has_pairs and "missing" not in corpus.reading:
+        found.append("-1 is read as a class; if it says that there is no answer, give --missing=-1")
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     if "train" not in corpus:

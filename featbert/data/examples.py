@@ -327,6 +327,12 @@ class Classes(Examples):
     has_classes = True
     settled = staticmethod(classes_settled)
 
+    def begin(self, first: Row) -> None:
+        """Looks at the columns; `answer` is one of classes if it holds yes or no."""
+        if self.keys and str(first.values.get("answer")).lower() in ("true", "false", "yes", "no"):
+            self.keys = (*self.keys, "answer")
+        super().begin(first)
+
     def answer(self, value: Any) -> str | None:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):
             named = [name for name, share in value.items() if share]

@@ -167,6 +167,25 @@ def test_a_class_in_a_list_or_among_categories(tmp_path, column, value, answer):
     assert answers(read(tmp_path, train=lines(rows))["train"])[0] == answer
 
 
+@pytest.mark.parametrize("values", [[True, False], ["Yes", "No"], ["true", "false"]], ids=str)
+def test_answers_that_are_yes_or_no_are_classes(tmp_path, values):
+    rows = [{"question": "Is it?", "passage": "It is.", "answer": value} for value in values]
+    found = answers(read(tmp_path, train=lines(rows))["train"])
+    assert [name.lower() for name in found] == [str(value).lower() for value in values]
+    rows[0]["answer"] = "It is, and it was."
+    with pytest.raises(InputError, match="--target"):
+        read(tmp_path, train=lines(rows))
+
+
+def test_minus_one_beside_two_classes_of_pairs_is_doubted(tmp_path):
+    rows = [{"premise": "a", "hypothesis": "b", "label": n} for n in (0, 1, -1)]
+    corpus = read(tmp_path, train=lines(rows), dev=lines(rows))
+    assert ["--missing=-1" in doubt for doubt in check_corpus(corpus).doubts] == [True, False]
+    asked = load_corpus(tmp_path, targets="classes", missing="-1")
+    assert answers(asked["train"]) == ["0", "1", None]
+    assert not any("--missing" in doubt for doubt in check_corpus(asked).doubts)
+
+
 @pytest.mark.parametrize(
     ("column", "value"),
     [
