@@ -69,7 +69,7 @@ class Command(TyperCommand):
                 one.display_type_rich = lambda ctx: ""
 
     def invoke(self, ctx: Any) -> Any:
-        with shown(quiet=bool(ctx.params.get("quiet")), worded=self.worded):
+        with shown(quiet=bool(ctx.params.get("quiet")), worded=self.with_keys):
             try:
                 if ctx.info_name not in LIGHT:
                     check_address_space("scipy")
@@ -79,18 +79,22 @@ class Command(TyperCommand):
                             utf8_path(text)
                 return super().invoke(ctx)
             except FeatbertError as error:
-                error.args = (self.worded(str(error)),)
+                error.args = (with_options(self.with_keys(str(error)), self.options),)
                 raise
 
-    def worded(self, text: str) -> str:
-        """A message in which settings are called as this command takes them."""
-        options = [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
-        if "--" in text and any("--set" in p.opts for p in self.params):
-            from featbert.runs.experiment_file import Configuration
+    @property
+    def options(self) -> list[str]:
+        """Names of parameters that have an option of this name."""
+        return [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
 
-            fields = {n: f for n, f in Configuration.model_fields.items() if n not in options}
-            text = with_keys(text, {n: get_args(field.annotation) for n, field in fields.items()})
-        return with_options(text, options)
+    def with_keys(self, text: str) -> str:
+        """A message in which --set takes what other commands have options for."""
+        if "--" not in text or not any("--set" in p.opts for p in self.params):
+            return text
+        from featbert.runs.experiment_file import Configuration
+
+        fields = {n: f for n, f in Configuration.model_fields.items() if n not in self.options}
+        return with_keys(text, {n: get_args(field.annotation) for n, field in fields.items()})
 
 
 class Group(TyperGroup):

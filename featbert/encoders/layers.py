@@ -145,9 +145,11 @@ def layer_numbers(
     return tuple(found)
 
 
-def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "the list") -> None:
-    """Raises InputError for hidden states that an encoder with `num_layers` layers lacks."""
+def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "") -> None:
+    """Raises InputError for hidden states that an encoder with `num_layers` layers lacks.
+
+    `spec` is where the numbers were named.
+    """
     if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
-        raise InputError(
-            f"{spec} names layer {beyond[-1]} of an encoder with layers 0 to {num_layers}"
-        )
+        where = f" in {spec}" * bool(spec)
+        raise InputError(f"no layer {beyond[-1]}{where}; the encoder has layers 0 to {num_layers}")

@@ -80,6 +80,7 @@ def test_train_announces_the_size_of_a_store(pairs):
     (store,) = stores(pairs)
     units = sum(split.units for split in store.manifest.splits.values())
     assert f"{units} mean" in done.output
+    assert f"; features: {store.path.name}" in done.output  # no option, though there is one
     assert f"{store.manifest.data_bytes / 1e3:.0f}" in done.output
 
 
