@@ -133,7 +133,7 @@ class Layout:
         treebank = next(filter(None, map(_columns_of_plus, lines[: self.first])), CONLLU)
         fits = len(cells) == len(treebank) and treebank[0] == "id"
         self.conllu = tabs and fits and bool(_FIRST_ID.match(cells[0]))
-        self.misc = treebank.index("misc") if "misc" in treebank else -1
+        self.misc = treebank.index("misc") if "misc" in treebank else len(treebank)
         begins = any(one.startswith("#begin document") for one in lines[: self.first])
         self.conll2012 = begins and len(cells) > len(CONLL2012)
         if not words:
@@ -141,7 +141,7 @@ class Layout:
         names: Sequence[str] = treebank
         tag_keys: Sequence[str] = kind.keys or ()
         if self.conllu:
-            keys = self._misc_keys() if kind.has_scheme and self.misc >= 0 else {}
+            keys = self._misc_keys() if kind.has_scheme else {}
             names = (*treebank, *keys)
             tag_keys = [key.lower() for key, usual in keys.items() if usual]
             if kind.has_scheme:  # of CoNLL-U Plus: `X:NE`
@@ -294,8 +294,8 @@ class Layout:
     def _misc_keys(self) -> dict[str, bool]:
         """The keys of MISC, and whether they have a usual name and tags of entities."""
         values: dict[str, set[str]] = {}
-        for number, line in self._words:
-            for key, value in _pairs(self.split(line, number)[self.misc]).items():
+        for _, cell in self._cells(self.misc):
+            for key, value in _pairs(cell).items():
                 values.setdefault(key, set()).add(value)
 
         def has_tags(found: set[str]) -> bool:

@@ -332,6 +332,8 @@ class TestConllU:
                 read(text(other, "_"), "entities")
         with pytest.raises(InputError, match="NER, name"):
             read(text("NER=O|name=O"), "entities")
+        with pytest.raises(InputError, match="line 2 of"):  # a word with a line end inside
+            read(text("NER=O") + "2\t\n\t_\n", "entities")
 
     def test_columns_that_a_comment_names(self, read):
         text = (
