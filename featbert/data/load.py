@@ -284,14 +284,15 @@ class _Reader:
         self, rows: Iterator[Row], path: Path, split: str, *, in_columns: bool = False
     ) -> RawFile:
         """What rows hold: examples, or a sentence each, or else words that are `in_columns`."""
-        begin = [*islice(rows, min(_FIRST_ROWS, self.limit or _FIRST_ROWS))]
+        begin = [*islice(rows, 1)]
+        if in_columns and self._form(path, begin[0].values if begin else {}) is None:
+            del rows  # and its bar of progress
+            return self._words(path)
+        begin += islice(rows, min(_FIRST_ROWS, self.limit or _FIRST_ROWS) - 1)
         first = begin[0] if begin else None
         if first is not None:
             first = replace(first, values=_filled([row.values for row in begin]))
         form = self._form(path, first.values if first else {})
-        if in_columns and form is None:
-            del rows  # and its bar of progress
-            return self._words(path)
         must = self.kind.keys is not None and split == "train"
         read = (form or Words)(self.columns, self.kind.keys, path, must)
         if first is not None:

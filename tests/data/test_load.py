@@ -284,3 +284,11 @@ def test_an_open_stream_is_a_corpus():
         stream.close()
         (test,) = load_corpus(f"/dev/fd/{reading}").splits.values()
     assert [s.words for s in test.sentences] == [("EU",), ("Paris",)]
+
+
+def test_words_of_a_tsv_after_a_comment(folder):
+    text = "#\thttp://a\n1\tAda\tB-PER\tO\n2\tsings\tO\tO\n\n#\thttp://b\n1\tTom\tB-PER\tO\n"
+    corpus = load_corpus(folder(train__tsv=text), tag_column=3)
+    assert [s.words for s in corpus["train"]] == [("Ada", "sings"), ("Tom",)]
+    assert tags(corpus, "train") == ["B-PER O", "B-PER"]
+    assert corpus["train"].notes.comment_lines == 2
