@@ -1,7 +1,8 @@
 """Alignment: a split's words as wordpieces, and the windows that an encoder reads them in.
 
 Frozen and tuned encoders both use it. Which window a word is read from is explained in
-ARCHITECTURE.md ("One window mechanism for both contexts").
+ARCHITECTURE.md ("One window mechanism for both contexts"). Each piece is owned by one window, so
+none is lost and none counts twice; a word is in one window, unless it has more pieces than that.
 
 The two texts of a pair share their windows (packing "joint"), or have windows of their own
 ("apart"), which are those of all pairs with the same text. Where a joint pair is too long, the
@@ -29,25 +30,30 @@ class Alignment:
 
     Attributes:
         pieces: (P,) piece ids without specials.
-        word_pieces: (N + 1,) word n has pieces word_pieces[n] .. word_pieces[n + 1] - 1.
+        parts: (M, 2) first and end piece of each part of a word: what one window has of it. A word
+            that fits in a window is one part; a piece may be in the parts of several words.
+        word_parts: (N + 1,) word n has parts word_parts[n] .. word_parts[n + 1] - 1.
         texts: (S, T, 2) first and end word of each sentence (T = 1), or of both texts of each pair
             where they are apart; texts with the same words are one.
         windows: (V, 1, 2) first and end piece of each window, in text order; (V, 2, 2) of both its
             texts, where each holds a pair.
-        owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1.
+        owned: (V + 1,) window v gives the vectors of parts owned[v] .. owned[v + 1] - 1.
+        owned_pieces: (V + 1,) window v owns pieces owned_pieces[v] .. owned_pieces[v + 1] - 1.
         units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
         pairs: (S, 2) words of both texts of each pair; None without pairs.
         n_special: special pieces that the encoder adds to each window.
         counts: what was unusual: windowed_sentences (documents, in document context),
-            unknown_words, overlong_words.
+            unknown_words, overlong_words (of several parts).
     """
 
     pieces: Ints
-    word_pieces: Ints
+    parts: Ints
+    word_parts: Ints
     texts: Ints
     windows: Ints
     owned: Ints
+    owned_pieces: Ints
     units: Ints
     n_special: int
     counts: dict[str, int]
@@ -55,7 +61,7 @@ class Alignment:
 
     @property
     def n_words(self) -> int:
-        return len(self.word_pieces) - 1
+        return len(self.word_parts) - 1
 
     @cached_property
     def window_lengths(self) -> Ints:
@@ -63,8 +69,19 @@ class Alignment:
         lengths: Ints = np.diff(self.windows).sum(axis=(1, 2)) + self.n_special
         return lengths
 
-    def owned_words(self, windows: Ints) -> Ints:
-        """The words that `windows` own, window by window."""
+    @cached_property
+    def whole_lengths(self) -> Ints:
+        """(V,) pieces that each window owns, and its specials."""
+        lengths: Ints = np.diff(self.owned_pieces) + self.n_special
+        return lengths
+
+    @cached_property
+    def begun_words(self) -> Ints:
+        """(V,) words whose first part each window owns."""
+        return np.diff(np.searchsorted(self.word_parts[:-1], self.owned))
+
+    def owned_parts(self, windows: Ints) -> Ints:
+        """The parts of words that `windows` own, window by window."""
         return ranges(self.owned[windows], self.owned[windows + 1] - self.owned[windows])
 
     @property
@@ -76,16 +93,16 @@ class Alignment:
     @cached_property
     def unit_words(self) -> Ints:
         """(U + 1,) words before each unit."""
-        return self.owned[self.units]
+        return np.searchsorted(self.word_parts, self.owned[self.units])
 
     @cached_property
     def text_units(self) -> Ints:
         """(S, T) the unit that has each of `texts`."""
         return np.searchsorted(self.unit_words, self.texts[..., 0], side="right") - 1
 
-    def windows_of(self, words: Ints) -> Ints:
-        """(len(words),) the window that each of `words` is read from."""
-        return np.searchsorted(self.owned, words, side="right") - 1
+    def windows_of(self, parts: Ints) -> Ints:
+        """(len(parts),) the window that each of `parts` is read from."""
+        return np.searchsorted(self.owned, parts, side="right") - 1
 
 
 def align(
@@ -113,40 +130,64 @@ def align(
         raise InputError(f"packing is for pairs, but text {alone[0]} is alone")
     sizes = np.array([(s.pair or 0, len(s) - (s.pair or 0)) for s in sentences], dtype=np.int64)
     pairs = None if packing is None else sizes.reshape(-1, 2)
-    words, numbers, unit_words = texts_of(sentences, context, packing)
-    pieces, word_pieces, unknown = wordpieces.pieces(words)
-    edges = np.cumsum([0, *map(len, words)], dtype=np.int64)
-    counts = np.diff(word_pieces)
+    texts, numbers, unit_words = texts_of(sentences, context, packing)
+    pieces, words, unknown = wordpieces.pieces(
+        [text.words for text in texts], [text.touches for text in texts]
+    )
+    edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    begins = np.append(words[:, 0], len(pieces))
+    runs = _runs(words, len(pieces))
+    places = np.searchsorted(runs, begins[unit_words])
     windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]
-    owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
+    owned_pieces: list[Ints] = [np.zeros(1, dtype=np.int64)]
     per_unit: list[int] = [0]
-    overlong = 0
-    for unit, (first, end) in enumerate(pairwise(unit_words)):
+    for unit, (first, end) in enumerate(pairwise(places)):
+        counts, start = np.diff(runs[first : end + 1]), runs[first]
         if joint and pairs is not None:
-            spans, owns, most = plan_pair(counts[first:end], pairs[unit, 0], capacity)
+            second = begins[unit_words[unit] + pairs[unit, 0]]
+            spans, owns = plan_pair(counts, int(np.searchsorted(runs, second) - first), capacity)
         else:
-            spans, owns = plan_windows(counts[first:end], capacity)
-            spans, most = spans[:, None], np.array([capacity])
-        starts, ends = word_pieces[first + spans[..., 0]], word_pieces[first + spans[..., 1]]
-        overlong += int(np.sum(ends - starts > most))
-        windows.append(np.stack([starts, np.minimum(ends, starts + most)], axis=2))
-        owned.append(first + owns[1:])
+            spans, owns = plan_windows(counts, capacity)
+            spans = spans[:, None]
+        windows.append(start + spans)
+        owned_pieces.append(start + owns[1:])
         per_unit.append(len(spans))
+    edges_of_windows = np.concatenate(owned_pieces)
+    first, last = np.searchsorted(edges_of_windows, words - [0, 1], side="right").T - 1
+    n_parts = last - first + 1
+    of_window = ranges(first, n_parts)
+    parts = np.repeat(words, n_parts, axis=0)
+    parts[:, 0] = np.maximum(parts[:, 0], edges_of_windows[of_window])
+    parts[:, 1] = np.minimum(parts[:, 1], edges_of_windows[of_window + 1])
     return Alignment(
         pieces=pieces,
-        word_pieces=word_pieces,
+        parts=parts,
+        word_parts=np.concatenate([[0], np.cumsum(n_parts)]),
         texts=np.stack([edges[numbers], edges[numbers + 1]], axis=2),
         windows=np.concatenate(windows),
-        owned=np.concatenate(owned),
+        owned=np.searchsorted(of_window, np.arange(len(edges_of_windows))),
+        owned_pieces=edges_of_windows,
         units=np.cumsum(per_unit),
         n_special=n_special,
         counts={
             f"windowed_{context}s": int(np.sum(np.array(per_unit) > 1)),
             "unknown_words": unknown,
-            "overlong_words": overlong,
+            "overlong_words": int(np.sum(n_parts > 1)),
         },
         pairs=pairs,
     )
+
+
+def _runs(words: Ints, n_pieces: int) -> Ints:
+    """(K + 1,) edges of runs of pieces that stay together: a word's, or of words that share some.
+
+    `words` are (N, 2) first and end piece of each word.
+    """
+    long = words[np.diff(words)[:, 0] > 1]
+    inside = np.zeros(n_pieces + 1, dtype=np.int64)  # how many words go on at each piece
+    np.add.at(inside, long[:, 0] + 1, 1)
+    np.add.at(inside, long[:, 1], -1)
+    return np.flatnonzero(np.cumsum(inside) == 0)
 
 
 def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
@@ -154,27 +195,28 @@ def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
 
     Args:
         piece_counts: (T,) wordpieces of each word, at least 1 each.
-        capacity: pieces a window can hold, specials not counted; at least 1. A word with more
-            pieces is a window of its own and keeps its first `capacity` pieces.
+        capacity: pieces a window can hold, specials not counted; at least 1. The pieces of a word
+            with more are spread over windows as if each were a word.
 
     Returns:
-        windows: (V, 2) first word and end word (exclusive) of each window, left to right.
-        owned: (V + 1,) window v gives the vectors of words owned[v] .. owned[v + 1] - 1; every
-            word is owned by one window that holds it, and every window owns a word.
+        windows: (V, 2) first and end piece of each window, left to right.
+        owned: (V + 1,) window v owns pieces owned[v] .. owned[v + 1] - 1; every piece is owned by
+            one window that holds it, with those of its word, and every window owns some.
     """
-    counts = np.minimum(piece_counts, capacity)
-    ends = np.concatenate([[0], np.cumsum(counts)])  # (T + 1,)
-    n_words = len(counts)
-    if ends[-1] <= capacity:
-        return np.array([[0, n_words]]), np.array([0, n_words])
+    total = int(piece_counts.sum())
+    if total <= capacity:
+        return np.array([[0, total]]), np.array([0, total])
+    spread = piece_counts > capacity
+    counts = np.repeat(np.where(spread, 1, piece_counts), np.where(spread, piece_counts, 1))
+    ends = np.concatenate([[0], np.cumsum(counts)])  # (T' + 1,)
     windows = _cover(ends, capacity)
     owner = _owners(windows, ends)
     used = np.unique(owner)
     firsts = np.searchsorted(owner, used)
-    return windows[used], np.concatenate([firsts, [n_words]])
+    return ends[windows[used]], ends[np.concatenate([firsts, [len(counts)]])]
 
 
-def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints, Ints]:
+def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints]:
     """Windows of two texts that share them.
 
     Args:
@@ -183,35 +225,31 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
         capacity: pieces a window can hold, specials not counted; at least 2.
 
     Returns:
-        windows: (V, 2, 2) first and end word of each window in each of the texts.
+        windows: (V, 2, 2) first and end piece of each window in each of the texts.
         owned: (V + 1,) as `plan_windows` returns it.
-        most: (V, 2) pieces that each text may have in a window.
     """
-    n_words, half = len(piece_counts), capacity // 2
     parts = (piece_counts[:split], piece_counts[split:])
-    if piece_counts.sum() <= capacity:
-        whole = np.array([[[0, split], [split, n_words]]])
-        return whole, np.array([0, n_words]), np.array([[capacity, capacity]])
+    middle, total, half = int(parts[0].sum()), int(piece_counts.sum()), capacity // 2
+    if total <= capacity:
+        return np.array([[[0, middle], [middle, total]]]), np.array([0, total])
     fits = [int(counts.sum()) <= half for counts in parts]
     # What a text has in the windows of the other one: all of it, or its beginning.
     heads = [max(1, int(np.searchsorted(np.cumsum(c), half, side="right"))) for c in parts]
     sizes = [min(int(c[:n].sum()), half) for c, n in zip(parts, heads, strict=True)]
     windows: list[Ints] = []
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
-    most: list[Ints] = []
-    for text, (start, counts) in enumerate(zip((0, split), parts, strict=True)):
+    for text, (start, counts) in enumerate(zip((0, middle), parts, strict=True)):
         if fits[text]:
             continue
-        other, room = 1 - text, capacity - sizes[1 - text]
-        spans, owns = plan_windows(counts, room)
+        other = 1 - text
+        spans, owns = plan_windows(counts, capacity - sizes[other])
         both = np.empty((len(spans), 2, 2), dtype=np.int64)
         both[:, text] = spans + start
-        both[:, other] = np.array([0, heads[other]]) + (0 if other == 0 else split)
+        both[:, other] = np.array([0, sizes[other]]) + (0 if other == 0 else middle)
         windows.append(both)
         owned.append(owns[1:] + start)
-        most.append(np.tile([sizes[other], room] if text else [room, sizes[other]], (len(both), 1)))
-    owned[-1][-1] = n_words  # a second text that is repeated whole is read from the last window
-    return np.concatenate(windows), np.concatenate(owned), np.concatenate(most)
+    owned[-1][-1] = total  # a second text that is repeated whole is read from the last window
+    return np.concatenate(windows), np.concatenate(owned)
 
 
 def _cover(ends: Ints, capacity: int) -> Ints:

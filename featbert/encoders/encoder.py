@@ -49,10 +49,11 @@ class PieceBatch:
         mask: (R, longest) 1 where there is a piece, or None where no row is padded.
         types: (R, longest) 1 in the second text of a pair; None without pairs, or where the encoder
             does not distinguish them.
-        positions: (Q,) places in the flattened (R * longest) batch that are read for words.
+        positions: (Q,) places in the flattened (R * longest) batch that are read.
         segments: (Q,) the word that each place belongs to, where several places are averaged
             (mean pooling, or first pieces of windows); None where place q is word q.
-        n_words: W, words of the batch, or sequences where only their first pieces are read.
+        n_words: W, vectors that are read: of words, sequences (of which only first pieces are
+            read), or pieces.
         rows: windows that are computed at a time; None for all.
     """
 
@@ -130,58 +131,72 @@ class Encoder(nn.Module):
         self,
         alignment: Alignment,
         windows: Ints,
-        words: Ints | None = None,
+        parts: Ints | None = None,
         *,
         firsts: bool = False,
+        pieces: bool = False,
     ) -> PieceBatch:
         """The windows (R,) as a padded batch, in this order.
 
-        `words` (W,) are those to read, each owned by one of the windows; by default all that they
-        own, window by window. With `firsts` the first special piece of each window is read, too: R
-        more words, after the others.
+        `parts` (W,) are the parts of words to read, each owned by one of the windows; by default
+        all that they own, window by window. With `firsts` the first special piece of each window is
+        read, too, and with `pieces` all that each owns and its specials, window by window
+        (`Alignment.whole_lengths`): more vectors, after the others.
         """
         spans = alignment.windows[windows]  # (R, T, 2)
         lengths = alignment.window_lengths[windows]
         special = (self.wordpieces.prefix, self.wordpieces.middle, self.wordpieces.suffix)
         prefix, middle, suffix = (np.array(part, dtype=np.int64) for part in special)
-        parts: list[Ints] = []
+        read: list[Ints] = []
         for row in spans:
             first, *second = (alignment.pieces[start:end] for start, end in row)
-            parts += [prefix, first, *(part for text in second for part in (middle, text)), suffix]
+            read += [prefix, first, *(part for text in second for part in (middle, text)), suffix]
         places = np.arange(longest := int(lengths.max()))
         inside = places < lengths[:, None]  # (R, longest)
         ids = np.full(inside.shape, self.wordpieces.pad_id, dtype=np.int64)
-        ids[inside] = np.concatenate(parts)
+        ids[inside] = np.concatenate(read)
         # (R, T) place of the first piece of each text
         sizes = np.diff(spans)[..., 0] + len(middle)
         begins = len(prefix) + np.cumsum(sizes, axis=1) - sizes
         types = None
         if begins.shape[1] == 2 and self.has_types:
             types = torch.from_numpy(inside & (places >= begins[:, 1:])).long()
-        words = alignment.owned_words(windows) if words is None else words
+        parts = alignment.owned_parts(windows) if parts is None else parts
         order = np.argsort(windows)
-        rows = order[np.searchsorted(windows, alignment.windows_of(words), sorter=order)]
+        rows = order[np.searchsorted(windows, alignment.windows_of(parts), sorter=order)]
         # Place of a piece in the flattened batch: row start + place of the text + place in it.
-        first, end = alignment.word_pieces[words], alignment.word_pieces[words + 1]
+        first, end = alignment.parts[parts].T
         text = np.sum(first[:, None] >= spans[rows, 1:, 0], axis=1)  # (W,) 1 in the second one
         base = rows * longest + begins[rows, text] - spans[rows, text, 0]
-        end = np.minimum(end, spans[rows, text, 1])
-        segments = None
+        segments: Ints | None = None
         if self.pooling == "first":
             positions = base + first
         elif self.pooling == "last":
             positions = base + end - 1
         else:
             positions = ranges(base + first, end - first)
-            segments = torch.from_numpy(np.repeat(np.arange(len(words)), end - first))
-        n_words = len(words)
-        if firsts:
-            positions = np.concatenate([positions, self._firsts(lengths)])
-            more = torch.arange(n_words, n_words := n_words + len(windows))
-            segments = None if segments is None else torch.cat([segments, more])
+            segments = np.repeat(np.arange(len(parts)), end - first)
+        more = self._firsts(lengths) if firsts else np.zeros(0, dtype=np.int64)
+        if pieces:
+            whole = inside.copy()
+            owned = alignment.owned_pieces[windows[:, None] + [0, 1]]
+            for begin, (start, stop) in zip(begins.T, np.moveaxis(spans, 0, 2), strict=True):
+                # (R, longest) the piece of this text at each place
+                at = places - begin[:, None] + start[:, None]
+                others = (at < owned[:, :1]) | (at >= owned[:, 1:])
+                whole &= ~(others & (at >= start[:, None]) & (at < stop[:, None]))
+            more = np.concatenate([more, np.flatnonzero(whole)])
+        if segments is not None:
+            segments = np.concatenate([segments, len(parts) + np.arange(len(more))])
         mask = None if inside.all() else torch.from_numpy(inside).long()
-        there = torch.from_numpy(positions)
-        return PieceBatch(torch.from_numpy(ids), mask, types, there, segments, n_words)
+        return PieceBatch(
+            torch.from_numpy(ids),
+            mask,
+            types,
+            torch.from_numpy(np.concatenate([positions, more])),
+            None if segments is None else torch.from_numpy(segments),
+            len(parts) + len(more),
+        )
 
     def _firsts(self, lengths: Ints) -> Ints:
         """(R,) place in the flattened batch of each window's first piece; see the class."""
@@ -199,13 +214,25 @@ class Encoder(nn.Module):
         texts = alignment.texts[sentences]  # (B, T, 2)
         sizes = np.diff(texts)[..., 0]
         words = ranges(texts[..., 0].ravel(), sizes.ravel())
-        windows = np.unique(alignment.windows_of(words))
-        batch = self.batch(alignment, windows, words)
-        if not firsts:
-            return batch
+        begin, end = alignment.word_parts[words], alignment.word_parts[words + 1]
+        if self.pooling == "first":
+            parts = begin
+        elif self.pooling == "last":
+            parts = end - 1
+        else:
+            parts = ranges(begin, end - begin)
         units = alignment.text_units[sentences, 0]
         n_windows = np.diff(alignment.units)[units]
-        rows = np.searchsorted(windows, ranges(alignment.units[units], n_windows))
+        begun = ranges(alignment.units[units], n_windows)
+        windows = alignment.windows_of(parts)
+        windows = np.unique(np.concatenate([windows, begun]) if firsts else windows)
+        batch = self.batch(alignment, windows, parts)
+        if len(parts) > len(words) and batch.segments is not None:
+            of_word = torch.from_numpy(np.repeat(np.arange(len(words)), end - begin))
+            batch = replace(batch, segments=of_word[batch.segments], n_words=len(words))
+        if not firsts:
+            return batch
+        rows = np.searchsorted(windows, begun)
         # Where each is in the result: of several windows of a text the mean
         lengths = sizes.sum(axis=1)
         begin = np.cumsum(lengths + 1) - (lengths + 1)
@@ -228,6 +255,20 @@ class Encoder(nn.Module):
         batch = self.batch(alignment, windows, np.zeros(0, np.int64), firsts=True)
         sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))
         return replace(batch, n_words=len(units), segments=sequences)
+
+    def text_batch(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
+        """All pieces of whole sentences, specials included; text after text where these are apart.
+
+        What is repeated in the windows of a pair counts once (`Alignment.whole_lengths`).
+        """
+        units = alignment.text_units[sentences].ravel()
+        every = ranges(alignment.units[units], np.diff(alignment.units)[units])
+        windows, rows = np.unique(every, return_inverse=True)
+        batch = self.batch(alignment, windows, np.zeros(0, np.int64), pieces=True)
+        sizes = alignment.whole_lengths[windows]
+        places = ranges((np.cumsum(sizes) - sizes)[rows], sizes[rows])
+        positions = batch.positions[torch.from_numpy(places)]
+        return replace(batch, positions=positions, segments=None, n_words=len(positions))
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
         """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
@@ -383,7 +424,7 @@ def _meant(read: Tensor, batch: PieceBatch) -> Tensor:
 
 
 def segment_pool(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
-    """(W, D) -> (B, D) float32: mean, max or first ("cls") of texts with `lengths` words (B,)."""
+    """(W, D) -> (B, D) float32: sum, mean, max or first ("cls") of runs of `lengths` (B,)."""
     if how == "cls":
         starts = torch.from_numpy(np.cumsum(lengths) - lengths)
         return vectors.index_select(0, to_device(starts, vectors.device)).float()
@@ -392,9 +433,9 @@ def segment_pool(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
     return pooled
 
 
-def pooled_by_layer(words: Tensor, lengths: Ints, kind: str) -> Tensor:
-    """(layers, N, H) -> (layers, U, H) mean or max of units with these lengths, in their dtype."""
-    return torch.stack([segment_pool(layer, lengths, kind).to(layer.dtype) for layer in words])
+def pooled_by_layer(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
+    """(layers, N, H) -> (layers, U, H) float32: each layer's `segment_pool`."""
+    return torch.stack([segment_pool(layer, lengths, how) for layer in vectors])
 
 
 def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:

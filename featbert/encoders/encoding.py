@@ -106,21 +106,28 @@ class Encoding:
 
 def texts_of(
     sentences: Sequence[Sentence], context: str, packing: str | None
-) -> tuple[list[tuple[str, ...]], Ints, Ints]:
+) -> tuple[Sequence[Sentence], Ints, Ints]:
     """The texts that are read of sentences.
 
     Returns:
-        texts: their words; those of pairs that are apart, each once.
+        texts: the sentences; of pairs that are apart, the words of each text once.
         numbers: (S, T) which of them are those of each sentence; T is 2 for pairs that are apart.
         units: (U + 1,) words before each context unit: a sentence, a document, or such a text.
     """
+    texts: Sequence[Sentence]
     if packing == "apart":
-        known: dict[tuple[str, ...], int] = {}
-        both = ((s.words[: s.pair], s.words[s.pair :]) for s in sentences)
+        known: dict[Sentence, int] = {}
+        both = (
+            [
+                Sentence(s.words[part], touches=s.touches[part])
+                for part in (slice(s.pair), slice(s.pair, None))
+            ]
+            for s in sentences
+        )
         pairs = [[known.setdefault(text, len(known)) for text in texts] for texts in both]
         texts, numbers = list(known), np.array(pairs, dtype=np.int64).reshape(-1, 2)
     else:
-        texts, numbers = [s.words for s in sentences], np.arange(len(sentences))[:, None]
+        texts, numbers = sentences, np.arange(len(sentences))[:, None]
     edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     if context == "document":
         documents = [s.document for s in sentences]

@@ -1,4 +1,4 @@
-"""The tokenizer: splits each word of a corpus into wordpieces and never changes word boundaries.
+"""The tokenizer: splits the words of a corpus into wordpieces and never changes word boundaries.
 
 Three things in a checkpoint's tokenizer would silently change what is read, so they are set here:
 truncation and padding are off; byte-level tokenizers get a leading space before every word, as
@@ -7,8 +7,9 @@ inside a sentence; and a word of the corpus that spells a special token ("[SEP]"
 
 import importlib.util
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from featbert.encoders.source import EncoderSource, hashed_folder, read_json, re
 from featbert.errors import InputError
 from featbert.progress import stage
 
-# Distinct words that the tokenizer gets at a time, and words of each text that it gets: what it
-# returns takes many times the memory of the piece ids.
-WORDS_AT_A_TIME, WORDS_OF_A_TEXT = 16_384, 64
+# Distinct strings and characters that the tokenizer gets at a time, and strings of each text that
+# it gets: what it returns takes many times the memory of the piece ids.
+STRINGS_AT_A_TIME, STRINGS_OF_A_TEXT = 16_384, 64
+CHARACTERS_AT_A_TIME = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -53,44 +55,108 @@ class WordPieces:
     def n_special(self) -> int:
         return len(self.prefix) + len(self.suffix)
 
-    def pieces(self, texts: Sequence[Sequence[str]]) -> tuple[Ints, Ints, int]:
-        """Wordpieces of the words of texts; a word's do not depend on the words around it.
+    def pieces(
+        self, texts: Sequence[Sequence[str]], touches: Sequence[Sequence[bool]] | None = None
+    ) -> tuple[Ints, Ints, int]:
+        """Wordpieces of the words of texts, in order, without specials.
+
+        Words that touch are read as one string, as in running text. A word's pieces are those that
+        have a character of it: a piece may be of several words. One that has none reads the piece
+        before it.
+
+        Args:
+            texts: the words of each text.
+            touches: whether each word touches the one before it, by text; none do in an empty one.
 
         Returns:
-            pieces: (P,) piece ids of all words in order, without specials.
-            ends: (N + 1,) word n has pieces ends[n] .. ends[n + 1] - 1, at least one.
+            pieces: (P,) piece ids.
+            words: (N, 2) first and end piece of each word, at least one; both rise.
             unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
-                the unknown piece for them, or nothing, and then they got it here.
+                the unknown piece for them, or nothing. A string for which it gives nothing gets the
+                unknown piece.
         """
-        number_of: dict[str, int] = {}
+        number_of: dict[tuple[str, ...], int] = {}
+        pairs = zip(texts, touches or [()] * len(texts), strict=True)
         numbers = np.fromiter(
-            (number_of.setdefault(word, len(number_of)) for text in texts for word in text),
+            (number_of.setdefault(s, len(number_of)) for text in pairs for s in _strings(*text)),
             dtype=np.int64,
         )
         distinct = list(number_of)
-        found = [np.zeros((2, 0), dtype=np.int64)]  # pieces, and the distinct word of each
-        with stage("tokenizing", "distinct words", len(distinct)) as tell:
-            for start in range(0, len(distinct), WORDS_AT_A_TIME):
-                part = distinct[start : start + WORDS_AT_A_TIME]
-                firsts = range(0, len(part), WORDS_OF_A_TEXT)
+        sizes = np.array([len(word) for string in distinct for word in string], dtype=np.int64)
+        n_words = np.array([*map(len, distinct)], dtype=np.int64)
+        last = np.cumsum(n_words) - 1  # the last word of each string
+        first = last - n_words + 1
+        # Places of strings one after the other, with a gap between them
+        ends = np.cumsum(sizes) + np.repeat(np.arange(len(distinct)), n_words)
+        begins = ends - sizes
+        ids, of_string, starts, stops = self._encoded(["".join(string) for string in distinct])
+        n_pieces = np.bincount(of_string, minlength=len(distinct)).astype(np.int64)
+        if (silent := n_pieces == 0).any():
+            at = np.cumsum(n_pieces)[silent]
+            whole = ends[last[silent]] - begins[first[silent]]
+            ids, starts = np.insert(ids, at, self.unknown_id), np.insert(starts, at, 0)
+            of_string, stops = (
+                np.insert(of_string, at, silent.nonzero()[0]),
+                np.insert(stops, at, whole),
+            )
+            n_pieces = np.maximum(n_pieces, 1)
+        base = begins[first][of_string]
+        starts, stops = (np.maximum.accumulate(base + one) for one in (starts, stops))
+        until = np.cumsum(n_pieces)
+        # (W, 2) of the words of distinct strings
+        words = np.stack(
+            [np.searchsorted(stops, begins, "right"), np.searchsorted(starts, ends)], 1
+        )
+        words[first, 0], words[last, 1] = until - n_pieces, until
+        absent = words[:, 0] >= words[:, 1]
+        words[absent, 0] = np.maximum(
+            words[absent, 0] - 1, np.repeat(until - n_pieces, n_words)[absent]
+        )
+        words[:, 1] = np.maximum.accumulate(np.maximum(words[:, 1], words[:, 0] + 1))
+        # At most one piece is of two words, so that windows part words in their order.
+        words[1:, 0] = np.maximum(words[1:, 0], words[:-1, 1] - 1)
+        known = np.concatenate([[0], np.cumsum(ids != self.unknown_id)])
+        unknown = absent | (known[words[:, 1]] - known[words[:, 0]] < np.diff(words)[:, 0])
+        counts, of_words = n_pieces[numbers], n_words[numbers]
+        flat = ids[ranges((until - n_pieces)[numbers], counts)]
+        occurring = ranges(first[numbers], of_words)
+        moved = np.cumsum(counts) - until[numbers]
+        return (
+            flat,
+            words[occurring] + np.repeat(moved, of_words)[:, None],
+            int(unknown[occurring].sum()),
+        )
+
+    def _encoded(self, strings: Sequence[str]) -> Ints:
+        """(4, P) pieces of strings: id, number of the string, first and end character in it."""
+        found = [np.zeros((4, 0), dtype=np.int64)]
+        characters = np.cumsum([len(string) for string in strings], dtype=np.int64)
+        portions = np.arange(len(strings)) // STRINGS_AT_A_TIME + characters // CHARACTERS_AT_A_TIME
+        edges = [0, *(np.flatnonzero(np.diff(portions)) + 1).tolist(), len(strings)]
+        with stage("tokenizing", "distinct words", len(strings)) as tell:
+            for start, stop in pairwise(edges):
+                firsts = range(start, stop, STRINGS_OF_A_TEXT)
                 encoded = self.backend.encode_batch(
-                    [part[first : first + WORDS_OF_A_TEXT] for first in firsts],
+                    [strings[n : min(n + STRINGS_OF_A_TEXT, stop)] for n in firsts],
                     is_pretokenized=True,
                     add_special_tokens=False,
                 )
                 for first, text in zip(firsts, encoded, strict=True):
-                    found.append(np.array([text.ids, text.word_ids], dtype=np.int64))
-                    found[-1][1] += start + first
-                tell(len(part))
-        known, words = np.concatenate(found, axis=1)
-        sizes = np.bincount(words, minlength=len(distinct)).astype(np.int64)
-        unknown = sizes == 0
-        unknown[words[known == self.unknown_id]] = True
-        known = np.insert(known, np.cumsum(sizes)[sizes == 0], self.unknown_id)
-        sizes = np.maximum(sizes, 1)
-        counts = sizes[numbers]
-        flat = known[ranges((np.cumsum(sizes) - sizes)[numbers], counts)]
-        return flat, np.concatenate([[0], counts.cumsum()]), int(unknown[numbers].sum())
+                    places = np.array(text.offsets, dtype=np.int64).reshape(-1, 2).T
+                    found.append(np.array([text.ids, text.word_ids, *places], dtype=np.int64))
+                    found[-1][1] += first
+                tell(stop - start)
+        return np.concatenate(found, axis=1)
+
+
+def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[str, ...]]:
+    """The words of a text, those together that touch."""
+    if not any(touches):
+        yield from zip(words)
+        return
+    edges = [n for n, joined in enumerate(touches) if not joined]
+    for start, end in pairwise([*edges, len(words)]):
+        yield tuple(words[start:end])
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:

@@ -22,7 +22,7 @@ from featbert.data.load import load_corpus
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, TokenBudget, length_batches, padded_tokens
 from featbert.encoders.device import computing_threads, find_device, to_device, torch_dtype
-from featbert.encoders.encoder import Encoder, load_encoder, pooled_by_layer
+from featbert.encoders.encoder import Encoder, load_encoder, pooled_by_layer, segment_pool
 from featbert.encoders.encoding import Encoding, Reading, texts_of
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
@@ -35,6 +35,8 @@ from featbert.text import counted, named_sentence
 
 # Batches at a time: more wait for Python's lock; with more threads each is computed on several.
 MOST_WORKERS = 8
+# What of the vectors of its windows is that of a unit. Those of a mean are sums of pieces.
+OF_WINDOWS = {"cls": "mean", "mean": "sum", "max": "max"}
 
 
 def extract(
@@ -196,30 +198,38 @@ def block_states(
 ) -> dict[str, Tensor]:
     """(layers, vectors, H) of a block for each of `kinds` (`Manifest.kinds`), on the device.
 
-    Stores and predictions from frozen states both use it, so they are equal. A unit's mean and max
-    are computed from the words as they are rounded to `dtype`. `units` are consecutive numbers of
-    context units; `advance` gets the number of words of each batch.
+    Stores and predictions from frozen states both use it, so they are equal. `units` are
+    consecutive numbers of context units; `advance` gets the number of words of each batch.
     """
     windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
-    edges = alignment.unit_words[units[0] : units[-1] + 2]
-    n_windows = np.diff(alignment.units)[units]
+    edges = alignment.owned[windows[[0, -1]] + [0, 1]]
+    of_unit = np.diff(alignment.units)[units]
+    whole = alignment.whole_lengths[windows]
 
-    def room(rows: int, dtype: torch.dtype = dtype) -> Tensor:
+    def room(rows: int, dtype: torch.dtype = torch.float32) -> Tensor:
         return torch.empty((len(layers), rows, encoder.hidden_size), dtype=dtype, device=device)
 
-    words = room(int(edges[-1] - edges[0]))
-    firsts = room(len(windows), torch.float32) if "cls" in kinds else None
+    # Parts of words in the store's precision; what is of windows in float32, until units are pooled
+    table = {kind: room(len(windows)) for kind in kinds if kind != "words"}
+    if "words" in kinds:
+        table["words"] = room(int(edges[1] - edges[0]), dtype)
+    firsts, pieces = "cls" in kinds, not {"mean", "max"}.isdisjoint(kinds)
 
     def compute(rows: Ints) -> None:
-        batch = encoder.batch(alignment, windows[rows], firsts=firsts is not None)
-        places = torch.from_numpy(alignment.owned_words(windows[rows]) - edges[0])
-        there, n_words = to_device(places, device), len(places)
+        parts = alignment.owned_parts(windows[rows] if "words" in kinds else windows[:0])
+        batch = encoder.batch(alignment, windows[rows], parts, firsts=firsts, pieces=pieces)
+        places = to_device(torch.from_numpy(parts - edges[0]), device)
         windows_there = to_device(torch.from_numpy(rows), device)
+        n_first = len(parts) + len(rows) * firsts
         for k, layer in enumerate(encoder.hidden_states(batch.to(device), layers)):
             # Through float32, which bfloat16 is converted from at less than half of the time
-            put_rows(words[k], there, layer[:n_words].float().to(dtype))
-            if firsts is not None:
-                put_rows(firsts[k], windows_there, layer[n_words:].float())
+            if "words" in kinds:
+                put_rows(table["words"][k], places, layer[: len(parts)].float().to(dtype))
+            if firsts:
+                put_rows(table["cls"][k], windows_there, layer[len(parts) : n_first].float())
+            for kind in {"mean", "max"}.intersection(kinds):
+                pooled = segment_pool(layer[n_first:], whole[rows], OF_WINDOWS[kind])
+                put_rows(table[kind][k], windows_there, pooled)
 
     lengths = alignment.window_lengths[windows]
 
@@ -228,18 +238,40 @@ def block_states(
 
     def compute_bucket(rows: Ints) -> int:
         budget.compute_parts(rows, compute, size=lambda r: padded_tokens(lengths[r]), cut=cut)
-        return len(alignment.owned_words(windows[rows]))
+        return int(alignment.begun_words[windows[rows]].sum())
 
     for n in map_batches(compute_bucket, cut(np.arange(len(windows)), budget.tokens), device):
         advance(n)
     found = {}
-    for kind in kinds:
-        if kind == "cls" and firsts is not None:
-            # The mean of a unit's windows, which is exact for one window.
-            found[kind] = pooled_by_layer(firsts, n_windows, "mean").to(dtype)
-        else:
-            found[kind] = words if kind == "words" else pooled_by_layer(words, np.diff(edges), kind)
+    for kind, states in table.items():
+        if kind == "words":
+            first, end = alignment.unit_words[units[[0, -1]] + [0, 1]]
+            counts = np.diff(alignment.word_parts[first : end + 1])
+            sizes = np.diff(alignment.parts[edges[0] : edges[1]])[:, 0]
+            found[kind] = _whole_words(states, counts, sizes, encoder.pooling)
+            continue
+        pooled = pooled_by_layer(states, of_unit, OF_WINDOWS[kind])
+        if kind == "mean":
+            n_pieces = np.add.reduceat(whole, np.cumsum(of_unit) - of_unit)
+            pooled /= to_device(torch.from_numpy(n_pieces), device)[:, None]
+        found[kind] = pooled.to(dtype)
     return found
+
+
+def _whole_words(parts: Tensor, counts: Ints, sizes: Ints, pooling: str) -> Tensor:
+    """(layers, M, H) vectors of parts -> (layers, N, H) of words.
+
+    `counts` (N,) are parts of each word, `sizes` (M,) pieces of each part.
+    """
+    if len(sizes) == len(counts):
+        return parts
+    ends = np.cumsum(counts)
+    if pooling != "mean":
+        chosen = ends - counts if pooling == "first" else ends - 1
+        return parts[:, to_device(torch.from_numpy(chosen), parts.device)]
+    shares = sizes / np.repeat(np.add.reduceat(sizes, ends - counts), counts)
+    weights = to_device(torch.from_numpy(shares), parts.device).float()
+    return pooled_by_layer(parts * weights[:, None], counts, "sum").to(parts.dtype)
 
 
 def map_batches(

@@ -95,15 +95,16 @@ def cut(corpus: Corpus, manifest: Manifest, shards: int) -> list[Corpus]:
     blocks = [(name, k) for name, lay in layouts.items() for k in range(len(lay.blocks) - 1)]
     of_units: dict[str, Sequence[Sentence]] = texts
     if manifest.packing == "apart":
-        distinct = {n: texts_of(rows, manifest.context, "apart")[0] for n, rows in texts.items()}
-        of_units = {n: [*map(Sentence, words)] for n, words in distinct.items()}
+        of_units = {n: texts_of(rows, manifest.context, "apart")[0] for n, rows in texts.items()}
 
     def sentences(name: str, first: int, last: int) -> tuple[Sentence, ...]:
         layout = layouts[name]
         begins = layout.units if manifest.packing == "apart" else layout.offsets
         edges = np.searchsorted(begins, layout.edges("words")[[first, last + 1]])
         rows = of_units[name][slice(*edges)]
-        return tuple(Sentence(s.words, document=s.document, pair=s.pair) for s in rows)
+        return tuple(
+            Sentence(s.words, document=s.document, pair=s.pair, touches=s.touches) for s in rows
+        )
 
     found = []
     for group in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):

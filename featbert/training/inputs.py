@@ -226,8 +226,9 @@ class PieceInputs:
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
         # (S, T) each: a text's words are read from consecutive windows.
-        self.first: Ints = alignment.windows_of(alignment.texts[..., 0])
-        self.last: Ints = alignment.windows_of(alignment.texts[..., 1] - 1)
+        begins, ends = np.moveaxis(alignment.word_parts[alignment.texts], 2, 0)
+        self.first: Ints = alignment.windows_of(begins)
+        self.last: Ints = alignment.windows_of(ends - 1)
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Sentences that share windows stay together where the budget allows: each is read once."""

@@ -73,9 +73,13 @@ def cut_blocks(
     Sentences without a document are a block each. With `even`, a document that would be one block
     is two where it has two sentences.
     """
-    pieces, word_ends, unknown = wordpieces.pieces([s.words for s in sentences])
-    words = np.repeat(np.arange(len(word_ends) - 1), np.diff(word_ends))
-    ends = word_ends[np.cumsum([0, *map(len, sentences)])]
+    pieces, of_words, unknown = wordpieces.pieces(
+        [s.words for s in sentences], [s.touches for s in sentences]
+    )
+    firsts = np.append(of_words[:, 0], len(pieces))
+    # The word of each piece; of several words that share it, the last
+    words = np.searchsorted(firsts[:-1], np.arange(len(pieces)), side="right") - 1
+    ends = firsts[np.cumsum([0, *map(len, sentences)])]
     together = all(s.document is not None for s in sentences)
     documents = [s.document if together else n for n, s in enumerate(sentences)]
     blocks: list[Block] = []
@@ -89,7 +93,7 @@ def cut_blocks(
                 starts.append(start)
             while end - starts[-1] > capacity:  # within a word only where it must be
                 most = starts[-1] + capacity
-                cut = word_ends[np.searchsorted(word_ends, most, side="right") - 1]
+                cut = firsts[np.searchsorted(firsts, most, side="right") - 1]
                 starts.append(cut if cut > starts[-1] else most)
         edges = itertools.pairwise([*starts, last])
         blocks += [Block(pieces[a:b], words[a:b], number) for a, b in edges]

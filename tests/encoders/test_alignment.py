@@ -1,12 +1,14 @@
 """Alignment: whose pieces are whose, in which window, in which context."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align, plan_windows
 from featbert.encoders.batching import ranges
 from featbert.encoders.source import find_encoder
@@ -35,15 +37,67 @@ def test_document_context_without_documents_is_refused(wordpieces, documents):
         align(sentences_of(TEXT, documents), wordpieces, positions=40, context="document")
 
 
-def test_a_word_longer_than_a_window_keeps_its_first_pieces_and_is_counted(wordpieces):
+def test_a_word_longer_than_a_window_is_spread_over_windows_and_counted(wordpieces):
     long = align(
         sentences_of([["fox", "internationalisation" * 3, "fox"]]), wordpieces, positions=6
     )
-    start, end = long.word_pieces[1:3]
-    assert end - start > 4
     assert long.counts == {"windowed_sentences": 1, "unknown_words": 0, "overlong_words": 1}
-    assert long.windows[1, 0].tolist() == [start, start + 4]
-    assert long.owned.tolist() == [0, 1, 2, 3]
+    assert long.n_words == 3
+    first, end = long.word_parts[1:3]
+    assert end - first > 1
+    parts = long.parts[first:end]
+    assert (parts[0, 0], parts[-1, 1]) == (long.parts[first - 1, 1], long.parts[end, 0])
+    assert parts[1:, 0].tolist() == parts[:-1, 1].tolist()
+    held = long.windows[long.windows_of(np.arange(len(long.parts))), 0]
+    assert (held[:, 0] <= long.parts[:, 0]).all()
+    assert (long.parts[:, 1] <= held[:, 1]).all()
+    assert long.unit_words.tolist() == [0, 3]
+
+
+UNITS = st.lists(
+    st.lists(st.sampled_from(["The", "fox", "unaffordable", ".", "世", "ที่", "x", ""]), min_size=1),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=200)
+@given(UNITS, st.integers(5, 14), st.randoms(use_true_random=False), st.booleans())
+def test_every_piece_of_every_text_is_owned_once(wordpieces, texts, positions, random, joined):
+    sentences = [
+        Sentence(
+            tuple(words),
+            touches=tuple(joined and random.random() < 0.7 and n > 0 for n in range(len(words))),
+        )
+        for words in texts
+    ]
+    assert_owned_once(align(sentences, wordpieces, positions=positions), positions)
+    pairs = [
+        Sentence(a.words + b.words, pair=len(a), touches=a.touches + b.touches)
+        for a, b in zip(sentences, reversed(sentences), strict=True)
+    ]
+    for packing in ("joint", "apart"):
+        found = align(pairs, wordpieces, positions=positions + 1, packing=packing)
+        assert_owned_once(found, positions + 1)
+        assert found.sentences[-1] == sum(map(len, pairs))
+
+
+def assert_owned_once(alignment, positions):
+    """Brute force: each piece is in the window that owns it, and each part in its word's."""
+    assert (alignment.window_lengths <= positions).all()
+    assert alignment.owned_pieces[[0, -1]].tolist() == [0, len(alignment.pieces)]
+    for (start, end), window in zip(
+        pairwise(alignment.owned_pieces), alignment.windows, strict=True
+    ):
+        assert start < end
+        held = {piece for a, b in window for piece in range(a, b)}
+        assert held >= {*range(start, end)}
+    for v, (first, end) in enumerate(pairwise(alignment.owned)):
+        for start, stop in alignment.parts[first:end]:
+            assert alignment.owned_pieces[v] <= start < stop <= alignment.owned_pieces[v + 1]
+    assert alignment.owned[-1] == len(alignment.parts) == alignment.word_parts[-1]
+    assert (np.diff(alignment.word_parts) > 0).all()
+    assert alignment.begun_words.sum() == alignment.n_words
 
 
 def test_positions_without_room_for_a_piece_are_refused(wordpieces):
@@ -73,28 +127,33 @@ def context(counts, window, word):
 @example([9, 9, 9], 2)  # words longer than a window
 def test_each_word_is_read_where_it_has_most_context(counts, capacity):
     windows, owned = plan_windows(np.array(counts), capacity)
-    clipped = [min(c, capacity) for c in counts]
-    for word in range(len(counts)):
+    # A word longer than a window is as many words as it has pieces.
+    spread = [n for c in counts for n in ([c] if c <= capacity else [1] * c)]
+    edges = np.cumsum([0, *spread])
+    windows, owned = np.searchsorted(edges, windows), np.searchsorted(edges, owned)
+    for word in range(len(spread)):
         holding = [v for v, (start, end) in enumerate(windows) if start <= word < end]
-        best = max(context(clipped, windows[v], word) for v in holding)
+        best = max(context(spread, windows[v], word) for v in holding)
         (owner,) = (v for v in range(len(windows)) if owned[v] <= word < owned[v + 1])
         assert owner in holding
-        assert context(clipped, windows[owner], word) == best
+        assert context(spread, windows[owner], word) == best
 
 
 @given(COUNTS, st.integers(1, 20) | st.integers(1, 400))
-def test_every_word_once_in_order_within_capacity_for_twice_the_cost_of_one_pass(counts, capacity):
+def test_every_piece_once_in_order_within_capacity_for_twice_the_cost_of_one_pass(counts, capacity):
     windows, owned = plan_windows(np.array(counts), capacity)
     assert owned[0] == 0
-    assert owned[-1] == len(counts)
+    assert owned[-1] == sum(counts)
     assert (np.diff(owned) > 0).all()  # every window is needed
-    clipped = np.minimum(counts, capacity)
     for (start, end), first, last in zip(windows, owned[:-1], owned[1:], strict=True):
         assert start <= first < last <= end
-        assert clipped[start:end].sum() <= capacity
-    cost = sum(int(clipped[start:end].sum()) for start, end in windows)
-    assert cost <= 2 * clipped.sum() + capacity
-    assert (len(windows) == 1) == (clipped.sum() <= capacity)
+        assert end - start <= capacity
+    assert np.diff(windows).sum() <= 2 * sum(counts) + capacity
+    assert (len(windows) == 1) == (sum(counts) <= capacity)
+    # The pieces of a word have one owner, unless no window has room for them.
+    edges = np.cumsum([0, *counts])
+    inside = {int(x) for x in owned} - {*edges.tolist()}
+    assert all(counts[np.searchsorted(edges, x) - 1] > capacity for x in inside)
 
 
 @given(st.integers(1, 300), st.integers(1, 64))

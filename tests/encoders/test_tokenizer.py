@@ -22,10 +22,11 @@ def load(folder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_pieces_are_those_of_transformers_word_by_word(encoder_folder, family):
     texts = [list(WORDS), [*ODD_WORDS, "x"], ["x"], list(ODD_WORDS)]
-    pieces, ends, unknown = load(encoder_folder(family)).pieces(texts)
+    pieces, places, unknown = load(encoder_folder(family)).pieces(texts)
     plain = Plain(encoder_folder(family))
     expected = [p for words in texts for p in plain.pieces(words)]
-    assert [p.tolist() for p in np.split(pieces, ends[1:-1])] == expected
+    assert [pieces[a:b].tolist() for a, b in places] == expected
+    assert places[:, 0].tolist() == [0, *places[:-1, 1]]
     wordpieces = load(encoder_folder(family))
     assert unknown == sum(
         wordpieces.unknown_id in plain.pieces([word])[0] for words in texts for word in words
@@ -39,8 +40,8 @@ def test_words_are_tokenized_in_portions_to_the_same_pieces(encoder_folder, monk
     texts = [WORDS[: 1 + number % 5] for number in range(11)] + [ODD_WORDS]
     whole = wordpieces.pieces(texts)
     for portion, of_a_text in ((1, 1), (4, 3), (12, 64), (1000, 2)):
-        monkeypatch.setattr(module, "WORDS_AT_A_TIME", portion)
-        monkeypatch.setattr(module, "WORDS_OF_A_TEXT", of_a_text)
+        monkeypatch.setattr(module, "STRINGS_AT_A_TIME", portion)
+        monkeypatch.setattr(module, "STRINGS_OF_A_TEXT", of_a_text)
         found = wordpieces.pieces(texts)
         np.testing.assert_array_equal(found[0], whole[0])
         np.testing.assert_array_equal(found[1], whole[1])
@@ -71,21 +72,21 @@ def test_words_that_spell_special_tokens_are_text(encoder_folder, family):
     wordpieces = load(encoder_folder(family))
     tokenizer = Plain(encoder_folder(family)).tokenizer
     spelled = ["[SEP]", "[CLS]", "[PAD]", "[MASK]", "<s>", "</s>", "<pad>", "<mask>", "x</s>"]
-    pieces, ends, _ = wordpieces.pieces([["fox", *spelled, "fox"]])
-    assert len(ends) == len(spelled) + 3
+    pieces, places, _ = wordpieces.pieces([["fox", *spelled, "fox"]])
+    assert len(places) == len(spelled) + 2
     special = set(tokenizer.all_special_ids) - {wordpieces.unknown_id}
     assert special.isdisjoint(pieces.tolist())
     # The words beside them are read as ever.
     alone, _, _ = wordpieces.pieces([["fox"]])
-    assert pieces[: ends[1]].tolist() == pieces[ends[-2] :].tolist() == alone.tolist()
+    assert pieces[: places[0, 1]].tolist() == pieces[places[-1, 0] :].tolist() == alone.tolist()
 
 
 @pytest.mark.parametrize("family", ["roberta", "modernbert", "qwen2"])
 def test_byte_level_words_begin_with_a_space(encoder_folder, family):
     folder = encoder_folder(family)
     wordpieces = load(folder)
-    pieces, ends, _ = wordpieces.pieces([["fox", "don't", "fox"]])
-    first = [wordpieces.backend.id_to_token(int(pieces[i])) for i in ends[:-1]]
+    pieces, places, _ = wordpieces.pieces([["fox", "don't", "fox"]])
+    first = [wordpieces.backend.id_to_token(int(pieces[i])) for i in places[:, 0]]
     assert all(piece.startswith("Ġ") for piece in first)
     # The text as it stands in running text, spaces and all.
     running = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -94,11 +95,12 @@ def test_byte_level_words_begin_with_a_space(encoder_folder, family):
 
 def test_a_word_without_pieces_is_unknown_and_counted(encoder_folder):
     wordpieces = load(encoder_folder("bert"))
-    pieces, ends, unknown = wordpieces.pieces([["\u200b", "fox", "\u0007", "\ufeff"], ["\u200b"]])
+    words = [["\u200b", "fox", "\u0007", "\ufeff"], ["\u200b"]]
+    pieces, places, unknown = wordpieces.pieces(words)
     assert unknown == 4
-    assert np.diff(ends).min() == 1
+    assert np.diff(places).min() == 1
     at = [0, 2, 3, 4]
-    assert pieces[ends[:-1]][at].tolist() == [wordpieces.unknown_id] * 4
+    assert pieces[places[:, 0]][at].tolist() == [wordpieces.unknown_id] * 4
 
 
 def test_an_uncased_checkpoint_is_told(tmp_path):
@@ -182,5 +184,5 @@ def test_with_a_piece_for_every_byte_none_is_needed(encoder_folder, tmp_path):
 
     source = encoder_folder("modernbert")
     folder = changed(source, tmp_path / "bytes", "tokenizer_config.json", change)
-    _, ends, unknown = load(folder).pieces([[*ODD_WORDS, ""]])
-    assert (np.diff(ends).min(), unknown) == (1, 1)  # the empty word
+    _, places, unknown = load(folder).pieces([[*ODD_WORDS, ""]])
+    assert (np.diff(places).min(), unknown) == (1, 1)  # the empty word

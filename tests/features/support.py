@@ -89,12 +89,18 @@ class Plain:
     def word_states(self, words, capacity: int) -> np.ndarray:
         """(L + 1, T, H) first-piece states; where the pieces exceed `capacity`, each word is read
         from the window that `plan_windows` (which has tests of its own) gives it, run alone."""
+        pieces = self.pieces(words)
+        firsts = np.cumsum([0, *map(len, pieces[:-1])])
+        return self.piece_states(pieces, capacity)[:, firsts].numpy()
+
+    def piece_states(self, pieces, capacity: int) -> torch.Tensor:
+        """(L + 1, P, H) of all pieces, given by word, each read from its window, run alone."""
         from featbert.encoders.alignment import plan_windows
 
-        pieces = [p[:capacity] for p in self.pieces(words)]
-        windows, owned = plan_windows(np.array([len(p) for p in pieces]), capacity)
+        flat = [p for word in pieces for p in word]
+        windows, owned = plan_windows(np.array([*map(len, pieces)]), capacity)
         rows = []
-        for v, (start, end) in enumerate(windows):
-            states = self.run_pieces(pieces[start:end])
-            rows.extend(states[w - start][:, 0] for w in range(owned[v], owned[v + 1]))
-        return torch.stack(rows, dim=1).numpy()
+        for (start, end), first, stop in zip(windows, owned[:-1], owned[1:], strict=True):
+            (states,) = self.run_pieces([flat[start:end]])
+            rows.append(states[:, first - start : stop - start])
+        return torch.cat(rows, dim=1)
