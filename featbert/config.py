@@ -206,7 +206,8 @@ class Head(Section):
     output: str = "softmax"
     """Output: how vectors become answers."""
     sentence_pooling: str = "none"
-    """One vector for each text, where a task has one answer for each."""
+    """One vector for each text, where a task has one answer for each: mean, max and max_mean are of
+    all subwords, or of what a body makes of words; word_mean and attention of words."""
     lstm_size: int = Field(768, ge=1)
     """Units of the BiLSTM per direction."""
     lstm_layers: int = Field(2, ge=1)

@@ -153,13 +153,17 @@ class Split:
 
     @cached_property
     def text_fingerprint(self) -> str:
-        """SHA-256 (hex) over words, and boundaries of texts and documents; tags do not count."""
-        return _fingerprint((s.words, s.document if s.pair is None else s.pair) for s in self)
+        """SHA-256 (hex) over words, which of them touch, and boundaries of texts and documents.
+
+        Tags do not count.
+        """
+        rows = ((s.words, s.document if s.pair is None else s.pair, s.touches) for s in self)
+        return _fingerprint(rows)
 
     @cached_property
     def tag_fingerprint(self) -> str:
         """SHA-256 (hex) over the tags, sentence by sentence, and which pairs belong together."""
-        rows = ((s.tags or (), None if s.pair is None else s.document) for s in self)
+        rows = ((s.tags or (), None if s.pair is None else s.document, ()) for s in self)
         return _fingerprint(rows)
 
 
@@ -249,12 +253,18 @@ class Corpus:
     def has_pairs(self) -> bool:
         return any(split.has_pairs for split in self.splits.values())
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether words were cut from texts, and are read as these."""
+        return any(s.touches for split in self.splits.values() for s in split)
 
-def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None]]) -> str:
+
+def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None, Sequence[bool]]]) -> str:
     """Hash of rows of strings, each with its length, so that no two texts are encoded alike."""
     digest = hashlib.sha256()
-    for items, document in rows:
-        digest.update(f"{len(items)}:{'' if document is None else document};".encode())
+    for items, document, touches in rows:
+        joined = "".join("-+"[one] for one in touches)
+        digest.update(f"{len(items)}:{'' if document is None else document};{joined}".encode())
         for item in items:
             data = item.encode("utf-8", "surrogatepass")
             digest.update(b"%d:" % len(data) + data)

@@ -76,6 +76,11 @@ class Alignment:
         return lengths
 
     @cached_property
+    def unit_lengths(self) -> Ints:
+        """(U,) the same of each unit: what is repeated in several windows counts once."""
+        return np.diff(np.concatenate([[0], np.cumsum(self.whole_lengths)])[self.units])
+
+    @cached_property
     def begun_words(self) -> Ints:
         """(V,) words whose first part each window owns."""
         return np.diff(np.searchsorted(self.word_parts[:-1], self.owned))

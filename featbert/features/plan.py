@@ -98,6 +98,7 @@ def plan_extraction(
         adapted_epochs=source.adapted_epochs,
         packing=packing,
         keep=encoding.keep,
+        of_texts=corpus.has_texts,
     )
     path = Path(cache_dir) / manifest.file_name
     if not path.is_file():  # the same text under another name

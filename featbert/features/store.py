@@ -39,7 +39,7 @@ from featbert.errors import (
 from featbert.io import cannot_write, json_hash, regular_file, slug, system_error
 from featbert.progress import stage, track
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 # What vectors may be of: words, or one a unit.
 KINDS = ("words", "cls", "mean", "max")
 # Blocks of each layer whose checksum ordinary reading compares.
@@ -82,6 +82,7 @@ class Manifest:
         peak_memory_bytes: highest memory of the extracting process (GPU: of the device).
         flops: of the extraction, estimated from shapes.
         created: UTC, ISO 8601.
+        of_texts: whether words were cut from texts, of which one vector each is kept, too.
         adapted_epochs: epochs of language-model training that the encoder had on a task's text.
         shards: of a set, the names of its stores in `<name>.shards`, in the order of the text.
     """
@@ -118,14 +119,19 @@ class Manifest:
     adapted_epochs: int = 0
     packing: Packing | None = None
     keep: str = "words"
+    of_texts: bool = False
     shards: tuple[str, ...] = ()
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What vectors are of: words, or one a unit (`cls`, the first special piece; mean, max)."""
-        if self.keep == "pooled":
-            return ("cls", "mean", "max")
-        return ("words", "cls") if self.context == "sentence" else ("words",)
+        """What vectors are of: words, or one a unit.
+
+        `cls` is its first special piece, mean and max are over all of its pieces.
+        """
+        if self.context == "document":
+            return ("words",)
+        pooled = ("cls", "mean", "max") if self.of_texts or self.keep == "pooled" else ("cls",)
+        return pooled if self.keep == "pooled" else ("words", *pooled)
 
     @property
     def datasets(self) -> list[tuple[str, int]]:

@@ -1,16 +1,20 @@
-"""Pooling: the vectors of a text's words become one vector.
+"""Pooling: the vectors of a text become one vector.
 
     cls        the encoder's first special piece           (D)
     pooler     the same through the checkpoint's pooler    (D), of an encoder that is tuned
-    mean, max  over the words                              (D)
+    mean, max  over all subwords, special ones included    (D)
     max_mean   both, one after the other                   (2D)
-    attention  weighted mean; weights softmax(w . x + b)   (D), w and b learned
+    word_mean  over the words                              (D)
+    attention  weighted mean; weights softmax(w . x + b)   (D) over the words, w and b learned
+
+A body that reads words pools what it makes of them by mean, max, max_mean or attention. Mean and
+max of subwords are what sentence-transformers computes (`pooling_mode` mean and max).
 
 Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (Mou et al. 2016;
 Conneau et al. 2017).
 
-cls, mean and max of word vectors do not depend on what is trained, so they are computed once where
-nothing comes between them and the states (`KEPT_POOLINGS`).
+cls, mean and max do not depend on what is trained, so they are computed once where nothing comes
+between them and the states (`KEPT_POOLINGS`).
 """
 
 from typing import Any
@@ -22,6 +26,8 @@ from torch import Tensor, nn
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
 from featbert.encoders.encoder import segment_pool
+from featbert.encoders.tunings import get_tuning
+from featbert.models.registry import KEPT_POOLINGS
 
 
 class Pooling(nn.Module):
@@ -31,18 +37,24 @@ class Pooling(nn.Module):
         """`width` is D of the vectors it reads; `texts` is 2 for pairs that were encoded apart."""
         super().__init__()
         # The pooler is the encoder's: what it makes of first pieces is read like these.
-        self.how = "cls" if settings.sentence_pooling == "pooler" else settings.sentence_pooling
+        how = settings.sentence_pooling
+        self.how = {"pooler": "cls", "word_mean": "mean"}.get(how, how)
+        # Of what a store keeps, maximum and mean of a text are two vectors.
+        kept = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS
+        self.kept = len(KEPT_POOLINGS[settings.reads]) if kept else 0
         self.texts = texts
         own = 2 * width if self.how == "max_mean" else width
         self.width = own if texts == 1 else 4 * own
         self.scores = nn.Linear(width, 1) if self.how == "attention" else None
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (B, width); lengths (B,) are words of each sequence, or (B, 2) of its texts."""
+        """(W, D) -> (B, width); lengths (B,) are vectors of each sequence, (B, 2) of its texts."""
         sizes = lengths.ravel()
         if self.scores is not None:
             vectors = vectors.float()
             pooled = _attended(vectors, self.scores(vectors).float(), sizes)
+        elif self.kept:
+            pooled = vectors.float().view(-1, self.kept * vectors.shape[1])
         elif self.how == "max_mean":
             parts = [segment_pool(vectors, sizes, how) for how in ("max", "mean")]
             pooled = torch.cat(parts, dim=1)

@@ -43,15 +43,19 @@ OUTPUTS = {
     "choice": Part("featbert.models.choice:Choice", "choice"),
     "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
 }
-# One vector a text; "none" for answers of words.
+# One vector a text; "none" for answers of words. A body that reads words pools what it makes of
+# them.
 POOLINGS = {
     "none": "words",
     "cls": "first special piece",
     "pooler": "first special piece through the checkpoint's pooler",
-    "mean": "mean of words",
-    "max": "maximum of words",
-    "max_mean": "maximum and mean of words",
+    "mean": "mean of all subwords, special ones included",
+    "max": "maximum of all subwords",
+    "max_mean": "maximum and mean of all subwords",
+    "word_mean": "mean of words",
     "attention": "attention over words",
 }
-# Those that do not depend on what is trained, and so can be kept in a store.
-KEPT_POOLINGS = ("cls", "mean", "max")
+# The kinds of stored vectors that each pooling reads which does not depend on what is trained.
+KEPT_POOLINGS = {"cls": ("cls",), "mean": ("mean",), "max": ("max",), "max_mean": ("max", "mean")}
+# Those that each kind of head reads (`Settings.reads`).
+KINDS = {"words": ("words",), "sequence": ("words", "cls"), **KEPT_POOLINGS}

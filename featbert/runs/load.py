@@ -28,7 +28,7 @@ from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
 from featbert.models.model import Model, stored_model, tuned_model
-from featbert.models.registry import KEPT_POOLINGS
+from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
@@ -134,8 +134,10 @@ class FrozenRun(LoadedRun):
                 f"{self.source.name} gives hidden states that are not finite: they are too large "
                 f"for {self.record.signature.store_dtype}"
             )
-        if reads not in ("words", "sequence"):
-            places = np.stack([alignment.text_units, alignment.text_units + 1], axis=2)
+        if reads in KEPT_POOLINGS:
+            kinds = np.arange(len(KINDS[reads])) * (len(alignment.units) - 1)
+            units = (alignment.text_units[..., None] + kinds).reshape(len(alignment.texts), -1)
+            places = np.stack([units, units + 1], axis=2)
             return FeatureInputs(states, places, where, offsets=alignment.sentences)
         if reads == "words":
             return FeatureInputs(states, alignment.texts, where)
@@ -194,8 +196,7 @@ class FrozenRun(LoadedRun):
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
         edges = block_edges(alignment.unit_words, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
-        reads = self.settings.reads
-        kinds = ("words", "cls") if reads == "sequence" else (reads,)
+        kinds = KINDS[self.settings.reads]
         with torch.inference_mode():
             parts = [
                 block_states(

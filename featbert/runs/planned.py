@@ -22,6 +22,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore, Manifest, encoder_differences
 from featbert.io import json_hash, slug, utf8_path
+from featbert.models.registry import KINDS
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     RECORD_NAME,
@@ -131,10 +132,10 @@ def plan_stored_run(
 ) -> PlannedRun:
     """A run on frozen features from the store with this manifest, which need not exist yet."""
     combination = parse_layers(layers, manifest.num_layers)
-    kind = options.settings.reads
-    if kind not in manifest.kinds and "words" not in manifest.kinds:
+    if missing := {*KINDS[options.settings.reads]} - {*manifest.kinds}:
+        kinds, keep = " and ".join(sorted(missing)), "words" if "words" in missing else "pooled"
         raise InputError(
-            f"{store} keeps pooled vectors, but the head reads {kind}; extract with --keep words"
+            f"{store} keeps no {kinds} vectors, which the head reads; extract with --keep {keep}"
         )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)

@@ -54,7 +54,7 @@ class ExampleTask(Task, Protocol):
         return type(self)(key)
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """A linear head on the first special piece, frozen on the mean of words.
+        """A linear head on the first special piece, frozen on the mean of subwords.
 
         Devlin et al. 2019, note 6: the first piece is not a meaningful representation of a
         sentence without fine-tuning. Rates come from the search in `benchmarks/defaults.md`.
@@ -71,7 +71,7 @@ class ExampleTask(Task, Protocol):
             raise InputError(f"{self.title}: texts need one vector; give --sentence-pooling mean")
         if settings.output != self.output:
             raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
-        if settings.sentence_pooling in ("cls", "pooler") and settings.reads_words:
+        if settings.sentence_pooling in ("cls", "pooler", "word_mean") and settings.reads_words:
             raise InputError(
                 f"the body {settings.body} reads words, so {settings.sentence_pooling} is not "
                 "computed; use max_mean, mean, max or attention"

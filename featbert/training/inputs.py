@@ -18,11 +18,12 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoder import Encoder, PieceBatch, pooled_by_layer
+from featbert.encoders.encoder import Encoder, PieceBatch
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.features.store import FeatureStore
 from featbert.models.model import Layout, Model
+from featbert.models.registry import KEPT_POOLINGS, KINDS
 
 # Share of the memory that is left which vectors may take; larger ones are read from disk.
 MEMORY_SHARE = 0.6
@@ -138,8 +139,8 @@ def stored_inputs(
 ) -> FeatureInputs:
     """Inputs of one or more splits of a store, which follow one another as if one.
 
-    Vectors that would take most of the memory that is left stay on disk. Pooled ones are the same
-    numbers from a store of words. InputError for what the store lacks.
+    Vectors that would take most of the memory that is left stay on disk. InputError for what the
+    store lacks.
 
     Args:
         reads: what the head reads (`Settings.reads`): "words", "sequence", or a pooled vector.
@@ -147,13 +148,17 @@ def stored_inputs(
         texts: the sentences, where sequences are read.
     """
     layers, m = combination.indices, store.manifest
-    kinds = ("words", "cls") if reads == "sequence" else (reads,)
-    places, n_vectors = _places(store, names, kinds[0], sentences)
+    each: list[Ints] = []  # (S, T, 2) by kind
+    n_vectors = 0
+    for kind in (kinds := KINDS[reads]):
+        places, n_of_kind = _places(store, names, kind, sentences)
+        each.append(places + n_vectors)
+        n_vectors += n_of_kind
+    places = np.stack(each, axis=2).reshape(len(each[0]), -1, 2)
     offsets = pairs = None
     if reads == "sequence":
         pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in texts]))
-        firsts = n_vectors + _places(store, names, "cls", sentences)[0][:, :1]
-        places = np.concatenate([firsts, places], axis=1)
+        places = np.concatenate([each[1][:, :1], each[0]], axis=1)
     elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         lengths = lengths if sentences is None else lengths[sentences]
@@ -162,23 +167,16 @@ def stored_inputs(
     # One layer is held for a moment besides the vectors that are kept.
     numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
     have = available_memory() * MEMORY_SHARE
-    if have < numbers * np.dtype(m.dtype).itemsize and {*kinds} <= {*m.kinds}:
+    if have < numbers * np.dtype(m.dtype).itemsize:
         mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
         arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
         return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs)
     states = torch.empty((len(layers), len(chosen), m.hidden_size), dtype=getattr(torch, m.dtype))
     for row, layer in zip(states, layers, strict=True):
-        whole = torch.cat([_vectors(store, name, layer, kind) for kind in kinds for name in names])
+        parts = (store.read(name, [layer], kind=kind)[0] for kind in kinds for name in names)
+        whole = torch.cat([*map(torch.from_numpy, parts)])
         torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
     return FeatureInputs(states.to(device), kept, device, offsets=offsets, pairs=pairs)
-
-
-def _vectors(store: FeatureStore, name: str, layer: int, kind: str) -> Tensor:
-    """(N, H) of one layer of a split: as they are stored, or pooled from words."""
-    if kind in store.manifest.kinds or "words" not in store.manifest.kinds:
-        return torch.from_numpy(store.read(name, [layer], kind=kind)[0])
-    words = torch.from_numpy(store.read(name, [layer]))
-    return pooled_by_layer(words, np.diff(store.layout(name).units), kind)[0]
 
 
 def _places(
@@ -221,14 +219,17 @@ class PieceInputs:
     def __init__(
         self, alignment: Alignment, encoder: Encoder, device: torch.device, *, reads: str = "words"
     ) -> None:
-        """`reads` is what the head reads (`Settings.reads`): what is pooled is read as words."""
+        """`reads` is what the head reads (`Settings.reads`): all pieces where these are pooled."""
         self.alignment, self.encoder, self.device, self.reads = alignment, encoder, device, reads
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
-        # (S, T) each: a text's words are read from consecutive windows.
+        # (S, T) each: a text is read from consecutive windows.
         begins, ends = np.moveaxis(alignment.word_parts[alignment.texts], 2, 0)
         self.first: Ints = alignment.windows_of(begins)
         self.last: Ints = alignment.windows_of(ends - 1)
+        if reads in KEPT_POOLINGS:
+            self.first = alignment.units[alignment.text_units]
+            self.last = alignment.units[alignment.text_units + 1] - 1
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Sentences that share windows stay together where the budget allows: each is read once."""
@@ -258,6 +259,8 @@ class PieceInputs:
         """The windows that the sentences' words are read from."""
         if self.reads == "cls":
             found = self.encoder.first_batch(self.alignment, sentences)
+        elif self.reads in KEPT_POOLINGS:
+            found = self.encoder.text_batch(self.alignment, sentences)
         else:
             firsts = self.reads == "sequence"
             found = self.encoder.sentence_batch(self.alignment, sentences, firsts=firsts)
@@ -266,12 +269,16 @@ class PieceInputs:
         return found.to(self.device)
 
     def layout(self, sentences: Ints) -> Layout:
-        """Words of each sequence, or of its texts; ones where the first pieces are read."""
+        """Vectors of each sequence, or of its texts: its words or pieces, or the first piece."""
+        if self.reads in KEPT_POOLINGS:
+            each = self.alignment.unit_lengths[self.alignment.text_units[sentences]]
+            each = np.ones_like(each) if self.reads == "cls" else each
+            return Layout(each if each.shape[1] == 2 else each[:, 0])
         by_text = self.reads == "sequence" or self.alignment.texts.shape[1] == 2
         lengths = self.alignment.pairs if by_text else self.lengths
         assert lengths is not None
         found = lengths[sentences] + ([1, 0] if self.reads == "sequence" else 0)
-        return Layout(np.ones_like(found) if self.reads == "cls" else found)
+        return Layout(found)
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """The encoder over the windows that are read, and the classifier over the words.

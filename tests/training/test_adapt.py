@@ -125,9 +125,11 @@ def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
     class TwoPieces:
         """Two pieces a word: the word's number twice."""
 
-        def pieces(self, texts):
-            words = [int(w) for words in texts for w in words]
-            return np.repeat(words, 2), np.arange(0, 2 * len(words) + 1, 2), 0
+        def pieces(self, texts, touches):
+            assert not any(map(any, touches))
+            words = np.array([int(w) for words in texts for w in words])
+            firsts = 2 * np.arange(len(words))
+            return np.repeat(words, 2), np.stack([firsts, firsts + 2], axis=1), 0
 
     numbers, document, sentences = itertools.count(), 0, []
     for size, begins in text:

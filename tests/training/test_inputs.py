@@ -150,8 +150,8 @@ def test_groups_are_batched_and_cut_whole(source, encoder, tmp_path, kind, budge
         single = PieceInputs(alignment, encoder, CPU)
     else:
         options = {"cache_dir": tmp_path, "precision": "fp32", "device": "cpu"}
-        store = extract(corpus_of(train=texts), source, **options)
-        reads = "words" if kind == "features" else "mean"
+        keep, reads = ("words", "words") if kind == "features" else ("pooled", "mean")
+        store = extract(corpus_of(train=texts), source, keep=keep, **options)
         single = stored_inputs(store, ["train"], parse_layers("last", 3), reads, CPU)
     inputs = GroupedInputs(single, groups)
     assert inputs.offsets.tolist() == [0, 4, 16, 20, 32]

@@ -1,0 +1,187 @@
+"""Raw texts: subwords of running text, and vectors of whole texts as in sentence-transformers.
+
+The oracle is transformers, run plainly: the checkpoint's own tokenizer on the text, all last states
+by its attention mask, their mean and their maximum.
+"""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from featbert.config import defaults
+from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.examples import Columns, example_of
+from featbert.data.files import Row
+from featbert.encoders.encoder import load_encoder
+from featbert.encoders.layers import parse_layers
+from featbert.encoders.source import find_encoder
+from featbert.encoders.tokenizer import load_wordpieces
+from featbert.features.extraction import extract
+from featbert.models.model import stored_model, tuned_model
+from featbert.training.inputs import PieceInputs, stored_inputs
+from tests.features.support import Plain
+
+CPU = torch.device("cpu")
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
+SHORT = [
+    "The lazy fox, (of Jordan's)...",
+    "世界 says: 3-1!",
+    "ที่เมือง fox",
+    "Éu e\u0301té x",
+    "",
+    ".",
+]
+LONG = [
+    "unaffordable internationalisation, " * 12,
+    "很" * 90 + " fox.",
+    "on" * 49,  # one word of more pieces than a window has
+    "The fox. " + "ที่" * 80,
+]
+FAMILIES = ("bert", "xlm-roberta", "roberta", "llama")
+
+
+def example(*texts: str) -> Sentence:
+    names = ("text", "pair")[: len(texts)]
+    return example_of(Row(dict(zip(names, texts, strict=True)), "here", 1), Columns(*names))
+
+
+def corpus_of(*examples: Sentence) -> Corpus:
+    return Corpus("tiny", {"train": Split("train", examples)}, targets=None)
+
+
+def stored(corpus, folder, cache, **options):
+    fp32 = {"precision": "fp32", "dtype": "float32", "device": "cpu", "token_budget": 70}
+    return extract(corpus, str(folder), cache_dir=cache, **fp32, **options)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_subwords_and_means_are_those_of_sentence_transformers(encoder_folder, tmp_path, family):
+    plain = Plain(encoder_folder(family))
+    store = stored(corpus_of(*map(example, SHORT)), encoder_folder(family), tmp_path)
+    assert store.manifest.kinds == ("words", "cls", "mean", "max")
+    encoder = load_encoder(find_encoder(str(encoder_folder(family))))
+    alignment = encoder.align([*map(example, SHORT)])
+    for n, text in enumerate(SHORT[:4]):
+        given = plain.tokenizer(plain.space + text, return_tensors="pt")
+        start, end = alignment.owned_pieces[alignment.units[n : n + 2]]
+        inner = given["input_ids"][0, len(encoder.wordpieces.prefix) :]
+        assert alignment.pieces[start:end].tolist() == inner[: end - start].tolist()
+        assert given["input_ids"].shape[1] == end - start + alignment.n_special
+        with torch.inference_mode():
+            output = plain.model(**given, output_hidden_states=True)
+        mask = given["attention_mask"][0].bool()
+        states = torch.stack(output.hidden_states)[:, 0, mask]
+        for kind, expected in (("mean", states.mean(1)), ("max", states.amax(1))):
+            found = store.read("train", kind=kind)[:, n]
+            np.testing.assert_allclose(found[: len(expected)], expected.numpy(), **CLOSE)
+
+
+@pytest.mark.parametrize("packing", [None, "joint", "apart"])
+@pytest.mark.parametrize(("family", "pooling"), [("bert", "first"), ("xlm-roberta", "mean")])
+def test_long_texts_are_all_of_their_pieces(encoder_folder, tmp_path, family, packing, pooling):
+    """Brute force: each window run alone, what it owns and its specials."""
+    folder = encoder_folder(family)
+    texts = [*LONG, *SHORT]
+    if packing is None:
+        examples = [*map(example, texts)]
+    else:
+        examples = [example(a, b) for a, b in zip(texts, [*texts[3:], *texts[:3]], strict=True)]
+    options = {"packing": packing or "joint", "pooling": pooling}
+    store = stored(corpus_of(*examples), folder, tmp_path, **options)
+    pooled = stored(corpus_of(*examples), folder, tmp_path / "pooled", keep="pooled", **options)
+    encoder = load_encoder(find_encoder(str(folder)), pooling=pooling).eval()
+    alignment = encoder.align(examples, packing=packing)
+    assert alignment.counts["overlong_words"] > 0
+    places = store.layout("train").places("mean")
+    for unit in range(len(alignment.units) - 1):
+        states = []
+        for v in range(alignment.units[unit], alignment.units[unit + 1]):
+            batch = encoder.batch(alignment, np.array([v]))
+            numbers = []  # of the piece at each place; -1 for a special
+            for part, (start, end) in enumerate(alignment.windows[v]):
+                numbers += [-1] * len(
+                    encoder.wordpieces.middle if part else encoder.wordpieces.prefix
+                )
+                numbers += range(start, end)
+            numbers += [-1] * len(encoder.wordpieces.suffix)
+            first, end = alignment.owned_pieces[v : v + 2]
+            types = {} if batch.types is None else {"token_type_ids": batch.types}
+            with torch.inference_mode():
+                output = encoder.model(batch.ids, **types).last_hidden_state[0]
+            kept = [i for i, p in enumerate(numbers) if p == -1 or first <= p < end]
+            states.append(output[kept])
+        whole = torch.cat(states)
+        rows = np.flatnonzero((places[..., 0] == unit).any(axis=1))
+        assert len(rows)
+        for kind, expected in (("mean", whole.mean(0)), ("max", whole.amax(0))):
+            for one in (store, pooled):
+                found = one.read("train", [encoder.num_layers], kind=kind)[0, unit]
+                np.testing.assert_allclose(found, expected.numpy(), **CLOSE)
+
+
+@pytest.mark.parametrize("packing", [None, "joint", "apart"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "qwen3"])
+def test_a_tuned_encoder_begins_with_the_vectors_of_the_store(
+    encoder_folder, tmp_path, family, packing
+):
+    """The keystone, for whole texts with words longer than a window, in parts of any size."""
+    texts = [*LONG, *SHORT]
+    pairs = zip(texts, texts[::-1], strict=True)
+    examples = [*map(example, texts)] if packing is None else [example(*pair) for pair in pairs]
+    folder = encoder_folder(family)
+    store = stored(corpus_of(*examples), folder, tmp_path, packing=packing or "joint")
+    encoder = load_encoder(find_encoder(str(folder))).eval()
+    combination, n_texts = parse_layers("last", encoder.num_layers), store.manifest.texts
+    alignment = encoder.align(examples, packing=packing)
+    for how in ("cls", "mean", "max", "max_mean", "word_mean", "attention"):
+        heads = [defaults(t, "classification").but(sentence_pooling=how) for t in ("none", "full")]
+        frozen = stored_model(combination, encoder.hidden_size, ("a", "b"), heads[0], n_texts)
+        tuned = tuned_model(encoder, ("a", "b"), heads[1], n_texts)
+        tuned.pooling.load_state_dict(frozen.pooling.state_dict())
+        reads = heads[0].reads
+        kept = stored_inputs(store, ["train"], combination, reads, CPU, texts=examples)
+        pieces = PieceInputs(alignment, encoder, CPU, reads=reads)
+        for rows in (np.array([5, 1, 0]), np.array([2]), np.arange(len(texts))):
+            with torch.inference_mode():
+                expected = frozen.eval().vectors(kept.batch(rows), kept.layout(rows))[0]
+                for budget in (None, 45):
+                    batch = pieces.batch(rows, budget)
+                    found = tuned.eval().vectors(batch, pieces.layout(rows))[0]
+                    torch.testing.assert_close(found, expected, **CLOSE, msg=how)
+            assert len(found) == len(rows)
+            parts = np.concatenate([*pieces.parts(rows, 90)])
+            assert sorted(parts.tolist()) == sorted(rows.tolist())
+
+
+TEXTS = st.text(st.sampled_from([*"aT.,'(界世① ที\u0e48\u200b\u0301é1ﬁ"]), min_size=1, max_size=24)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(TEXTS, min_size=1, max_size=4))
+@pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "llama", "qwen2"])
+def test_words_of_texts_have_the_pieces_that_have_a_character_of_them(
+    encoder_folder, family, texts
+):
+    """In order, within their string, at most one piece of two neighbours; pieces of the string."""
+    wordpieces = load_wordpieces(find_encoder(str(encoder_folder(family))))
+    examples = [*map(example, texts)]
+    pieces, words, _ = wordpieces.pieces([e.words for e in examples], [e.touches for e in examples])
+    assert (np.diff(words)[:, 0] >= 1).all()
+    assert (words[1:] >= words[:-1]).all()
+    assert (words[1:, 0] >= words[:-1, 1] - 1).all()
+    strings: list[list[str]] = []
+    for one in examples:
+        for word, touches in zip(one.words, one.touches, strict=True):
+            if touches:
+                strings[-1].append(word)
+            else:
+                strings.append([word])
+    alone, places, _ = wordpieces.pieces([["".join(words)] for words in strings])
+    assert pieces.tolist() == alone.tolist()
+    at = 0
+    for (first, end), string in zip(places, strings, strict=True):
+        assert words[at, 0] == first
+        at += len(string)
+        assert words[at - 1, 1] == end
