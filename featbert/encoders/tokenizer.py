@@ -239,8 +239,8 @@ def transformers_tokenizer(
 ) -> Any:
     """The tokenizer as transformers keeps one, with the pieces that `pieces` gives.
 
-    It cuts at `positions`, and gives token types where the encoder has `types`. With `raw` it cuts
-    texts into words as examples are cut; else words are what is between spaces.
+    It cuts at `positions`, and gives token types where the encoder has `types`. It reads what is
+    between spaces as one string: with `raw` of whole texts, else of words that are given.
     """
     from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
@@ -249,7 +249,7 @@ def transformers_tokenizer(
     state, own = (json.loads(t.to_str()) for t in (found.backend_tokenizer, pieces.backend))
     state |= {name: own[name] for name in ("normalizer", "pre_tokenizer", "truncation", "padding")}
     if raw:
-        parts = [{"type": "BertPreTokenizer"}, *filter(None, [own["pre_tokenizer"]])]
+        parts = [{"type": "WhitespaceSplit"}, *filter(None, [own["pre_tokenizer"]])]
         state["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
     kinds = set()
     for node in _nodes(state["pre_tokenizer"]):

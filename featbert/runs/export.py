@@ -19,7 +19,8 @@ import torch
 from safetensors import SafetensorError
 
 from featbert.data.corpus import Sentence
-from featbert.data.examples import split_text
+from featbert.data.examples import Columns, example_of
+from featbert.data.files import Row
 from featbert.encoders.encoder import PieceBatch
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
@@ -194,12 +195,12 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
     single = loaded.record.signature.packing is None
-    found: list[Sentence] = []
-    for texts in (_TEXTS[:1], _TEXTS[1:]) if single else (_TEXTS, _TEXTS[::-1]):
-        words = [tuple(text[a:b] for a, b in split_text(text)) for text in texts]
-        pair = None if single else len(words[0])
-        found.append(Sentence(sum(words, ()), document=len(found), pair=pair, texts=texts))
-    return found
+    columns = Columns("text", None if single else "pair")
+    rows = [{"text": text} for text in _TEXTS]
+    if not single:
+        rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
+    read = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
+    return [dataclasses.replace(one, document=n) for n, one in enumerate(read)]
 
 
 FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {

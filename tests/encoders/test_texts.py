@@ -17,7 +17,7 @@ from featbert.data.files import Row
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.encoders.tokenizer import load_wordpieces
+from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
 from featbert.features.extraction import extract
 from featbert.models.model import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
@@ -76,6 +76,18 @@ def test_subwords_and_means_are_those_of_sentence_transformers(encoder_folder, t
         for kind, expected in (("mean", states.mean(1)), ("max", states.amax(1))):
             found = store.read("train", kind=kind)[:, n]
             np.testing.assert_allclose(found[: len(expected)], expected.numpy(), **CLOSE)
+
+
+@pytest.mark.parametrize("family", ["bert", "xlm-roberta", "roberta", "modernbert"])
+def test_an_exported_tokenizer_gives_the_subwords_of_texts(encoder_folder, family):
+    source = find_encoder(str(encoder_folder(family)))
+    wordpieces = load_wordpieces(source)
+    tokenizer = transformers_tokenizer(source, wordpieces, positions=400, types=False, raw=True)
+    for text in (*SHORT[:4], *LONG, " The  fox\n.", "a\u3000b"):
+        words = example(text)
+        pieces, *_ = wordpieces.pieces([words.words], [words.touches])
+        expected = [*wordpieces.prefix, *pieces, *wordpieces.suffix]
+        assert tokenizer(text)["input_ids"] == expected, text
 
 
 @pytest.mark.parametrize("packing", [None, "joint", "apart"])
