@@ -48,7 +48,10 @@ class Span(Softmax):
         start, end = scores[:, 1:].unbind(2)  # (B, longest passage)
         longest = min(self.longest, start.shape[1])
         ends = functional.pad(end, (0, longest - 1), value=-torch.inf).unfold(1, longest, 1)
-        best, more = ends.max(2)  # the best end of a span from each place; the first of equals
+        # The best end of a span from each place. Of equals the last: characters that share a piece
+        # have equal scores, and then all of them are in the answer.
+        best, less = ends.flip(2).max(2)
+        more = longest - 1 - less
         highest, first = (start + best).max(1)
         last = first + more.gather(1, first[:, None]).squeeze(1)
         nothing = scores[:, 0].sum(1)

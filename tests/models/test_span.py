@@ -61,11 +61,15 @@ def test_the_best_span_of_each_question(sizes, longest, seed) -> None:
             torch.testing.assert_close(share, torch.stack(expected).exp())
 
 
-def test_of_equal_spans_the_first_and_shortest() -> None:
+def test_of_equal_spans_the_first_and_longest() -> None:
+    """Characters of one piece have equal vectors: an answer has all of them."""
     output = span()
     torch.nn.init.zeros_(output.classifier.weight)
     answers = output.decode(torch.ones(13, 4), np.array([[2, 4], [3, 4]]))
-    assert answers[:, :2].tolist() == [[2, 2], [3, 3]]
+    assert answers[:, :2].tolist() == [[2, 4], [3, 5]]  # three words at most
+    torch.nn.init.ones_(output.classifier.weight)
+    vectors = torch.tensor([0.0, 0, 1, 3, 3, 3, 2])[:, None].expand(-1, 4)
+    assert output.decode(vectors, np.array([[2, 5]]))[0, :2].tolist() == [3, 5]
     assert output.decode(torch.full((6, 4), torch.nan), np.array([[2, 4]])).isnan().any()
 
 
