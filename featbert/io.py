@@ -234,8 +234,8 @@ def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
 
 def cannot_write(path: Path, error: Exception, what: str = "written") -> str:
     """Message: which file cannot be written, why, and what to do about it."""
-    problem = f"{path} cannot be {what}: {getattr(error, 'strerror', None) or error}"
-    number = getattr(error, "errno", None)
+    number = getattr(refusal := system_error(error) or error, "errno", None)
+    problem = f"{path} cannot be {what}: {getattr(refusal, 'strerror', None) or refusal}"
     help_ = next((text for numbers, text in _HELP.items() if number in numbers), "")
     return f"{problem}; {help_}" if help_ else problem
 
@@ -243,10 +243,12 @@ def cannot_write(path: Path, error: Exception, what: str = "written") -> str:
 def system_error(error: BaseException) -> OSError | None:
     """The refusal of the operating system behind an error; None if content is at fault.
 
-    HDF5 hides it in a longer text, of errors of several kinds.
+    HDF5 and safetensors hide it in a longer text, torch in the error before.
     """
-    told = re.search(r"errno = (\d+)", str(error))
-    number = int(told[1]) if told else getattr(error, "errno", None)
+    told = re.search(r"errno = (\d+)|os error (\d+)", str(error))
+    number = int(told[1] or told[2]) if told else getattr(error, "errno", None)
+    if number is None and error.__context__ is not None:
+        return system_error(error.__context__)
     if "lock file" in str(error) and number in _NO_LOCKS:
         number = errno.ENOLCK
     if not number or number in _OF_CONTENT:

@@ -6,15 +6,16 @@ import os
 import re
 import signal
 import sys
+from pathlib import Path
 from typing import Any, get_args
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from featbert.cli.progress import check_address_space, shown
+from featbert.cli.progress import check_address_space, shown, tell
 from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
-from featbert.io import utf8_path
+from featbert.io import cannot_write, utf8_path
 from featbert.text import printable
 
 # Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
@@ -130,13 +131,16 @@ class Commands(Group):
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:
             code = super().main(*args, **kwargs | {"standalone_mode": False})
+            sys.stdout.flush()
         except USAGE_ERROR as error:
             words = kwargs.get("args") or sys.argv[1:]  # not all errors name their command
             _show_usage_error(error, next((w for w in words if w in COMMANDS), ""))
             code = WRONG_USAGE
         except typer.Abort:  # the question of `rm` was answered with no
-            sys.stderr.write("nothing removed\n")
+            tell("nothing removed")
             code = 1
+        except OSError as error:  # nothing but the output of --help, --version and completion
+            code = _without_output(error)
         sys.exit(code)
 
     def invoke(self, ctx: Any) -> Any:
@@ -148,22 +152,33 @@ class Commands(Group):
             # The terminal has written ^C at the cursor.
             start = "\n" if sys.stderr.isatty() else ""
             overwrites = " (--overwrite would start over)" * ("--overwrite" in sys.argv)
-            sys.stderr.write(f"{start}{how}; {RESUMES}{overwrites}\n")
+            tell(f"{start}{how}; {RESUMES}{overwrites}")
             raise typer.Exit(TERMINATED if terminated else INTERRUPTED) from None
         except (typer.Exit, typer.Abort, USAGE_ERROR):
             raise
-        except BrokenPipeError:
-            # The reader of stdout has gone, as `head` does. Python flushes at its end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit from None
+        except BrokenPipeError as error:
+            raise typer.Exit(_without_output(error)) from None
         except Exception as error:
             if ctx.params.get("debug"):
                 raise
+            try:
+                sys.stdout.flush()
+            except OSError as lost:
+                raise typer.Exit(_without_output(lost)) from None
             message = reason(error, SMALLER)
             if message.startswith("unexpected"):
                 message += "; featbert --debug COMMAND shows where"
-            sys.stderr.write(f"error: {printable(message)}\n")
+            tell(f"error: {printable(message)}")
             raise typer.Exit(1) from None
+
+
+def _without_output(error: OSError) -> int:
+    """The exit code where stdout cannot be written: 0 if its reader has gone, as `head` does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
+    if isinstance(error, BrokenPipeError):
+        return 0
+    tell(f"error: {cannot_write(Path('standard output'), error)}")
+    return 1
 
 
 # Wrong usage in the words of typer, and in ours.
@@ -202,7 +217,7 @@ def _show_usage_error(error: Any, command: str) -> None:
         message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], known)}; use "
         message += ", ".join(known)
     path = error.ctx.command_path if error.ctx else f"featbert {command}".rstrip()
-    sys.stderr.write(f"error: {printable(message)}; see {path} --help\n")
+    tell(f"error: {printable(message)}; see {path} --help")
 
 
 app = typer.Typer(
@@ -240,6 +255,10 @@ def main() -> None:
     """Runs the command line."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:  # closed, as by `>&-`; else a file that is opened is there
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     try:
         app()
     finally:

@@ -15,7 +15,7 @@ import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +46,7 @@ def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterato
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
     with (
-        logged_by(lambda level, text: None if quiet else _write(worded(text)), logging.INFO),
+        logged_by(lambda level, text: None if quiet else tell(printable(worded(text))), logging.INFO),
         stages,
     ):
         yield
@@ -78,9 +78,11 @@ def load_torch(threads: int | None = None) -> None:
         sys.modules["torch"].set_num_threads(threads)
 
 
-def _write(line: str) -> None:
-    sys.stderr.write(printable(line) + "\n")
-    sys.stderr.flush()
+def tell(line: str) -> None:
+    """Writes a line to stderr; what cannot be written there stops no work."""
+    with suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
 
 def _numbers(
@@ -114,7 +116,8 @@ def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator
         if now >= due:
             due = now + PLAIN_EVERY
             speed = (done - first) / (now - began)
-            _write(f"{what}  {_numbers(unit, done, total, speed, now - began, rate=True)}")
+            numbers = _numbers(unit, done, total, speed, now - began, rate=True)
+            tell(printable(f"{what}  {numbers}"))
 
     yield advance
 

@@ -2,10 +2,12 @@
 
 import errno
 import resource
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -170,6 +172,31 @@ def test_a_reader_that_stops_early_is_no_error(finished):
     running.stdout.close()  # as `| head` does
     running.stdout = None
     assert running.communicate(timeout=PATIENCE)[1] == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize(
+    ("line", "code", "told"),
+    [
+        *(
+            ("--help >/dev/full", 1, 1),
+            ("--version >/dev/full", 1, 1),
+            ("train -h >/dev/full", 1, 1),
+        ),
+        *(("runs {} >/dev/full", 1, 1), ("compare {} >/dev/full", 1, 1)),
+        *(("compare {} >&-", 0, 0), ("compare {} 2>&-", 0, 0), ("compare {} 2>/dev/full", 0, 0)),
+        *(("compare {} >&- 2>&- <&-", 0, 0), ("runs {} >/dev/full 2>/dev/full", 1, 0)),
+        *(("nope 2>&-", 2, 0), ("nope 2>/dev/full", 2, 0), ("nope >&-", 2, 1)),
+        *(("--help >&-", 0, 0), ("--help <&-", 0, 0)),
+    ],
+)
+def test_outputs_that_are_closed_or_full(finished, line, code, told):
+    """At most a line, and a code that says whether the command did its work."""
+    words = line.format(f"--runs-dir {shlex.quote(str(finished.runs))}")
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join(COMMAND)} {words}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (code, told), done.stderr
 
 
 class OutOfMemoryError(RuntimeError):

@@ -97,7 +97,7 @@ def test_a_share_may_exceed_one_by_its_rounding():
         ),
         *({"settings": {"epochs": None}}, {"settings": {"epochs": -4}}),
         *({"settings": {"epochs": 4, "unknown": 1}}, {"trained_on": ["elsewhere"]}),
-        *({"best_epoch": 0}, {"best_epoch": 7}, {"history": []}, {"mix": Mix([1], [], 1.0)}),
+        *({"best_epoch": 0}, {"best_epoch": 7}, {"history": []}, {"history": [Epoch(1, 1.0, {}, 1.0, [])]}, {"mix": Mix([1], [], 1.0)}),
         {"scores": {"dev": Scores({"accuracy": 0.5}, {}, 1, 1)}},
         {"scores": {"../dev": Scores({"f1": 0.5}, {}, 1, 1)}},
         {"scores": {"dev": Scores({"f1": 0.5}, {"PER": {"f1": 5.0}}, 1, 1)}},
