@@ -117,11 +117,10 @@ def _sign(descriptor: int) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
-    """Yields a temporary path that takes the name `path` when the block succeeds.
+def temporary(path: Path) -> Iterator[Path]:
+    """Yields the path of a new file beside `path`, which is removed afterwards if it is there.
 
-    Temporary files of processes that no longer run are removed. The folder must exist. Without
-    `durable`, a power cut may lose the new file (never both). An OSError leaves `path` unchanged.
+    Those of processes that no longer run are removed. The folder must exist.
     """
     ours = f".{path.name}.{slug(socket.gethostname())}-"  # a machine has numbers of its own
     with contextlib.suppress(OSError):
@@ -132,18 +131,28 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
 
                 if not psutil.pid_exists(int(number)):
                     path.with_name(name).unlink(missing_ok=True)
-    temporary = path.with_name(f"{ours}{os.getpid()}.tmp")
+    made = path.with_name(f"{ours}{os.getpid()}.tmp")
     try:
-        temporary.unlink(missing_ok=True)
-        temporary.touch(exist_ok=False)  # never through a link
-        yield temporary
-        if durable:
-            flush(temporary)
-        os.replace(temporary, path)
-    except BaseException:
+        made.unlink(missing_ok=True)
+        made.touch(exist_ok=False)  # never through a link
+        yield made
+    finally:
         with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise
+            made.unlink()
+
+
+@contextlib.contextmanager
+def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
+    """Yields a temporary path that takes the name `path` when the block succeeds; see `temporary`.
+
+    Without `durable`, a power cut may lose the new file (never both). An OSError leaves `path`
+    unchanged.
+    """
+    with temporary(path) as made:
+        yield made
+        if durable:
+            flush(made)
+        os.replace(made, path)
     if durable:
         flush(path.parent)
 

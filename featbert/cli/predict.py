@@ -26,6 +26,8 @@ from featbert.progress import Advance, report, stage
 from featbert.text import printable
 
 STDIN = "-"
+# Characters of a line of a stream, which may never end; a file may have all of its JSON on one.
+LONGEST = 1 << 26
 DIALECT = ("delimiter", "quoting", "escape")
 COLUMNS = {"text", "pair", "token_column", *DIALECT}
 
@@ -111,7 +113,9 @@ def predict(
         if asked is None and file == STDIN and sys.stdin.isatty():
             report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
         encoding = text.encoding if asked is None else "utf-8"
-        lines = read_lines(stream, encoding, name, returns=kind in ("text", "tsv", "csv"))
+        returns = kind in ("text", "tsv", "csv")
+        longest = None if Path(file).is_file() else LONGEST
+        lines = read_lines(stream, encoding, name, returns=returns, longest=longest)
         # No bar where the tags are written to the same terminal.
         if Path(file).is_file() and (out is not None or not sys.stdout.isatty()):
             size = os.fstat(stream.fileno()).st_size

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
@@ -243,17 +244,28 @@ def opened(path: Path) -> BinaryIO:
 
 
 def read_lines(
-    stream: BinaryIO, encoding: str, name: str, *, returns: bool = False
+    stream: BinaryIO,
+    encoding: str,
+    name: str,
+    *,
+    returns: bool = False,
+    longest: int | None = None,
 ) -> Iterator[str]:
     """Lines of a stream without their ends, LF or CRLF; one leading BOM is removed.
 
     Closes the stream in the end. `returns`: whether carriage returns may be inside a line, as in
-    raw text and in quoted fields.
+    raw text and in quoted fields. InputError for a line of `longest` characters.
     """
     codec, number = codec_name(encoding), 0
     try:
         with io.TextIOWrapper(stream, codec, newline="\n") as text:
-            for number, line in enumerate(text, 1):
+            lines = text if longest is None else iter(partial(text.readline, longest), "")
+            for number, line in enumerate(lines, 1):
+                if len(line) == longest:
+                    raise InputError(
+                        f"line {number} of {name} is longer than {longest:,} characters; end each "
+                        "text with a line end"
+                    )
                 bare = (line if number > 1 else line.removeprefix(BOM)).removesuffix("\n")
                 yield _checked(bare.removesuffix("\r"), number, name, returns)
     except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark

@@ -19,9 +19,9 @@ from typing import Any
 from featbert.encoders.device import find_device
 from featbert.engine import Each
 from featbert.errors import BusyError, FeatbertError, InputError
-from featbert.io import explaining
+from featbert.io import explaining, temporary
 from featbert.progress import Message, Relay, forwarded, notice
-from featbert.text import counted
+from featbert.text import counted, shortened
 
 # What Ray reads when it is imported or started.
 for _name, _value in {
@@ -119,8 +119,8 @@ class _Tasks:
                 while waiting and len(names) < (self.jobs or len(calls)):
                     name, arguments = waiting.pop()
                     names[task.remote(self, name, function, arguments)] = name
-                done, _ = ray.wait([*names], timeout=LOOK_EVERY)
-                for name, worker, message in ray.get(self.mailbox.take.remote()):
+                done, messages = self._news([*names])
+                for name, worker, message in messages:
                     if name not in names.values():
                         continue
                     workers, relay = heard.setdefault(name, ([], Relay()))
@@ -145,6 +145,16 @@ class _Tasks:
                 ray.cancel(one, force=True)
             for _, relay in heard.values():
                 relay.close()
+
+    def _news(self, tasks: list[Any]) -> tuple[list[Any], list[tuple[str, str, Message]]]:
+        """The tasks that have ended, and what workers have sent; FeatbertError if Ray has died."""
+        try:
+            done, _ = ray.wait(tasks, timeout=LOOK_EVERY)
+            return done, ray.get(self.mailbox.take.remote())
+        except RayError as error:
+            raise FeatbertError(
+                f"Ray has ended: {_line(error)}; finished work is kept, run the same command again"
+            ) from None
 
 
 def _carry_out(
@@ -186,7 +196,9 @@ def _result(task: Any) -> Any:
 
 
 def _line(error: Exception) -> str:
-    return next(filter(None, map(str.strip, str(error).splitlines())), type(error).__name__)
+    """The first line of an error, or all of a list that it begins: of versions that differ."""
+    first, *others = filter(None, map(str.strip, str(error).splitlines() or [type(error).__name__]))
+    return shortened(", ".join([first, *others]), 400) if first.endswith(":") else first
 
 
 def _check_listens(address: str) -> None:
@@ -230,13 +242,12 @@ def _room(cpus: int, gpus: float) -> int:
 @contextlib.contextmanager
 def _tokens(folders: Sequence[Path]) -> Iterator[list[Path]]:
     """Files in these folders, by which other machines know that they see the same folders."""
-    tokens = [folder.absolute() / f".{uuid.uuid4().hex}.seen" for folder in folders]
     with contextlib.ExitStack() as stack:
-        for token in tokens:
-            with explaining(token):
-                token.parent.mkdir(parents=True, exist_ok=True)
-                token.touch()
-            stack.callback(token.unlink, missing_ok=True)
+        tokens = []
+        for folder in map(Path.absolute, dict.fromkeys(folders)):
+            with explaining(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                tokens.append(stack.enter_context(temporary(folder / "seen")))
         yield tokens
 
 

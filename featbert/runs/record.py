@@ -350,7 +350,6 @@ def _parts(record: RunRecord) -> dict[str, bool]:
         and all(by_key.get(key, 0) <= 1 for by_key in classes for key in task.columns),
         "history": [row.epoch for row in record.history] == [*range(1, len(record.history) + 1)],
         "dev": all(row.dev is None or row.dev for row in record.history),
-        "dev": all(row.dev is None or row.dev for row in record.history),
         "best_epoch": 1 <= record.best_epoch <= len(record.history),
         "mix": record.mix is None or len(record.mix.layers) == len(record.mix.weights),
     }
