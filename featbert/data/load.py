@@ -57,7 +57,6 @@ from featbert.data.tags import (
     to_bio,
 )
 from featbert.errors import InputError, MissingError, nearest, nearest_path
-from featbert.io import utf8_path
 from featbert.progress import notice, track
 from featbert.text import listed
 
@@ -160,7 +159,6 @@ def load_corpus(
     if where is not None:
         if encoding != "utf-8":
             raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
-        utf8_path(where.source)
         raw, (name, found), source = read.dataset(where), where.corpus, where.source
         place = Path(where.name if where.is_folder else os.devnull)
     elif path in SAMPLES:
@@ -168,7 +166,6 @@ def load_corpus(
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
             raw = read.files(find_splits(folder / SAMPLES[source]))
     else:
-        utf8_path(place)
         raw = read.files(_files(place, path, alone))
         (name, found), source = _name(place), str(place)
     _check_alike({file.path: file.sentences[0] for _, file in raw})

@@ -21,12 +21,12 @@ import pydantic.dataclasses
 
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
-from featbert.io import file_hash, json_hash, slug, unlinked
+from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.tasks.base import KEPT, Amount, Count, Moment, Scores
+from featbert.tasks.base import KEPT, Count, Moment, Scores, Seconds
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -65,8 +65,8 @@ class EvaluationRecord:
     absent_types: list[str]
     scores: Scores
     scorer: str
-    extraction_seconds: Amount | None
-    prediction_seconds: Amount
+    extraction_seconds: Seconds | None
+    prediction_seconds: Seconds
     device: str
     device_name: str
     threads: Count
@@ -240,6 +240,7 @@ def plan_evaluation(
     for a mapping of classes that neither has.
     """
     (name,) = choose_splits(corpus, [split])
+    utf8_path(corpus.source or "")
     chosen, mapping = corpus[name], dict(mapping or {})
     where = chosen.path or f"{name} of {corpus.source or corpus.name}"
     if not len(chosen) or not chosen.is_tagged:

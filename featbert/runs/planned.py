@@ -324,7 +324,8 @@ def _named(
     if settings.train_on != "train":
         on_train = replace(options, settings=settings.but(train_on="train"))
         base = _named(corpus, encoding, on_train, combination, model_source)
-    utf8_path(Path(options.runs_dir).absolute())
+    for path in (corpus.source or "", Path(options.runs_dir).absolute()):
+        utf8_path(path)
     return PlannedRun(
         Path(options.runs_dir) / name, combination, signature, flat, options, model_source, base
     )

@@ -27,7 +27,17 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import regular_file, slug, write_text
 from featbert.progress import notice
-from featbert.tasks.base import KEPT, Amount, Count, Moment, Number, Scores, Share, get_task
+from featbert.tasks.base import (
+    KEPT,
+    Amount,
+    Count,
+    Moment,
+    Number,
+    Scores,
+    Seconds,
+    Share,
+    get_task,
+)
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
@@ -194,11 +204,11 @@ class Cost:
             from shapes.
     """
 
-    extraction_seconds: Amount | None
+    extraction_seconds: Seconds | None
     extraction_words: Count | None
     store_bytes: Count | None
-    training_seconds: Amount
-    prediction_seconds: Amount
+    training_seconds: Seconds
+    prediction_seconds: Seconds
     prediction_words: Count
     peak_memory_bytes: Count
     trained_parameters: Count
@@ -283,7 +293,7 @@ class PrunedRun:
 
     epochs: Count
     operations: Amount
-    seconds: Amount
+    seconds: Seconds
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -376,7 +386,7 @@ class TriedSettings:
     test: Share | None
     state: Literal["finished", "pruned", "failed", "waiting"]
     operations: Amount | None
-    seconds: Amount | None
+    seconds: Seconds | None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)

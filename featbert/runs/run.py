@@ -39,7 +39,7 @@ from featbert.runs.record import (
     read_record,
     read_run_record,
 )
-from featbert.tasks.base import Amount, Predictions, Share, Task, get_task
+from featbert.tasks.base import Predictions, Seconds, Share, Task, get_task
 from featbert.text import listed
 
 RUNS_DIR = Path("experiments/runs")
@@ -231,7 +231,7 @@ class _Row:
     """What is read of a line of `history.jsonl`."""
 
     dev: dict[str, Share] | None
-    seconds: Amount
+    seconds: Seconds
 
 
 def unfinished_run(folder: Path) -> dict[str, Any]:

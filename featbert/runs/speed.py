@@ -19,7 +19,7 @@ from pydantic import Field
 from featbert.data.corpus import Sentence
 from featbert.runs.record import read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, learned_corpus
-from featbert.tasks.base import KEPT, Amount, Count, Moment
+from featbert.tasks.base import KEPT, Count, Moment, Seconds
 
 if TYPE_CHECKING:
     from featbert.runs.load import LoadedRun
@@ -50,8 +50,8 @@ class Speed:
     text: str
     sentences: Annotated[Count, Field(ge=1)]
     words: Count
-    one_by_one: Annotated[list[Amount], Field(min_length=1)]
-    batched: Annotated[list[Amount], Field(min_length=1)]
+    one_by_one: Annotated[list[Seconds], Field(min_length=1)]
+    batched: Annotated[list[Seconds], Field(min_length=1)]
     device: str
     device_name: str
     threads: Count

@@ -40,6 +40,7 @@ def _if_read(check: Callable[[Any], object]) -> AfterValidator:
 Count = Annotated[int, _if_read(lambda n: 0 <= n < 2**63)]
 Number = Annotated[float, _if_read(lambda x: -1e30 <= x <= 1e30)]
 Amount = Annotated[float, _if_read(lambda x: 0 <= x <= 1e30)]
+Seconds = Annotated[float, _if_read(lambda x: 0 <= x <= 1e9)]
 Share = Annotated[float, _if_read(lambda x: -1 - 1e-9 <= x <= 1 + 1e-9)]
 Moment = Annotated[str, _if_read(lambda text: datetime.fromisoformat(text[:19]))]
 Rows = Sequence[Sequence[str]]

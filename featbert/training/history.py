@@ -4,7 +4,7 @@ from dataclasses import field
 
 import pydantic.dataclasses
 
-from featbert.tasks.base import KEPT, Amount, Count, Number, Share
+from featbert.tasks.base import KEPT, Amount, Count, Number, Seconds, Share
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -33,7 +33,7 @@ class Epoch:
     epoch: Count
     train_loss: Number
     dev: dict[str, Share] | None
-    seconds: Amount
+    seconds: Seconds
     groups: list[ParameterGroup]
 
     def __str__(self) -> str:

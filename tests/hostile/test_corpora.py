@@ -53,7 +53,7 @@ def test_bytes_that_are_not_utf8_cost_nothing_that_was_computed(workspace, monke
     model, data, where = workspace.model, workspace.corpus, ("--runs-dir", workspace.runs, "-q")
     out = ("--out", odd / "out", "-q")
     for words in (
-        ("extract", "--data", odd / "tiny", "--model", model, "--cache-dir", workspace.cache),
+        ("train", "--data", odd / "tiny", "--model", model, "--cache-dir", workspace.cache, *where),
         ("extract", "--data", data, "--model", odd / "bert", "--cache-dir", workspace.cache),
         ("finetune", "--data", odd / "tiny" / "train.conll", "--model", model, *where),
         ("finetune", "--data", data, "--model", odd / "bert", *where),
