@@ -29,13 +29,14 @@ from featbert.encoders.source import (
     EncoderSource,
     find_encoder,
 )
-from featbert.errors import InputError
+from featbert.errors import InputError, MissingError
 from featbert.io import (
     check_ours,
     explaining,
     flush,
     json_hash,
     owning,
+    regular_file,
     replace_folder,
     slug,
     utf8_path,
@@ -144,8 +145,8 @@ class AdaptationPlan:
         if self.overwrite:
             check_ours(folder, ENCODER_FILES)
             return None
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            record = json.loads(path.read_text("utf-8"))
+        with contextlib.suppress(MissingError, ValueError, KeyError, TypeError):
+            record = json.loads(regular_file(path).read_text("utf-8"))
             asked = (self.identity, find_encoder(str(folder)).weights_hash)
             if (record["identity"], record["weights"]) == asked:
                 return self.made(record, hit=True)

@@ -18,7 +18,8 @@ import torch
 from pydantic import TypeAdapter
 from torch import Tensor, nn
 
-from featbert.io import explaining, replacing
+from featbert.errors import FeatbertError, out_of_memory
+from featbert.io import cannot_write, explaining, regular_file, replacing, system_error
 from featbert.training.history import Progress
 
 # Share of a training's time that its checkpoints may take.
@@ -77,17 +78,26 @@ class Checkpoint:
     def resume(self, learner: Learner) -> Progress | None:
         """Sets the learner and the random states to what was kept; returns how far that is.
 
-        None where there is no file, or a damaged one, or that of another training.
+        None where there is no file, or a damaged one, or that of another training. FeatbertError if
+        the system refuses to read it, so that it is not written anew.
         """
         try:
-            with ZipFile(self.path) as archive:
+            with ZipFile(regular_file(self.path)) as archive:
                 if archive.testzip() is not None:
                     return None
             state = torch.load(self.path, map_location="cpu", weights_only=True)
             if state["identity"] != self.identity:
                 return None
             progress = TypeAdapter(Progress).validate_json(state["progress"])
-        except Exception:  # a damaged archive raises almost anything
+        except FileNotFoundError:
+            return None
+        except FeatbertError:
+            raise
+        except Exception as error:  # a damaged archive raises almost anything
+            if (refusal := system_error(error)) is not None:
+                raise FeatbertError(cannot_write(self.path, refusal, "read")) from None
+            if out_of_memory(error):
+                raise
             return None
         learner.set_weights(state["weights"])
         for name, part in learner.parts.items():

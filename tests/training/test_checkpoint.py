@@ -1,6 +1,8 @@
 """A training that was stopped goes on to the same numbers."""
 
 import dataclasses
+import errno
+import os
 
 import numpy as np
 import pytest
@@ -183,3 +185,31 @@ def test_a_full_disk_keeps_the_one_before(tmp_path, monkeypatch) -> None:
         train(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["checkpoint"]
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(errno.EACCES, "no"), OSError(errno.EIO, "no"), MemoryError()]
+)
+def test_a_file_that_cannot_be_read_now_is_not_written_anew(tmp_path, monkeypatch, error) -> None:
+    path = tmp_path / "checkpoint.pt"
+    with pytest.raises(Stopped):
+        train(path, stop_in=4)
+    before = path.read_bytes()
+
+    def refused(*_):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "ZipFile", refused)
+        kind = MemoryError if isinstance(error, MemoryError) else FeatbertError
+        with pytest.raises(kind):
+            resumed(path)
+    assert path.read_bytes() == before
+    assert resumed(path) is not None
+
+
+def test_a_pipe_in_its_place_is_refused(tmp_path) -> None:
+    path = tmp_path / "checkpoint.pt"
+    os.mkfifo(path)
+    with pytest.raises(FeatbertError, match=str(path)):
+        resumed(path)
