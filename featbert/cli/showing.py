@@ -221,10 +221,16 @@ def grid(
 
 def run_line(run: Run, *, was_there: bool) -> str:
     """One finished run: its row and seed, scores in percent, time, id."""
-    from featbert.analysis.rows import run_title
+    from featbert.analysis.rows import label_conditions, listed, run_title
+    from featbert.config import Encoding
 
     r, key = run.record, run.task.measure.key
-    what = run_title(r.tuning, r.layers, r.settings, r.task)
+    usual = {n: [f.default, None] for n, f in Encoding.model_fields.items()}
+    usual["pooling"] = ["first", "last"]
+    read = label_conditions(vars(r.signature)).items()
+    unusual = {n: value for n, value in read if value not in usual.get(n, [value])}
+    title = run_title(r.tuning, r.layers, r.settings, r.task)
+    what = ", ".join(filter(None, (title, listed(unusual))))
     scores = "  ".join(
         f"{split} {100 * s.values[key]:.2f}"
         + ("" if s.floor is None else f" ({run.task.floor} {100 * s.floor:.2f})")

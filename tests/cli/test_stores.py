@@ -40,8 +40,9 @@ def packings(space: Workspace) -> list[str | None]:
 
 def test_pairs_are_packed_as_the_option_says_whatever_is_stored(pairs):
     task = ("--task", "regression", *SMALL)
-    ok(pairs.call("train", *where(pairs), *task, "--packing", "apart"))
-    ok(pairs.call("train", *where(pairs), *task))
+    apart = ok(pairs.call("train", *where(pairs), *task, "--packing", "apart"))
+    assert "last, packing=apart  seed 1" in apart.stdout
+    assert "last  seed 1" in ok(pairs.call("train", *where(pairs), *task)).stdout
     assert packings(pairs) == ["apart", "joint"]
     ok(pairs.call("train", *where(pairs), *task, "--packing", "joint"))
     assert packings(pairs) == ["apart", "joint"]  # the same run as without the option
