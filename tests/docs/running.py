@@ -68,7 +68,8 @@ class Page:
             targets = "classes" if '"label": "' in block.text else "entities"
             targets = "choices" if '"endings"' in block.text else targets
             targets = "spans" if '"answers"' in block.text else targets
-            assert load_corpus(path, targets=targets)["test"].tags
+            (split,) = load_corpus(path, targets=targets).splits.values()
+            assert split.tags
         else:
             # Commands of a "bash" block need a network or a cluster and are not run.
             assert block.language in ("bash", "diff", "dockerfile", "yaml"), block
