@@ -139,3 +139,23 @@ def test_a_file_and_a_link_to_one_are_read(tmp_path):
 def test_a_part_of_a_name_has_a_limit_in_bytes(name, kept):
     assert slug(name) == name[0] * kept
     assert slug("c\udce9/é.x") == "c_é.x"
+
+
+def test_the_refusal_behind_an_error_of_a_library_is_told(tmp_path):
+    full = os.strerror(errno.ENOSPC)
+
+    def of_torch() -> None:  # which closes its archive after the file refused to be written
+        try:
+            raise OSError(errno.ENOSPC, full)
+        finally:
+            raise RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 64 vs 0")
+
+    def of_safetensors() -> None:
+        raise RuntimeError("I/O error: No space left on device (os error 28)")
+
+    for refuse in (of_torch, of_safetensors):
+        with pytest.raises(FeatbertError, match=full) as told, explaining(tmp_path, RuntimeError):
+            refuse()
+        assert "inline_container" not in str(told.value)
+    with pytest.raises(FeatbertError, match="no number"), explaining(tmp_path, RuntimeError):
+        raise RuntimeError("no number")

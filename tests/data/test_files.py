@@ -1,8 +1,10 @@
 """Text files are decoded, with errors that name the place."""
 
+import io
+
 import pytest
 
-from featbert.data.files import read_file
+from featbert.data.files import read_file, read_lines
 from featbert.errors import InputError, MissingError
 
 
@@ -39,3 +41,13 @@ def test_missing_file_and_folder_for_a_file(tmp_path):
         read_file(tmp_path / "none")
     with pytest.raises(InputError, match=str(tmp_path)):
         read_file(tmp_path)
+
+
+def test_a_stream_without_line_ends_is_refused_and_not_read_to_its_end():
+    stream = io.BytesIO(b"ab\n" + b"x" * 100_000)
+    lines = read_lines(stream, "utf-8", "the stream", longest=10)
+    assert next(lines) == "ab"
+    with pytest.raises(InputError, match="line 2 of the stream"):
+        next(lines)
+    whole = io.BytesIO(b"x" * 9 + b"\n" + b"y" * 9)
+    assert [*read_lines(whole, "utf-8", "the stream", longest=11)] == ["x" * 9, "y" * 9]

@@ -20,7 +20,7 @@ from featbert.data.load import load_corpus
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
-from featbert.errors import MissingError
+from featbert.errors import FeatbertError, MissingError
 from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
@@ -228,3 +228,31 @@ def test_a_wrong_address_and_a_missing_extra(workspace, monkeypatch):
     assert "featbert[ray]" in error_of(workspace.extract("--on", "ray"))
     assert not workspace.cache.exists()
     assert not workspace.runs.exists()
+
+
+def test_an_error_of_ray_is_one_line_with_all_that_it_lists(monkeypatch):
+    from ray.exceptions import RayError
+
+    said = "Version mismatch: the cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.6\n"
+    assert "2.9.0" in on_ray._line(RuntimeError(said))
+    assert "3.9.6" in on_ray._line(RuntimeError(said))
+    assert on_ray._line(RuntimeError("\nfirst\nsecond")) == "first"
+    assert on_ray._line(RuntimeError("")) == "RuntimeError"
+
+    def lost(*_: object, **__: object) -> None:
+        raise RayError("the head has died")
+
+    monkeypatch.setattr(on_ray.ray, "wait", lost)
+    with pytest.raises(FeatbertError, match="the head has died"):
+        on_ray._Tasks(1, 0.0, None, Path(), [], None)._news([])
+
+
+def test_files_of_a_driver_that_was_killed_go_with_the_next_one(tmp_path):
+    with on_ray._tokens([tmp_path, tmp_path]) as tokens:
+        (token,) = tokens
+        name = token.name
+        assert token.is_file()
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / name.replace(f"-{os.getpid()}.", "-999999999.")).touch()
+    with on_ray._tokens([tmp_path]) as tokens:
+        assert list(tmp_path.iterdir()) == tokens
