@@ -189,13 +189,17 @@ def values(annotation: Any) -> str:
 
 
 def in_json(annotation: str) -> str:
-    """A field's type as JSON has it."""
+    """A field's type as JSON has it; checks of a type's values play no part."""
+    checked = r"\bAnnotated\[(\w+), AfterValidator\(func=<.*? at 0x\w+>\)\]"
+    annotation = re.sub(checked, r"\1", annotation)
+    annotation = re.sub(r"\bOptional\[(.+)\]", r"\1 | None", annotation)
     for name, word in (
+        *(("Count", "int"), ("Number|Amount|Seconds|Share", "float"), ("Moment", "str")),
         *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
         *(("bool", "boolean"), ("Any", "any")),
         ("(PathText|Context|Casing|Packing|Pooling|Precision)", "string"),
     ):
-        annotation = re.sub(rf"\b{name}\b", word, annotation)
+        annotation = re.sub(rf"\b(?:{name})\b", word, annotation)
     for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):
         annotation = re.sub(
             rf"\b{name}\[(?:string, (?!\.))?(.+?)(?:, \.\.\.)?\]", rf"{word} \1", annotation
