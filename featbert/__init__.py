@@ -15,6 +15,10 @@ __version__ = "0.1.0"
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+# Products that oneDNN and torch's use of it keep compiled, 0.5 to 5 MB each: batches of many sizes
+# would fill the 1,024 that are usual. One takes a millisecond, a small part of a batch's products.
+for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
+    os.environ.setdefault(_cache, "256")
 # Public names by the module that defines them.
 _HOMES = {
     "Adapt": "featbert.config",

@@ -123,6 +123,9 @@ class FoundRuns:
     def __iter__(self) -> Iterator[Run]:
         return iter(self.runs)
 
+    def __len__(self) -> int:
+        return len(self.runs)
+
     def __repr__(self) -> str:
         damaged = f", {len(self.problems):,} damaged" if self.problems else ""
         return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"

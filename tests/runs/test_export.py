@@ -185,6 +185,42 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     assert again.answers(again.inputs(split.sentences), split) == kept
 
 
+@pytest.mark.parametrize("family", ["bert", "roberta"])
+def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, family):
+    """By the card's own code: transformers' pipeline would cut these words."""
+    words = ["O'Brien", "and", "Jean-Claude", "saw", "U.S.", "(", "C++", ")", "."]
+    tags = ["B-PER", "O", "B-PER", "O", "B-LOC", "O", "B-MISC", "O", "O"]
+    lines = "".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True))
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.conll").write_text(f"{lines}\nRome B-LOC\nis O\n\n" * 4, "utf-8")
+    model = write_encoder(tmp_path / "encoder", family, layers=2, positions=128)
+    table = RowsTable(epochs=20, learning_rate=3e-3, batch_size=4)
+    run = finetune(
+        load_corpus(tmp_path),
+        str(model),
+        settings=table.settings("full", 2, "entities"),
+        runs_dir=tmp_path / "runs",
+        device="cpu",
+        precision="fp32",
+    )
+    folder = exported(run, tmp_path / "out")
+    card = folder / "README.md"
+    sentence = " ".join(words)
+    shown, count = re.subn(
+        r"^words = .*\.split", f"words = {sentence!r}.split", card.read_text(), flags=re.M
+    )
+    assert count == 1
+    card.write_text(shown)
+    capsys.readouterr()
+    carry_out_card(folder)
+    printed = capsys.readouterr().out.splitlines()[-len(words) :]
+    wanted = featbert.load(run, device="cpu").predict(tuple(words))["tags"]
+    assert [line.split("\t") for line in printed] == [
+        list(p) for p in zip(words, wanted, strict=True)
+    ]
+    assert len(set(wanted)) > 2
+
+
 @pytest.mark.parametrize(
     ("task", "tuning", "given"),
     [("classification", "lora", {"rank": 2, "dora": True}), ("entities", "ia3", {})],
