@@ -194,15 +194,21 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
 def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = None) -> Run:
     """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task.
 
-    Of several, those alone that have `data` in the name of their corpus.
+    Of several, those alone that have `data` in the name of their corpus. Of those with several
+    measures of one task and text, the best by the task's default measure.
     """
     from featbert.analysis.rows import run_labels
+    from featbert.tasks.base import get_task
 
     found = find_runs_called(name, runs_dir)
     if data is not None and len(found) > 1:
         by_corpus = {run.record.signature.corpus: None for run in found}
         found = [r for r in found if data.casefold() in r.record.signature.corpus.casefold()]
         check_known("corpus", [] if found else [data], by_corpus)
+    tasks = {run.record.task.partition(":")[0]: None for run in found}
+    if best and len(tasks) == len({run.record.signature.splits["dev"] for run in found}) == 1:
+        usual = get_task(next(iter(tasks))).measure.key
+        found = [run for run in found if run.task.measure.key == usual] or found
     records = [run.record for run in found]
     comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
     if len(found) == 1 or (best and comparable):

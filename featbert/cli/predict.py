@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext
@@ -21,7 +22,7 @@ from featbert.config import Compute, Data
 from featbert.data.examples import Columns, Examples
 from featbert.data.files import codec_name, opened, read_file, read_lines, writing
 from featbert.data.tags import targets_of
-from featbert.errors import InputError
+from featbert.errors import InputError, MissingError
 from featbert.progress import Advance, report, stage
 from featbert.text import printable
 
@@ -81,6 +82,9 @@ def predict(
     own = text.model_dump(include=COLUMNS, exclude_none=True)
     columns = Columns(**own)
     codec_name(text.encoding)
+    if " " in file and not Path(file).exists():
+        how = f"for a text: echo {shlex.quote(file)} | featbert predict {shlex.quote(run)}"
+        raise MissingError(f"{file!r:.80} is no file; {how}")
     asked = _asked(question, passage, file, text.encoding)
     name = "standard input" if file == STDIN else file
     if asked is not None:

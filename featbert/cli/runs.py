@@ -98,13 +98,14 @@ def show(
 def rm(
     ctx: typer.Context,
     names: list[str] = o.argument("RUN", "Runs: parts of names, or folders.", completion.runs),
+    data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
     from featbert.runs.folder import folders_of
 
-    folders = dict.fromkeys(_run_folder(name, runs_dir or ctx.obj) for name in names)
+    folders = dict.fromkeys(_run_folder(name, runs_dir or ctx.obj, data) for name in names)
     remove([*map(folders_of, folders)], "run", yes=yes)
 
 
@@ -150,11 +151,20 @@ def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
     return found
 
 
-def _run_folder(name: str, runs_dir: Path) -> Path:
-    """A folder of the runs directory that holds a run, finished or not."""
-    from featbert.runs.run import find_folder
+def _run_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
+    """A folder of the runs directory that holds a run, finished or not.
 
-    folder = find_folder(name, runs_dir)
+    Of several, the one with `data` in its corpus, which its name begins with.
+    """
+    from featbert.runs.run import find_folder, find_folders
+
+    folders = find_folders(name, runs_dir) if data else []
+    of_data = [
+        f for f in folders if data and data.casefold() in f.name.partition("--")[0].casefold()
+    ]
+    folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
+    if data and folder not in of_data:
+        raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")
     # An encoder has a config.json, too; only folders of the runs directory are removed.
     made = any((folder / name).is_file() for name in ("record.json", "config.json"))
     if not made or folder.is_symlink() or folder.resolve().parent != runs_dir.resolve():

@@ -1,5 +1,6 @@
 """featbert runs: what there is, all of one, and its removal."""
 
+import dataclasses
 import json
 import shutil
 from pathlib import Path
@@ -193,3 +194,40 @@ def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
     assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
     ok(call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir))
     assert not list(runs_dir.iterdir())
+
+
+def test_the_best_of_several_measures_is_by_the_usual_one(tmp_path):
+    """The best F1 is of another measure than the accuracy that the task has by default."""
+    for number, (task, scores) in enumerate(
+        [
+            ("classification", {"accuracy": 0.6}),
+            ("classification", {"accuracy": 0.7}),
+            ("classification:macro_f1", {"macro_f1": 0.9, "accuracy": 0.5}),
+        ],
+        1,
+    ):
+        name = f"a--last--seed{number}--{number}234"
+        record = make_record(name, layers="last", task=task, seed=number)
+        dev = dataclasses.replace(record.scores["dev"], values=scores)
+        record = dataclasses.replace(record, scores={"dev": dev, "test": dev})
+        write_json(tmp_path / name / RECORD_NAME, record)
+    shown = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
+    assert shown.splitlines()[0].endswith("2234")
+    assert len(find_runs(tmp_path)) == 3
+
+
+def test_a_run_is_removed_on_the_corpus_that_is_named(tmp_path):
+    for corpus in ("a", "b"):
+        name = f"{corpus}--last--seed1--{corpus}234"
+        write_json(tmp_path / name / RECORD_NAME, make_record(name, layers="last"))
+    given = ("runs", "--runs-dir", tmp_path, "rm", "last", "--yes")
+    assert call(*given).exit_code == 1
+    assert call(*given, "--data", "c").exit_code == 1
+    assert len(list(tmp_path.glob("*--last--*"))) == 2
+    ok(call(*given, "--data", "B"))
+    assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
+
+
+def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
+    told = error_of(call("predict", "last", "Ada saw Rome .", "--runs-dir", tmp_path))
+    assert "echo 'Ada saw Rome .'" in told
