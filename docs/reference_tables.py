@@ -197,7 +197,9 @@ def in_json(annotation: str) -> str:
         *(("Count", "int"), ("Number|Amount|Seconds|Share", "float"), ("Moment", "str")),
         *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
         *(("bool", "boolean"), ("Any", "any")),
-        ("(PathText|Context|Casing|Packing|Pooling|Precision)", "string"),
+        ("Count", "integer"),
+        ("(Number|Amount|Seconds|Share)", "number"),
+        ("(Moment|Context|Casing|Packing|Pooling|Precision)", "string"),
     ):
         annotation = re.sub(rf"\b(?:{name})\b", word, annotation)
     for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):

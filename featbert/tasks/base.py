@@ -3,6 +3,8 @@
 Code outside of a task never asks which one it has.
 """
 
+from __future__ import annotations
+
 import importlib
 import math
 import re

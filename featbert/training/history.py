@@ -1,5 +1,7 @@
 """The history of a training, one row an epoch, as it is kept in checkpoints and run records."""
 
+from __future__ import annotations
+
 from dataclasses import field
 
 import pydantic.dataclasses
