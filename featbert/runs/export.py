@@ -40,6 +40,7 @@ from featbert.runs.folder import CARD, ENCODER, EXPORT_FILES, WEIGHTS, check_fre
 from featbert.runs.load import LoadedRun, load
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
+from featbert.tasks.base import get_task
 
 # What both models are asked, to compare their pieces and logits; texts of different lengths.
 _TEXTS = ("Rome is old.", "It is.")
@@ -200,7 +201,9 @@ def _sentences(loaded: LoadedRun) -> list[Sentence]:
     if not single:
         rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
     read = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
-    return [dataclasses.replace(one, document=n) for n, one in enumerate(read)]
+    # Words of tags are read each alone, as by `is_split_into_words`.
+    alone = {} if get_task(loaded.record.task).of_texts else {"touches": ()}
+    return [dataclasses.replace(one, document=n, **alone) for n, one in enumerate(read)]
 
 
 FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {

@@ -185,10 +185,7 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     assert again.answers(again.inputs(split.sentences), split) == kept
 
 
-@pytest.mark.parametrize(
-    "family",
-    ["bert", pytest.param("roberta", marks=pytest.mark.xfail(reason="export is refused"))],
-)
+@pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, family):
     """By the card's own code: transformers' pipeline would cut these words."""
     words = ["O'Brien", "and", "Jean-Claude", "saw", "U.S.", "(", "C++", ")", "."]
