@@ -202,7 +202,7 @@ def _sentences(loaded: LoadedRun) -> list[Sentence]:
         rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
     read = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
     # Words of tags are read each alone, as by `is_split_into_words`.
-    alone = {} if get_task(loaded.record.task).of_texts else {"touches": ()}
+    alone: dict[str, Any] = {} if get_task(loaded.record.task).of_texts else {"touches": ()}
     return [dataclasses.replace(one, document=n, **alone) for n, one in enumerate(read)]
 
 
