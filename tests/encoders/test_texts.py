@@ -197,3 +197,16 @@ def test_words_of_texts_have_the_pieces_that_have_a_character_of_them(
         assert words[at, 0] == first
         at += len(string)
         assert words[at - 1, 1] == end
+
+
+@pytest.mark.parametrize("text", ["很老的罗马", "漢字" * 40])
+def test_with_and_without_spaces_characters_of_bert_are_the_same(encoder_folder, tmp_path, text):
+    """BERT's own tokenizer puts spaces around Han: nothing of a text may depend on them."""
+    spaced = corpus_of(example(" ".join(text)))
+    plain = corpus_of(example(text))
+    assert spaced["train"].text_fingerprint != plain["train"].text_fingerprint
+    stores = [stored(one, encoder_folder("bert"), tmp_path) for one in (plain, spaced)]
+    for kind in ("words", "cls", "mean", "max"):
+        found, expected = (store.read("train", kind=kind) for store in stores)
+        assert found.shape == expected.shape
+        np.testing.assert_array_equal(found, expected)
