@@ -190,7 +190,7 @@ def values(annotation: Any) -> str:
 
 def in_json(annotation: str) -> str:
     """A field's type as JSON has it; checks of a type's values play no part."""
-    checked = r"\bAnnotated\[(\w+), AfterValidator\(func=<.*? at 0x\w+>\)\]"
+    checked = r"\bAnnotated\[([^()]+?), \w+\(.*?\)\]"
     annotation = re.sub(checked, r"\1", annotation)
     annotation = re.sub(r"\bOptional\[(.+)\]", r"\1 | None", annotation)
     for name, word in (

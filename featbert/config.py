@@ -486,10 +486,15 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         at = printable(".".join(map(str, keys)))[:120]
         if unknown:
             known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
-            near = nearest(str(keys[-1]), known)
-            if keys[:-1] and not near and keys[-1] in model.model_fields:
-                near = f" (did you mean [{keys[-1]}], outside of [{keys[0]}]?)"
-            elif not keys[:-1] and not near and (named := keys_named(model, str(keys[-1]))):
+            *above, key = map(str, keys)
+            near, named = nearest(key, known), keys_named(model, key)
+            if f"{key}s" in known:
+                pass
+            elif above and above[0] in _keys(model, [key]):
+                near = f" (did you mean [{key}.{above[0]}]?)"
+            elif above and key in model.model_fields:
+                near = f" (did you mean {key!r}, outside of [{above[0]}]?)"
+            elif named and not above:
                 near = f" (did you mean {' or '.join(map(repr, named))}?)"
             lines[f"unknown key {at!r}{near}"] = []
         elif wrong["type"] == "value_error":

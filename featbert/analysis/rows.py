@@ -337,7 +337,8 @@ BARE = (*PARTS, "sentence_pooling")
 OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
 # How words become vectors, by parts of the signature; and what labels may name besides.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
-_LABEL_FIELDS = (*_READING_FIELDS, "encoder_precision", "training_precision", "tag_scheme")
+_PRECISIONS = ("encoder_precision", "training_precision")
+_LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
 # How dev and test were drawn from train.
 _PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
 # Settings of which a run has one.
@@ -460,12 +461,17 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
             for scope in scopes if name in valued else scopes[:1]:
                 value = _canonical(valued[name]) if name in valued else None
                 seen.setdefault(scope, set()).add(value)
+    # `--precision` is of both: it is named once unless a store had another.
+    one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
     differences = []
     for way, valued, named in zip(ways, values, candidates, strict=True):
         shown = [n for n in named if any(len(seen.get(s, ())) > 1 for s in way.scopes(n))]
         if {*shown} >= _INSTEAD:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
         texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
+        if {*shown} >= {*_PRECISIONS} and one_precision:
+            texts = {n: v for n, v in texts.items() if n not in _PRECISIONS}
+            texts["precision"] = valued[_PRECISIONS[0]]
         differences.append(texts)
     return differences
 

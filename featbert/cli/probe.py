@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     f"probe --features {EXAMPLE} --layers last,3",
     (Data, Encoding, Compute),
     defaults={"data": "sample; with --features that of the store"},
-    without=("task", "tag_scheme", "keep"),
+    without=("tag_scheme", "keep"),
 )
 def probe(
     *,
@@ -48,17 +48,21 @@ def probe(
 
     A linear model on each word's vector, scored on dev: what layers hold, without a learning rate
     or a seed. One combination alone is reported by class. It is not a row to compare with, and only
-    for tasks of words, not of texts. Features are found or made as in `featbert train`.
+    for the tasks entities and labels. Features are found or made as in `featbert train`.
     """
     from featbert.config import defaults
     from featbert.data.load import load_corpus
     from featbert.encoders.layers import parse_layers, split_specs
     from featbert.encoders.source import find_encoder
     from featbert.runs.planned import check_same_text, check_trainable
-    from featbert.tasks.entities import TASK
+    from featbert.tasks.base import get_task
     from featbert.tasks.labels import labelled
 
     store, given = opened_store(features, given)
+    text = o.chosen(Data, given)
+    task = get_task(text.task)
+    if task.of_texts:
+        raise InputError(f"probe has no --task {text.task}; give entities or labels")
     if store is None:
         num_layers = find_encoder(o.chosen(Encoding, given).model).num_layers
         every = tuple(range((num_layers or 0) + 1))
@@ -71,8 +75,7 @@ def probe(
             raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
         if store is not None:
             store.require(combination.indices)
-    text = o.chosen(Data, given)
-    corpus = load_corpus(text.data, **text.reading)
+    corpus = load_corpus(text.data, targets=task.targets, **text.reading)
     check_trainable(corpus, defaults("none"))
     store = store or made_store(find_store(corpus, given, specs, cache_dir), corpus, given)
     check_same_text(store.manifest, store.path, corpus)
@@ -83,6 +86,7 @@ def probe(
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
+    first, *_, last = task.columns
     gold = corpus["dev"].tags
     words = {name: [tag for row in corpus[name].tags for tag in row] for name in ("train", "dev")}
     learned = [i for i, tag in enumerate(words["train"]) if tag != UNLABELLED]
@@ -95,13 +99,13 @@ def probe(
                 model.fit(train[learned], [words["train"][i] for i in learned])
             found = model.predict(dev).tolist()
             predicted = [found[a:b] for a, b in pairwise(store.offsets("dev"))]
-            scores = TASK.score(*TASK.scored(gold, predicted)).values
-            f1, accuracy = 100 * scores["f1"], 100 * scores["word_accuracy"]
-            typer.echo(f"{combination.name}  dev F1 {f1:.2f}  word accuracy {accuracy:.2f}")
+            scores = task.score(*task.scored(gold, predicted)).values
+            shown = (f"{task.columns[key]} {100 * scores[key]:.2f}" for key in (first, last))
+            typer.echo(f"{combination.name}  dev {'  '.join(shown)}")
             advance(1)
     if len(wanted) == 1:
-        shown = [[*map(printable, tags)] for tags in labelled(gold, predicted)]
-        typer.echo(classification_report(*shown, zero_division=0))
+        named = [[*map(printable, tags)] for tags in labelled(gold, predicted)]
+        typer.echo(classification_report(*named, zero_division=0))
 
 
 def _vectors(store: FeatureStore, split: str, combination: LayerCombination) -> NDArray[Any]:

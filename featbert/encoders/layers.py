@@ -134,7 +134,8 @@ def layer_numbers(
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers:
-            raise InputError(f"{excerpt(part)} in {excerpt(spec)} is no layer number; give {form}")
+            why = "goes down" if match else "is no layer number"
+            raise InputError(f"{excerpt(part)} in {excerpt(spec)} {why}; give {form}")
         if twice := found.keys() & numbers:
             raise InputError(f"{excerpt(spec)} names layer {min(twice)} twice")
         found |= dict.fromkeys(numbers)

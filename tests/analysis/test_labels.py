@@ -139,6 +139,19 @@ LINEAR = {"body": "linear", "output": "softmax", "epochs": 4}
             {"signature": {"encoder_precision": "bf16"}},
             ("encoder_precision=fp32", "encoder_precision=bf16"),
         ),
+        (
+            {"signature": {"encoder_precision": "fp32", "training_precision": "fp32"}},
+            {"signature": {"encoder_precision": "bf16", "training_precision": "bf16"}},
+            ("precision=fp32", "precision=bf16"),
+        ),
+        (
+            {"signature": {"encoder_precision": "fp32", "training_precision": "bf16"}},
+            {"signature": {"encoder_precision": "bf16", "training_precision": "fp32"}},
+            (
+                "encoder_precision=fp32, training_precision=bf16",
+                "encoder_precision=bf16, training_precision=fp32",
+            ),
+        ),
     ],
 )
 def test_rows_of_other_layers_say_what_else_differs(first, second, named):

@@ -57,7 +57,7 @@ def test_probe_scores_layers_and_one_by_class(finished):
     words = ("probe", "--data", finished.corpus, "--model", finished.model)
     words += ("--cache-dir", finished.cache, "--layers")
     lines = ok(finished.call(*words, "last")).stdout.splitlines()
-    assert lines[0].startswith("last  dev F1 ")
+    assert lines[0].startswith("last  dev entity F1 ")
     accuracy = next(line.split()[1] for line in lines if line.split()[:1] == ["accuracy"])
     assert abs(float(lines[0].split()[-1]) / 100 - float(accuracy)) <= 0.005
     scored = ok(finished.call(*words, "0-2,concat_last4,mean:1-3")).stdout.splitlines()
@@ -65,6 +65,17 @@ def test_probe_scores_layers_and_one_by_class(finished):
     assert [line.split("  ")[0] for line in scored] == names
     assert "weighted_all" in error_of(finished.call(*words, "weighted_all"))
     assert "0 to 4" in error_of(finished.call(*words, "5"))
+
+
+def test_probe_scores_labels_of_words_and_no_texts(finished):
+    words = ("probe", "--data", finished.corpus, "--model", finished.model)
+    words += ("--cache-dir", finished.cache, "--layers", "last", "--task")
+    lines = ok(finished.call(*words, "labels")).stdout.splitlines()
+    assert lines[0].startswith("last  dev accuracy ")
+    classes = {line.split()[0] for line in lines if len(line.split()) == 5}
+    assert any(name.startswith("B-") for name in classes)
+    for task in ("classification", "regression", "spans", "choice"):
+        assert task in error_of(finished.call(*words, task))
 
 
 def test_probe_makes_the_store_that_it_lacks(workspace):

@@ -60,6 +60,7 @@ def test_general_forms(spec, indices, mode):
         ("max:1-3", 12, "'max:1-3'"),
         ("layer:1,2", 12, "'layer:1,2'"),
         ("sum:3-1", 12, "'3-1'"),
+        ("layer:6-1", 12, "layer:6-1"),
         ("sum:1-3,2", 12, "layer 2"),
         ("sum:-1", 12, "'-1'"),
         ("sum:1,,2", 12, "''"),

@@ -119,6 +119,11 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\nmix_learning_rate = 1\n", "finetune.mix_learning_rate"),
         ("[features]\n[grid.features]\nrank = [4, 8]\n", "features.rank"),
         ("[finetune]\n[[variant]]\ncorpora = 'de'\n", "variant.0.corpora is 'de'"),
+        ("seed = 1\n[finetune]\n", "'seeds'"),
+        ("layers = 'last'\n[features]\n", "'features.layers'"),
+        ("[features.grid]\nepochs = [1]\n", "[grid.features]"),
+        ("[finetune.search]\nepochs = [1]\n", "[search.finetune]"),
+        ("[features]\npacking = 'apart'\n", "'packing', outside of [features]"),
     ],
 )
 def test_one_mistake(tmp_path, text, named):
