@@ -21,6 +21,8 @@ from featbert.data.files import RawFile
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _REJECTED = ("reject", "ignore")
+# What programs write for no value, in lower case; a class may be called so, a score not.
+NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
 
 def number_of(value: Any) -> float:
@@ -45,6 +47,14 @@ def missing_mark(value: Any, missing: Collection[str] | None) -> str | None:
         return "null"
     text = "" if value in ([], {}) else str(value).strip()
     return (text or "empty") if not text or {text, whole(text)} & {*(missing or ())} else None
+
+
+def doubtful_classes(classes: Collection[str]) -> list[str]:
+    """Classes that may say that there is none: NA and None only beside numbers."""
+    marks = [name for name in classes if name.lower() in NO_VALUE]
+    others = {*classes} - {*marks}
+    numbers = bool(others) and all(map(_NUMBER.fullmatch, others))
+    return sorted(name for name in marks if numbers or name.lower() not in ("na", "none"))
 
 
 def rejected(values: Mapping[Any, Any]) -> str | None:

@@ -1,12 +1,14 @@
 """The corpus check: what was read, how splits overlap, and whether it is a known corpus."""
 
-from collections import Counter
+import shlex
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Self
 
+from featbert.data.answers import doubtful_classes
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
@@ -155,6 +157,17 @@ def doubts(corpus: Corpus) -> list[str]:
     classes = {*sum(labels.values(), Counter[str]())}
     if classes == {"-1", "0", "1"} and corpus.has_pairs and "missing" not in corpus.reading:
         found.append("-1 is read as a class; if it says that there is no answer, give --missing=-1")
+    if corpus.targets == "classes":
+        if doubtful := [] if "missing" in corpus.reading else doubtful_classes(classes):
+            found.append(
+                f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
+                f"answer, give --missing {shlex.quote(','.join(doubtful))}"
+            )
+        by_lower = defaultdict(list)
+        for name in sorted(classes):
+            by_lower[name.casefold()].append(name)
+        if alike := [name for names in by_lower.values() if len(names) > 1 for name in names]:
+            found.append(f"classes that differ only in capitals: {listed(alike)}; write them alike")
     if "train" in corpus and "dev" not in corpus:
         found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
     if "train" not in corpus:

@@ -31,9 +31,9 @@ from featbert.data.examples import (
     usual_choices,
     usual_texts,
 )
-from featbert.data.files import RawFile, Row, excerpt, lower_names
+from featbert.data.files import RawFile, Row, excerpt, literal, lower_names
 from featbert.errors import InputError
-from featbert.text import counted
+from featbert.text import counted, listed
 
 RIGHT_KEYS = (
     *("label", "gold", "gold_label", "answer", "target", "correct"),
@@ -136,7 +136,10 @@ class Choices(Examples):
         context, columns = usual_choices(tuple(row.values))
         if not columns or context is None:
             what = "context" if columns else "choices, such as endings or choice1, choice2"
-            raise InputError(f"no column of {what} in {row.where}; it has {', '.join(row.values)}")
+            raise InputError(
+                f"no column of {what}, in {row.where}; it has {listed(row.values)}; name columns "
+                "context, choice1, choice2, label"
+            )
         parts = [text_of(row, context)]
         # What is asked of the context may be in a column of its own.
         if "question" in names and names["question"] not in (context, target):
@@ -159,12 +162,10 @@ def usual_form(names: Collection[str]) -> type[Examples] | None:
 
 def _choices(row: Row, columns: Sequence[str]) -> list[str]:
     if len(columns) == 1:
-        listed = row.values[columns[0]]
-        # Datasets have lists of texts with their names, {"text": [...], "label": [...]}.
-        listed = listed.get("text") if isinstance(listed, dict) else listed
-        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+        texts = _listed(row, columns[0])["text"]
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise InputError(f"no list of texts in column {columns[0]}, {row.where}")
-        return listed
+        return texts
     given = [i for i, name in enumerate(columns, 1) if row.values[name] not in ("", None)]
     return [text_of(row, name) for name in columns[: max(given, default=0)]]
 
@@ -183,10 +184,21 @@ def _tagged(choices: Sequence[Sentence], first: int, file: RawFile) -> Sequence[
     return [replace(choice, tags=(str(int(i == right)),)) for i, choice in enumerate(choices)]
 
 
+def _listed(row: Row, column: str) -> dict[str, Any]:
+    """The texts in a column of choices, and their own labels, where they have some.
+
+    Datasets have {"text": [...], "label": ["A", ...]}, AI2 [{"text": "...", "label": "A"}, ...].
+    """
+    value = literal(row.values[column])
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        value = {key: [one.get(key) for one in value] for key in ("text", "label")}
+    return {"text": None, "label": None, **(value if isinstance(value, dict) else {"text": value})}
+
+
 def _labels(row: Row) -> list[Any]:
-    """The choices' own labels, {"text": [...], "label": ["A", ...]}, where they have some."""
-    of_lists = [row.values[name] for name in usual_choices(tuple(row.values))[1]]
-    labels = of_lists[0].get("label") if of_lists and isinstance(of_lists[0], dict) else None
+    """The choices' own labels, where they have some."""
+    columns = usual_choices(tuple(row.values))[1]
+    labels = _listed(row, columns[0])["label"] if len(columns) == 1 else None
     return labels if isinstance(labels, list) else []
 
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from featbert.data.answers import (
+    NO_VALUE,
     classes_settled,
     count_missing,
     missing_mark,
@@ -32,7 +33,16 @@ from featbert.data.answers import (
     scores_settled,
 )
 from featbert.data.corpus import Sentence
-from featbert.data.files import SURROGATE, Column, RawFile, Row, excerpt, lower_names, named_column
+from featbert.data.files import (
+    SURROGATE,
+    Column,
+    RawFile,
+    Row,
+    excerpt,
+    literal,
+    lower_names,
+    named_column,
+)
 from featbert.errors import InputError
 
 # Usual names of columns, in lower case; the first that a file has counts.
@@ -41,6 +51,7 @@ PAIRS = (
     ("sentence1", "sentence2"),
     ("sentence_a", "sentence_b"),
     ("premise", "hypothesis"),
+    ("context", "hypothesis"),
     ("question1", "question2"),
     ("question", "sentence"),
     ("question", "context"),
@@ -60,20 +71,27 @@ PAIRS = (
     *(("subject", text) for text in ("text", "content", "body", "message")),
     ("headline", "body"),
 )
-TEXTS = ("sentence", "text", "review", "content", "question", "title", "data")
+TEXTS = (
+    *("sentence", "text", "review", "content", "question", "title", "data", "tweet", "comment"),
+    *("comment_text", "review_text", "reviewtext", "headline", "claim", "utterance", "message"),
+)
 # Contexts, and lists of choices.
-CONTEXTS = ("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question")
+CONTEXTS = (
+    *("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question", "sentence"),
+    "prompt",
+)
 LISTS = ("endings", "choices", "options")
-_NUMBERED = re.compile(r"(ending|choice|option|answer|sol)[ _-]?(\d+)")
+_COUNTED = re.compile(r"(ending|choice|option|answer|sol|)[ _-]?(\d+|[a-j])")
 CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
+    *("polarity", "rating", "overall", "class index", "intent", "emotion"),
     *("cats", "accept"),  # of spaCy and Prodigy
 )
 IDS = ("id", "idx", "ind", "index", "guid", "uid")
 SCORE_KEYS = (
     *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
-    *("rating", "target"),
+    *("rating", "stars", "overall", "target"),
 )
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
@@ -123,16 +141,20 @@ def usual_texts(names: Collection[str]) -> tuple[str, ...]:
 def usual_choices(names: tuple[str, ...]) -> tuple[str | None, list[str]]:
     """The column of a context and those of choices among these, by their usual names.
 
-    Choices are one column with a list, or two and more of one name with numbers.
+    Choices are one column with a list, or two and more of one name with numbers or letters, or
+    three and more that are letters.
     """
     by_lower = lower_names(names)
     context = next((by_lower[name] for name in CONTEXTS if name in by_lower), None)
-    numbered: dict[str, list[tuple[int, str]]] = {}
+    counted: dict[str, list[tuple[int, str, str]]] = {}
     for lower, name in by_lower.items():
-        if match := _NUMBERED.fullmatch(lower):
-            numbered.setdefault(match[1], []).append((int(match[2]), name))
-    most = max(numbered.values(), key=len, default=[])
-    several = [name for _, name in sorted(most)] if len(most) > 1 else []
+        match = _COUNTED.fullmatch(lower)
+        if match and (match[1] or match[2].isalpha()):
+            number = int(match[2]) if match[2].isdecimal() else 0
+            counted.setdefault(match[1], []).append((number, match[2], name))
+    counted = {kind: columns for kind, columns in counted.items() if len(columns) > 1 + (not kind)}
+    most = max(counted.values(), key=len, default=[])
+    several = [name for *_, name in sorted(most)]
     return context, [by_lower[name] for name in LISTS if name in by_lower][:1] or several
 
 
@@ -191,6 +213,8 @@ def delimiter_advice(values: Mapping[Any, Any]) -> str:
     line = "" if len(values) > 1 else "".join(map(str, [*values, *values.values()]))
     sign = next((sign for sign in "\t;|," if sign in line), None)
     how = "$'\\t'" if sign == "\t" else f"'{sign}'"
+    if not sign and line:
+        return "; write a tab between text and answer"
     return f"; if {sign!r} separates columns, give --delimiter {how}" if sign else ""
 
 
@@ -212,8 +236,8 @@ class Examples:
     notes: dict[str, Any] = field(default_factory=Counter)
     columns: Columns | None = None  # of the first row
     rows: list[Mapping[Any, Any]] = field(default_factory=list)  # the first ones
-    # Whether any text can be an answer.
-    has_classes: ClassVar[bool] = False
+    # Values that are no answer, unless the caller names some.
+    marks: ClassVar[Collection[str]] = ("-",)
     # Whether a line of raw text can be an example.
     of_lines: ClassVar[bool] = True
     # Names of the texts of an example, as predictions have them.
@@ -245,12 +269,11 @@ class Examples:
         """The value in the column of answers; None, and counted, for what is no answer."""
         if target is None:
             return None
-        value, missing = row.values.get(target), self.wanted.missing
+        value, missing = literal(row.values.get(target)), self.wanted.missing
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
-        usual = () if missing is not None or self.has_classes else ("-",)
         mark = None if target == "answer" else rejected(row.values)
-        mark = mark or missing_mark(value, missing or usual)
+        mark = mark or missing_mark(value, self.marks if missing is None else missing)
         if mark is not None:
             self._lacks(mark)
         return value if mark is None else None
@@ -287,15 +310,22 @@ class Examples:
         pair = None if wanted.pair is None else named_column(wanted.pair, names, "pair", self.path)
         if wanted.text is not None:
             text = named_column(wanted.text, names, "text", self.path)
-        elif found := usual_texts([name for name in names if name != self.target_named(names)]):
+        elif found := usual_texts(self._may_be_texts(row)):
             text, pair = found[0], pair or (found[1] if len(found) > 1 else None)
         else:
+            how = "; or export JSON-MIN" if "annotations" in row.values else ""
             raise InputError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; name it "
-                f"with --text, by name or number{delimiter_advice(row.values)}"
+                f"with --text, by name or number{how or delimiter_advice(row.values)}"
             )
         self.columns = Columns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns
+
+    def _may_be_texts(self, row: Row) -> list[str]:
+        """The columns that are not lists or objects, and not the answers that the caller names."""
+        target = self.target_named([*row.values])
+        values = row.values.items()
+        return [n for n, value in values if n != target and not isinstance(value, list | dict)]
 
     def target_named(self, names: Sequence[str]) -> str | None:
         """The column of answers that the caller names, if it is among these."""
@@ -324,7 +354,7 @@ class Examples:
 class Classes(Examples):
     """Reads examples with a class each."""
 
-    has_classes = True
+    marks = ()  # any text can be a class
     settled = staticmethod(classes_settled)
 
     def begin(self, first: Row) -> None:
@@ -354,6 +384,7 @@ class Classes(Examples):
 class Scores(Examples):
     """Reads examples with a score each, whose decimals a point or a comma separates."""
 
+    marks = ("-", "NaN", "None", "Null", *NO_VALUE, *map(str.upper, NO_VALUE))
     settled = staticmethod(scores_settled)
 
     def answer(self, value: Any) -> str:

@@ -4,12 +4,13 @@ A line ends at "\\n" and nowhere else: U+0085, U+2028 and the like are character
 return raw labels; `tags` interprets them for all splits of a corpus together.
 """
 
+import ast
 import codecs
 import io
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -51,6 +52,9 @@ _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
 SURROGATE = re.compile("[\ud800-\udfff]")
+# How numpy shows a list within another value, and strings that Python would join.
+_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
+_JOINED = re.compile(r"""['"]\s+['"]""")
 Column = int | str  # by number, from 1, or by name
 
 
@@ -178,13 +182,26 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     if path.suffix.lower() == ".json":
         lines = list(lines)
         if (whole := _parsed(lines, path, 1) if lines else []) is not None:
-            found = whole.get("data") if isinstance(whole, dict) else whole
+            found = _rows_of(whole) if isinstance(whole, dict) else whole
             rows, unit = (found, "row") if isinstance(found, list) else ([whole], "line")
             yield from (_object(values, n, unit, path) for n, values in enumerate(rows, 1))
             return
     for number, line in enumerate(lines, start=1):
         if line.strip(" \t"):
             yield _object(_parsed([line], path, number), number, "line", path)
+
+
+def _rows_of(whole: Mapping[str, Any]) -> Any:
+    """The rows under "data", or of a table as pandas writes it (columns, or orient="split")."""
+    found, names = whole.get("data"), whole.get("columns")
+    if isinstance(found, list) and isinstance(names, list):
+        return [dict(zip(names, row, strict=False)) for row in found]
+    first = next(iter(whole.values()), None)
+    if len(whole) > 1 and isinstance(first, dict):
+        columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]
+        if len(columns) == len(whole):
+            return [{name: column[n] for name, column in whole.items()} for n in first]
+    return found
 
 
 def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
@@ -201,9 +218,23 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
 
 def _object(values: Any, number: int, unit: str, path: Path) -> Row:
     where = f"{unit} {number} of {path}"
+    if isinstance(values, list) and [*map(type, values)] == [str, dict]:  # as spaCy has them
+        values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
         raise InputError(f"not a JSON object, {where}: {excerpt(json.dumps(values))}")
     return Row(values, where, number, unit)
+
+
+def literal(value: Any) -> Any:
+    """The list or dictionary that a text writes as JSON or Python; other values as they are."""
+    if isinstance(value, str) and value[:1] + value[-1:] in ("[]", "{}"):
+        text = _ARRAY.sub(r"\1", value)
+        parsers: list[Callable[[str], Any]] = [json.loads, ast.literal_eval]
+        for parse in parsers[: 1 if _JOINED.search(text) else 2]:
+            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+                written = parse(text)
+                return written if isinstance(written, list | dict) else value
+    return value
 
 
 def excerpt(text: str, width: int = 60) -> str:

@@ -45,7 +45,7 @@ from featbert.data.notation import Notation, notation_of
 from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
-from featbert.data.tables import FIRST_LINES, Table
+from featbert.data.tables import FIRST_LINES, Table, fasttext_rows
 from featbert.data.tags import (
     TAG,
     TagError,
@@ -264,7 +264,10 @@ class _Reader:
             lines = track(read_file(path, self.encoding), f"reading {path.name}", "lines")
             return self._rows(json_questions(json_rows(lines, path), path), path, split)
         if self._is_table(path):
-            table = Table(read_file(path, self.encoding, returns=True), path, self.columns)
+            content = read_file(path, self.encoding, returns=True)
+            if content and content[0].lstrip().startswith("__label__"):
+                return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
+            table = Table(content, path, self.columns)
             return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.form is not None:
             raise InputError(

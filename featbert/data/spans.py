@@ -5,7 +5,10 @@
     ]}]}]}
     {"id": "q1", "question": "...", "context": "...", "answers": {"text": [], "answer_start": []}}
 
-Articles or paragraphs may also be a list, and answers texts, each of which the passage has once.
+In tables answers are a column of texts beside their first characters, or a list or dictionary as
+pandas writes it. Articles or paragraphs may also be a list, and answers texts, each of which the
+passage has once.
+
 A question is a pair, its words and those of its passage, and all questions of a passage are one
 document. Its answers are tags: "0:Rome" has the first character in the passage and the text as the
 file has it; a question without an answer has the tag "". Equal answers count once.
@@ -16,20 +19,22 @@ a word is counted. Places are those of the answers' texts (`offsets`).
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from featbert.data.answers import count_missing
+from featbert.data.answers import count_missing, number_of
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Examples, example_of, looks_like_choices
-from featbert.data.files import SURROGATE, Row, excerpt, lower_names
+from featbert.data.examples import IDS, Examples, example_of, looks_like_choices
+from featbert.data.files import SURROGATE, Row, excerpt, literal, lower_names
 from featbert.data.offsets import PARTIAL, Part, notice_of, places_of
 from featbert.errors import InputError
-from featbert.text import counted
+from featbert.text import counted, listed
 
-ANSWER_KEYS = ("answers", "answer")
+ANSWER_KEYS = ("answers", "answer", "answer_text", "answers.text")
+# First characters beside texts of answers.
+START_KEYS = ("answer_start", "answers.answer_start", "start")
 NO_ANSWER = ("",)
 
 
@@ -43,13 +48,30 @@ def suited_targets(values: Mapping[Any, Any]) -> str | None:
     return "spans" if asked else None
 
 
+def answer_keys(names: Collection[str]) -> tuple[str, ...]:
+    """Usual names of columns of answers; "text" is one beside first characters of answers."""
+    return (*ANSWER_KEYS, "text") if "answer_start" in names else ANSWER_KEYS
+
+
 def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:
     """The rows, with a row for each question of the articles or paragraphs among them.
 
-    InputError names the question.
+    RACE has lists of questions, options and answers for an article; AI2's questions hold their
+    choices. InputError names the question.
     """
-    number = 0
+    number, lists = 0, ("questions", "options", "answers")
     for row in rows:
+        asked = row.values.get("question")
+        several = [v for k, v in row.values.items() if k in lists and isinstance(v, list)]
+        if isinstance(asked, dict) and isinstance(asked.get("stem"), str):
+            yield replace(row, values={**row.values, **asked, "question": asked["stem"]})
+            continue
+        if len(several) == len(lists) and len({*map(len, several)}) == 1:
+            kept = {k: v for k, v in row.values.items() if k not in (*lists, *IDS)}
+            for question, options, answer in zip(*(row.values[k] for k in lists), strict=True):
+                values = {**kept, "question": question, "options": options, "answer": answer}
+                yield replace(row, values=values)
+            continue
         if "paragraphs" in row.values:
             at = f"article {row.number} of {path}"
             paragraphs, first = _value(row.values, "paragraphs", list, at), 1
@@ -71,7 +93,8 @@ def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:
 
 def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
     if not isinstance(holder, dict) or key not in holder:
-        raise InputError(f"no key {key!r} in {where}")
+        has = f"; it has {listed(holder)}" if isinstance(holder, dict) else ""
+        raise InputError(f"no key {key!r} in {where}{has}")
     if not isinstance(holder[key], kind):
         shown = excerpt(json.dumps(holder[key], ensure_ascii=False))
         wanted = {list: "a list", str: "a text"}.get(kind, "a text or a number")
@@ -91,6 +114,11 @@ class Questions(Examples):
     names: dict[str, str] = field(default_factory=dict)  # where each id was read
     of_lines = False
     names_of_texts = ("question", "context")
+
+    def begin(self, first: Row) -> None:
+        """Looks at the columns."""
+        self.keys = self.keys and answer_keys(first.values)
+        super().begin(first)
 
     def __call__(self, row: Row) -> list[Sentence]:
         columns = self.columns_of(row)
@@ -149,7 +177,7 @@ def _is_whole(question: Sentence, start: int, end: int) -> bool:
 
 def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
     """First character and text of each answer; None where they are hidden."""
-    value = row.values.get(key)
+    value = literal(row.values.get(key))
     impossible = str(row.values.get("is_impossible")).strip().lower() in ("true", "1")
     if value is None:
         return [] if impossible else None
@@ -179,9 +207,15 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
 
 def _starts(row: Row, texts: Sequence[str]) -> list[Any]:
     """First characters of answers that are only texts: beside them, or where each occurs once."""
-    starts, passage = row.values.get("answer_start"), str(row.values.get("context"))
-    if starts is not None:
-        return starts if isinstance(starts, list) else [starts]
+    starts = next((row.values[key] for key in START_KEYS if key in row.values), None)
+    if starts is not None and starts != "":
+        given = literal(starts)
+        given, numbers = given if isinstance(given, list) else [given], []
+        for start in given:  # a cell of a table is a text
+            number = number_of(start)
+            numbers.append(int(number) if number.is_integer() else start)
+        return numbers
+    passage = str(row.values.get("context"))
     for text in texts:
         if text and (n := passage.count(text)) != 1:
             raise InputError(
@@ -193,7 +227,7 @@ def _starts(row: Row, texts: Sequence[str]) -> list[Any]:
 
 def may_be_answerable(row: Row) -> bool:
     """Whether a question has an answer, or hides whether it has."""
-    found = [_answers(row, key) for key in ANSWER_KEYS]
+    found = [_answers(row, key) for key in answer_keys(row.values)]
     return any(found) or found == [None] * len(found)
 
 

@@ -9,8 +9,12 @@ column are quoted; other separators then have quoted fields.
 
 The first row is the header if it has a usual name, or a column that the caller names. Rows without
 a cell and repeated headers are skipped. A row with more columns than the header is read where it is
-clear what is more: row names before the first column, empty cells after the last, and separators
-inside the only column of text.
+clear what is more: row names before the first column, empty cells after the last, separators inside
+the only column of text, and what tabs separate after columns that the caller names by number.
+
+Lines of fastText are read as labels and a text:
+
+    __label__pos __label__new a text
 """
 
 import csv
@@ -33,6 +37,7 @@ SEPARATORS = ("\t", ",", ";", "|")
 FIRST_LINES = 1000
 # Share of the lines that must have as many columns as the first one.
 MOST = 0.5
+_FASTTEXT = re.compile(r"\s*(?:__label__\S+\s+)+")
 _SAID = re.compile(r'"?sep=(.)"?')  # the first line of some that Excel reads
 
 
@@ -276,6 +281,10 @@ class Table:
         several = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
         self._texts = [i for i, number in enumerate(several) if 2 * number > len(rows)]
         self._joined: list[str] = []
+        self._wide: list[str] = []  # rows with more columns than are read
+        self._numbered = not self.has_header and all(
+            isinstance(column, int) for column in (columns.text, columns.target)
+        )
 
     def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
         """The rows, by `names` of columns or those of the table; InputError names the line."""
@@ -296,9 +305,14 @@ class Table:
             yield Row(dict(zip(names, fitted, strict=True)), where, number)
         if skipped:
             notice(f"rows of {path} that are empty, or the header again, are skipped: {skipped:,}")
-        if self._joined:
-            sign, rows = repr(self.dialect.separator), f"{len(self._joined):,}"
-            notice(f"texts of {path} with {sign}, unquoted: {rows}; the first in {self._joined[0]}")
+        sign = repr(self.dialect.separator)
+        for what, places in (
+            (f"texts of {path} with {sign}, unquoted", self._joined),
+            (f"rows of {path} with columns after the first {len(names)}, not read", self._wide),
+        ):
+            if places:
+                line = places[0].removesuffix(f" of {path}")
+                notice(f"{what}: {len(places):,}; the first in {line}")
 
     def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
         """A row with one cell for each column, where it is clear how."""
@@ -311,11 +325,26 @@ class Table:
             if not any(self.dialect.separator in cell for cell in row[start:end]):
                 self._joined.append(where)
                 return [*row[:start], self.dialect.separator.join(row[start:end]), *row[end:]]
+        if more > 0 and self._numbered and self.dialect.separator == "\t":
+            self._wide.append(where)
+            return row[:n]
         advice = f"; quote texts with {self.dialect.separator!r} in them" if more > 0 else ""
+        if advice and not self.has_header and self.dialect.separator == "\t":
+            advice = "; name the columns of text and answer by number to read these alone"
         raise InputError(
             f"{counted(len(row), 'column')}, {where}; the first has {n}: "
             f"{listed(names)}; read as {self.dialect}{advice}"
         )
+
+
+def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
+    """The rows of fastText's lines, each with its labels and the text after them."""
+    for number, line in enumerate(lines, 1):
+        labels = _FASTTEXT.match(line)
+        if line.strip():
+            text = line[labels.end() :] if labels else line
+            values = {"label": labels[0].replace("__label__", "").split() if labels else None}
+            yield Row({"text": text, **values}, f"line {number} of {path}", number)
 
 
 def _cut_at_returns(lines: Iterator[str]) -> Iterator[str]:

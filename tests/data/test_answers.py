@@ -447,3 +447,47 @@ def test_answers_without_a_place_name_the_row(tmp_path, values):
     row = {"question": "Where?", "context": PARAGRAPH["context"]} | values
     with pytest.raises(InputError, match=r"line 1 of .*train\.jsonl"):
         read(tmp_path, targets="spans", train=lines([row]))
+
+
+@pytest.mark.parametrize("mark", ["nan", "NaN", "NA", "N/A", "null", "?", "None", "-"])
+def test_words_for_no_value_are_no_scores(tmp_path, mark):
+    train = "text,score\n" + "".join(f"{t},{n}\n" for t, n in zip(TEXTS, "1234", strict=False))
+    corpus = read(tmp_path, "csv", "scores", train=train + f"One more.,{mark}\n")
+    assert answers(corpus["train"]) == ["1.0", "2.0", "3.0", "4.0", None]
+    assert corpus["train"].notes.missing == {mark: 1}
+    with pytest.raises(InputError, match=r"line 6 of .*train\.csv"):
+        read(tmp_path, "csv", "scores", {"missing": ""}, train=train + f"One more.,{mark}\n")
+
+
+@pytest.mark.parametrize(
+    ("labels", "named"),
+    [
+        (["a", "b", "NaN"], "--missing NaN"),
+        (["a", "b", "?", "n/a"], "--missing '?,n/a'"),
+        (["0", "1", "None"], "--missing None"),
+        (["a", "b", "None", "NA"], None),
+        (["pos", "Pos", "neg"], "Pos, pos"),
+        (["pos", "neg"], None),
+    ],
+)
+def test_doubtful_classes_are_read_and_named(tmp_path, labels, named):
+    corpus = read(tmp_path, "csv", train=table(*labels), dev=table(*labels))
+    assert answers(corpus["train"]) == labels
+    doubts = " ".join(check_corpus(corpus).doubts)
+    assert named in doubts if named else not doubts.count("class")
+    if named and "--missing" in named:
+        again = read(tmp_path, "csv", given={"missing": named.split()[1].strip("'")})
+        assert not any("--missing" in doubt for doubt in check_corpus(again).doubts)
+
+
+@pytest.mark.parametrize("written", ["['pos']", '["pos"]', "[ 'pos' ]"])
+def test_lists_that_pandas_wrote_are_lists(tmp_path, written):
+    rows = [*labelled("pos", "neg"), *labelled(written)]
+    assert answers(read(tmp_path, train=lines(rows))["train"]) == ["pos", "neg", "pos"]
+    with pytest.raises(InputError, match="'a', 'b'"):
+        read(tmp_path, train=lines(labelled("['a', 'b']")))
+
+
+@pytest.mark.parametrize("name", ["[PAD]", "['a' 'b']", "{x}", "[]]", "[1"])
+def test_other_classes_in_brackets_stay_as_they_are(tmp_path, name):
+    assert answers(read(tmp_path, train=lines(labelled(name, "a")))["train"]) == [name, "a"]

@@ -150,3 +150,64 @@ def test_hellaswag_is_read(shared_data):
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     corpus = load_corpus(path, targets="choices")
     assert examples(corpus, "dev") == [(r["context"], r["endings"], r["label"]) for r in rows]
+
+
+@pytest.mark.parametrize(
+    ("row", "context", "right"),
+    [
+        (
+            {"sentence": "It fell: _ broke.", "option1": "no", "option2": "yes", "answer": "2"},
+            "It",
+            1,
+        ),
+        ({"context": "He ran.", "answerA": "no", "answerB": "yes", "correct": "B"}, "He ran.", 1),
+        ({"question": "Who?", "choice_a": "yes", "choice_b": "no", "label": "a"}, "Who?", 0),
+        ({"prompt": "谁?", "A": "不", "B": "否", "C": "yes", "answer": "C"}, "谁?", 2),
+        ({"question": "Who?", "choices": "['no', \"yes\"]", "answer": "yes"}, "Who?", 1),
+        ({"question": "Who?", "options": '["yes", "no"]', "label": 0}, "Who?", 0),
+        (
+            {
+                "question": {
+                    "stem": "ใคร?",
+                    "choices": [{"label": "1", "text": "no"}, {"label": "2", "text": "yes"}],
+                },
+                "answerKey": "2",
+            },
+            "ใคร?",
+            1,
+        ),
+        (
+            {
+                "question": "Who?",
+                "choices": [{"label": "A", "text": "yes"}, {"label": "B", "text": "no"}],
+                "answerKey": "A",
+            },
+            "Who?",
+            0,
+        ),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_names_and_notations_of_choices(tmp_path, row, context, right):
+    ((read_context, choices, answer),) = examples(read(tmp_path, lines([row])))
+    assert read_context.startswith(context)
+    assert (choices[right], answer, choices.count("yes")) == ("yes", right, 1)
+
+
+def test_lists_of_questions_on_an_article(tmp_path):
+    row = {"id": "a1", "article": "Rome is old.", "questions": ["What?", "How?"]}
+    row |= {"options": [["Rome", "Bonn"], ["new", "old"]], "answers": ["A", "B"]}
+    corpus = read(tmp_path, lines([row, row | {"id": "a2", "article": "So is Bonn."}]))
+    assert examples(corpus) == [
+        ("Rome is old. What?", ["Rome", "Bonn"], 0),
+        ("Rome is old. How?", ["new", "old"], 1),
+        ("So is Bonn. What?", ["Rome", "Bonn"], 0),
+        ("So is Bonn. How?", ["new", "old"], 1),
+    ]
+    assert corpus["train"].notes.repeated_ids == 0
+
+
+def test_two_columns_that_are_letters_are_no_choices(tmp_path):
+    text = "sentence\tA\tB\tlabel\nIt rains now.\t1\t0\tx\nIt is dry.\t1\t1\ty\n"
+    corpus = read(tmp_path, text, "tsv", targets="classes")
+    assert [s.texts for s in corpus["train"]] == [("It rains now.",), ("It is dry.",)]

@@ -125,3 +125,27 @@ def test_errors_name_file_line_and_value(read, line, value):
         read(GOOD, line)
     assert re.search(r"line 2 of .*dev\.jsonl", str(error.value))
     assert len(str(error.value)) < 600
+
+
+ROWS = [{"text": "Rome is old.", "label": 1}, {"text": "Bonn is new.", "label": 0}]
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"data": ROWS},
+        {name: {str(i): row[name] for i, row in enumerate(ROWS)} for name in ROWS[0]},
+        {"columns": ["text", "label"], "index": [0, 1], "data": [[*row.values()] for row in ROWS]},
+        [[row["text"], {"label": row["label"]}] for row in ROWS],
+    ],
+    ids=["data", "columns", "split", "spacy"],
+)
+def test_tables_in_json(tmp_path, whole):
+    path = tmp_path / "train.json"
+    path.write_text(json.dumps(whole), "utf-8")
+    assert [row.values for row in json_rows(read_file(path), path)] == ROWS
+
+
+def test_entities_as_spacy_has_them(read):
+    row = ["Rome is old.", {"entities": [[0, 4, "LOC"]]}]
+    assert read(row).sentences[0].tags == ("B-LOC", "O", "O", "O")

@@ -237,3 +237,40 @@ def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     sides = [{s.texts[1] for s in corpus[name]} for name in ("train", "dev")]
     assert not sides[0] & sides[1]
     assert [len(corpus[name]) for name in ("train", "dev")] == [24, 16]
+
+
+FLAT = {
+    "pandas": [{"answers": "{'text': ['813 km'], 'answer_start': [11]}"}],
+    "numpy": [
+        {"answers": "{'text': array(['813 km'], dtype=object), 'answer_start': array([11])}"}
+    ],
+    "cells": [
+        {"answer_start": "11", "text": "813 km"},
+        {"answer_start": "11.0", "answer": "813 km"},
+    ],
+    "flattened": [{"answers.text": ["813 km"], "answers.answer_start": [11]}],
+    "start": [{"start": 11, "end": 17, "answer": "813 km"}],
+    "list": [{"answers": "['813 km']"}],
+}
+
+
+@pytest.mark.parametrize("form", FLAT)
+def test_answers_in_columns(tmp_path, form):
+    for row in FLAT[form]:
+        whole = {"id": "q2", "question": "How long?", "context": PASSAGE, **row}
+        path = write(tmp_path, "train.jsonl", json.dumps(whole) + "\n")
+        assert load_corpus(path, targets="spans")["train"].tags == [("11:813 km",)]
+
+
+def test_first_characters_tell_equal_texts_apart(tmp_path):
+    rows = [{"question": "?", "context": "a b a", "answer": "a", "answer_start": n} for n in "04"]
+    rows.append({"question": "?", "context": "a b a", "answer": "", "answer_start": ""})
+    path = write(tmp_path, "train.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    assert load_corpus(path, targets="spans")["train"].tags == [("0:a",), ("4:a",), ("",)]
+
+
+def test_a_missing_key_is_named_with_those_there_are(tmp_path):
+    paragraph = {"context_text": "a b", "qas": []}
+    path = write(tmp_path, "train.json", json.dumps({"data": [{"paragraphs": [paragraph]}]}))
+    with pytest.raises(InputError, match=r"'context' in paragraph 1 .*context_text"):
+        load_corpus(path, targets="spans")

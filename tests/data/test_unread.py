@@ -37,6 +37,7 @@ def corpus(folder, columns, ending="jsonl", **options):
         ("premise", "hypothesis"),
         ("sentence", "aspect"),
         ("subject", "body"),
+        ("context", "hypothesis"),
     ],
 )
 def test_usual_pairs(tmp_path, first, second, ending):
@@ -110,3 +111,15 @@ def test_a_pair_may_lack_one_text(tmp_path):
     assert found["train"].notes.empty_texts == 1
     with pytest.raises(InputError, match="line 2"):
         corpus(tmp_path, {"title": ["Great", None], "content": [B[0], None], "label": [1, 0]})
+
+
+def test_lists_are_no_second_text(tmp_path):
+    found = corpus(tmp_path, {"claim": A, "evidence": [[["x", 1]], []], "label": ["yes", "no"]})
+    assert [s.texts for s in found["train"]] == [(text,) for text in A]
+
+
+@pytest.mark.parametrize("name", ["Tweet", "comment_text", "reviewText", "headline"])
+@pytest.mark.parametrize("target", ["polarity", "Class Index", "overall", "intent"])
+def test_usual_names_of_texts_and_classes(tmp_path, name, target):
+    found = corpus(tmp_path, {name: A, target: ["x", "y"]}, "tsv")["train"]
+    assert [(*s.texts, *s.tags) for s in found] == [*zip(A, "xy", strict=True)]
