@@ -58,9 +58,14 @@ def doubtful_classes(classes: Collection[str]) -> list[str]:
 
 
 def rejected(values: Mapping[Any, Any]) -> str | None:
-    """How Prodigy says that the answer of a row does not hold; None where it does."""
-    answer = values.get("answer")
-    return f"answer: {answer}" if isinstance(answer, str) and answer in _REJECTED else None
+    """How Prodigy or Label Studio says that a row has no valid answer; None where it has one."""
+    answer, made = values.get("answer"), values.get("annotations")
+    if isinstance(answer, str) and answer in _REJECTED:
+        return f"answer: {answer}"
+    if not isinstance(made, list) or not isinstance(values.get("data"), Mapping):
+        return None
+    cancelled = all(isinstance(item, Mapping) and item.get("was_cancelled") for item in made)
+    return ("was_cancelled" if made else "no annotation") if cancelled else None
 
 
 def count_missing(notes: MutableMapping[str, Any], mark: str, n: int = 1) -> None:

@@ -28,8 +28,6 @@
 - Else the last column has the tags, the first one the words. Columns that count the words or have
   tags of entities are no words, and a last column without any O has no tags of entities if another
   column has some.
-- Where every word of a file begins with the same code of a language and a colon (`en:Rome`), this
-  is no part of the words.
 
 What `write_conll` writes reads back with the same words, tags and documents.
 """
@@ -65,7 +63,10 @@ from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import counted
 
-SENTENCE_KEYS = ("sentence_id", "sentence_idx", "sent_id", "sentence #", "sentence#")
+SENTENCE_KEYS = (
+    *("sentence_id", "sentence_idx", "sentence_number", "sentence #", "sentence#", "sentence"),
+    *("sent_id", "sent_idx", "sent"),
+)
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL2012 = (
     *("document", "part", "number", "word", "pos", "parse", "lemma", "frameset", "sense"),
@@ -88,6 +89,8 @@ _COMMENT = re.compile(
 _SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
+# "-" and "_" alone are of columns without tags, too.
+_OUTSIDE = {*OUTSIDE, "*"} - {"-", "_"}
 _NO_LABEL = re.compile(r".*[\s=]|\d+$")
 _NEW_DOCUMENT = re.compile(
     r"# ?newdoc(?: |$)|#begin document\b|###MEDLINE:|<(?:doc|document|text|article)\b", re.I
@@ -95,7 +98,6 @@ _NEW_DOCUMENT = re.compile(
 # The same line stands before each sentence of a document.
 _DOCUMENT_ID = re.compile(r"# ?(?:[\w.]+:)?doc(?:ument)?(?:[_ ]?id)?(?: *[:=] *| +)\S", re.I)
 _BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}", re.IGNORECASE)
-_LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 
 
 class Layout:
@@ -107,10 +109,21 @@ class Layout:
     named nor the usual ones.
     """
 
-    def __init__(self, lines: Sequence[str], path: Path, columns: Columns, kind: Targets) -> None:
-        """By the lines of a file, or its first ones; InputError for other columns."""
+    def __init__(
+        self,
+        lines: Sequence[str],
+        path: Path,
+        columns: Columns,
+        kind: Targets,
+        chosen: tuple[int, ...] | None = None,
+    ) -> None:
+        """By the lines of a file, or its first ones; InputError for other columns.
+
+        `chosen` are those of a longer file of the corpus, in place of what is in these lines.
+        """
         self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
-        self.key, self.language, self.parts = "", "", 0
+        self.key, self.parts = "", 0
+        self.of_entities = kind.has_scheme
         self.dialects: list[str] = []
         self.missing: Collection[str] = ()
         is_csv = path.suffix.lower() == ".csv"
@@ -161,17 +174,21 @@ class Layout:
         # Columns with usual names, else those that look like words and tags.
         words_at = ["form"] if self.conllu else WORD_KEYS
         token = usual_column(columns.token_column, words_at, names, "token-column", where)
-        self.token = names.index(token) if token else self._usual_token(len(cells) - 1)
+        at = self._usual_token(len(cells) - 1) if chosen is None else [*chosen, 0][0]
+        self.token = names.index(token) if token else at
         if not token and self.token:
             self.chosen = (self.token,)
             self.dialects.append(f"words from column {self.token + 1}")
-        self.language = self._language_of_words()
         if kind.keys is None:
             return
         tag = usual_column(columns.tag_column, tag_keys, names, "tag-column", where)
         if tag is None and not self.conllu:
             last = len(cells) - 1
-            tag = names[self._usual_tag(last) if kind.has_scheme and not self.header else last]
+            if chosen is not None:
+                last = chosen[1] if len(chosen) > 1 else last
+            elif kind.has_scheme and not self.header:
+                last = self._usual_tag(last)
+            tag = names[last]
             if tag != names[-1]:
                 self.chosen = self.token, names.index(tag)
                 self.dialects.append(f"tags from column {tag}")
@@ -200,8 +217,11 @@ class Layout:
 
     def numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         """Lines with their numbers, from 1; a sentence on one line as a line a word."""
+        return self._words_of(lines) if self.parts else enumerate(lines, start=1)
+
+    def _words_of(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(lines, start=1):
-            cells = _between_blanks(line) if self.parts else []
+            cells = _between_blanks(line)
             if cells and all(cell.count(self.separator) >= self.parts for cell in cells):
                 yield from ((number, cell) for cell in cells)
                 yield number, ""
@@ -229,16 +249,31 @@ class Layout:
         if self.separator in (" ", TABS_OR_SPACES) and _KEY_VALUE.match(line):
             return True
         label = cells[-1]
-        return bool(_ITEM.match(line) and _NO_LABEL.match(label)) and label not in self._last_cells
+        no_label = _NO_LABEL.match(label) or (self.of_entities and not _may_be_tag(label))
+        return bool(_ITEM.match(line) and no_label) and label not in self._last_cells
 
-    def is_space(self, cells: Sequence[str]) -> bool:
-        """Whether a line is a space between words, in files of characters, and begins no entity."""
-        space = self.separator == "\t" and cells[self.token : self.token + 1] == [" "]
-        return space and len(cells) == self.columns and self.tag_of(cells)[:2] in ("O", "I-", "E-")
+    def is_blank(self, line: str, cells: Sequence[str]) -> bool:
+        """Whether no cell of a line has more than spaces."""
+        if self.separator in _SEPARATORS and self.dialect is None:
+            return not line.strip(" \t")
+        return not any(cell.strip(" \t") for cell in cells)
 
-    def word_of(self, cells: Sequence[str]) -> str:
-        """The word of a line, without the code of a language."""
-        return cells[self.token].removeprefix(self.language)
+    def is_mark(self, line: str, cells: Sequence[str]) -> bool:
+        """Whether a line is `-DOCSTART-`."""
+        if DOCSTART not in line:
+            return False
+        return bool(_DOCSTART.match(line)) or cells[self.token :][:1] == [DOCSTART]
+
+    def is_no_word(self, cells: Sequence[str]) -> str:
+        """What a line has in place of a word: a field of `ReadingNotes`, "" for a word.
+
+        In files of characters a space between words, unless an entity begins there.
+        """
+        if self.conllu and _NON_WORD.fullmatch(cells[0]):
+            return "non_words"
+        if self.separator == "\t" and len(cells) == self.columns and cells[self.token] == " ":
+            return "spaces" if self.tag_of(cells)[:2] in ("O", "I-", "E-") else ""
+        return ""
 
     def tag_of(self, cells: Sequence[str]) -> str:
         """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
@@ -246,14 +281,15 @@ class Layout:
             _pairs(cells[self.misc]).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
         )
 
-    def lacks_tag(self, cells: Sequence[str]) -> bool:
-        """Whether the word of a line is unlabelled."""
-        return self.tag >= 0 and self.tag_of(cells) in self.missing
-
     def _usual_token(self, last: int) -> int:
-        """The first column that neither counts the words nor has tags of entities."""
+        """The first column that neither counts the words nor has tags of entities.
+
+        The first of all if these are all the same.
+        """
         others = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
-        return 0 if self.header else next(others, last if self._has_tags(0) else 0)
+        token = 0 if self.header else next(others, last if self._has_tags(0) else 0)
+        differ = len({cell for _, cell in self._cells(token)}) > 1
+        return token if differ or len(self._words) == 1 else 0
 
     def _usual_tag(self, last: int) -> int:
         """The last column, or another one that alone has tags of entities."""
@@ -304,27 +340,19 @@ class Layout:
 
         return {key: key.lower() in MISC_KEYS and has_tags(found) for key, found in values.items()}
 
-    def _language_of_words(self) -> str:
-        """`en:` where every word begins so, else nothing."""
-        words = (cell for number, cell in self._cells(self.token) if number != self.header)
-        match = _LANGUAGE.match(next(words, ""))
-        code = match.group() if match else ""
-        if not code or not all(word.startswith(code) and word != code for word in words):
-            return ""
-        self.dialects.append(f"words without {code} before each")
-        return code
-
-    def check(self, line: str, cells: list[str], number: int) -> None:
-        """InputError unless the line has the columns of the file, a word and a tag."""
-        if len(cells) < self.columns or (len(cells) > self.columns and not self.conll2012):
+    def word_and_tag(self, line: str, cells: list[str], number: int) -> tuple[str, str]:
+        """Of a line; InputError unless it has the columns of the file, a word and a tag."""
+        if len(cells) != self.columns and not (self.conll2012 and len(cells) > self.columns):
             by = _SEPARATORS.get(self.separator, repr(self.separator))
             found = f"{counted(len(cells), 'column')} separated by {by}"
             self._fail(f"{found} instead of {self.columns} (line {self.first})", line, number)
-        if fault := word_fault(self.word_of(cells)):
+        if fault := word_fault(word := cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
-        if self.tag >= 0 and not self.tag_of(cells) and not self.lacks_tag(cells):
+        tag = self.tag_of(cells) if self.tag >= 0 else ""
+        if self.tag >= 0 and not tag and "" not in self.missing:
             advice = "give --tag-column if the tags are in another"
             self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
+        return word, tag
 
     def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
         more = f"; {advice}" if advice else ""
@@ -338,15 +366,20 @@ def read_conll(
     *,
     encoding: str = "utf-8",
     limit: int | None = None,
+    chosen: tuple[int, ...] | None = None,
 ) -> RawFile:
-    """The sentences of a column file, or the first `limit`; time and memory are linear in it."""
+    """The sentences of a column file, or the first `limit`; time and memory are linear in it.
+
+    `chosen` is as of `Layout`.
+    """
     lines = read_file(path, encoding)
-    layout = Layout(lines, path, columns, kind)
+    layout = Layout(lines, path, columns, kind, chosen)
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, layout, skipped), limit))
     notes = ReadingNotes(dialects=tuple(layout.dialects), **skipped)
-    return RawFile(path, sentences, notes, columns=None if layout.header else layout.chosen)
+    own = None if layout.header else (layout.columns, *layout.chosen)
+    return RawFile(path, sentences, notes, columns=own)
 
 
 def column_sentences(
@@ -371,37 +404,35 @@ def column_sentences(
             skipped["header_lines"] += 1
             continue
         cells = layout.split(line, number)
-        blank = not any(cell.strip(" \t") for cell in cells)
-        mark = bool(_DOCSTART.match(line)) or cells[layout.token :][:1] == [DOCSTART]
+        mark, blank = layout.is_mark(line, cells), layout.is_blank(line, cells)
         may_be = line[:1] in _SIGNS and not (blank or mark)
         before_words = may_be and bool(not rows or _BOUNDARY.match(line))
         comment = before_words and layout.is_comment(line, cells)
-        if (blank or mark or comment) and rows:
-            yield sentence()
-            rows.clear()
-        if mark:
-            documents.begin()
-        elif comment:
-            skipped["comment_lines"] += 1
-            if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
-                documents.begin()
-                document = line
-        elif not blank and layout.conllu and _NON_WORD.fullmatch(cells[0]):
-            skipped["non_words"] += 1
-        elif not blank and layout.is_space(cells):
-            skipped["spaces"] += 1
-        elif not blank:
-            layout.check(line, cells, number)
-            own = cells[layout.sentence] if layout.sentence >= 0 else ""
-            if rows and own not in ("", before):  # Kaggle's has it in the first word's line alone
+        if blank or mark or comment:
+            if rows:
                 yield sentence()
                 rows.clear()
-            before = own or before
-            tag = layout.tag_of(cells)
-            if layout.lacks_tag(cells):
+            if mark:
+                documents.begin()
+            elif comment:
+                skipped["comment_lines"] += 1
+                if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
+                    documents.begin()
+                    document = line
+        elif no_word := layout.is_no_word(cells):
+            skipped[no_word] += 1
+        else:
+            word, tag = layout.word_and_tag(line, cells, number)
+            if layout.sentence >= 0:
+                own = cells[layout.sentence]
+                if rows and own not in ("", before):  # Kaggle's has it in the first line alone
+                    yield sentence()
+                    rows.clear()
+                before = own or before
+            if tag in layout.missing:
                 count_missing(skipped, tag or "empty")
                 tag = UNLABELLED
-            rows.append((number, layout.word_of(cells), tag))
+            rows.append((number, word, tag))
     if rows:
         yield sentence()
 
@@ -430,7 +461,7 @@ def _separator(lines: Sequence[str]) -> tuple[str, int]:
 
 
 def _may_be_tag(cell: str) -> bool:
-    return cell.lower() in (*OUTSIDE, "*", "_") or bool(TAG.fullmatch(cell))
+    return cell.lower() in _OUTSIDE or bool(TAG.fullmatch(cell))
 
 
 def _between_blanks(line: str) -> list[str]:

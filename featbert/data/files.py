@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
@@ -51,6 +51,8 @@ EXTENSIONS = (
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
+_LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
+LANGUAGE_SENTENCES = 1000
 SURROGATE = re.compile("[\ud800-\udfff]")
 # How numpy shows a list within another value, and strings that Python would join.
 _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
@@ -65,8 +67,8 @@ class RawFile:
     Attributes:
         notes: all but those that follow from the whole corpus: scheme, repaired tags, encoding.
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
-        columns: of a column file without a header, those of words and tags, from 0, if they were
-            chosen by what is in them; else none.
+        columns: of a column file without a header, their number, and those of words and tags,
+            from 0, if they were chosen by what is in them.
     """
 
     path: Path
@@ -117,6 +119,26 @@ def word_fault(word: str) -> str | None:
     if _DOCSTART_WORD.match(word):
         return f"is the document mark {DOCSTART}"
     return None
+
+
+def without_language(sentences: Iterable[Sentence]) -> tuple[str, Iterator[Sentence]]:
+    """The code of a language that every word begins with, `en:` of `en:Rome`, and bare words.
+
+    The first `LANGUAGE_SENTENCES` tell; no more are read here than there are with such words.
+    """
+    rest, begin, code = iter(sentences), list[Sentence](), ""
+    for sentence in islice(rest, LANGUAGE_SENTENCES):
+        begin.append(sentence)
+        match = _LANGUAGE.match(sentence.words[0]) if sentence.words else None
+        code = code or (match.group() if match and len(begin) == 1 else "")
+        if not code or not all(w.startswith(code) and w != code for w in sentence.words):
+            return "", chain(begin, rest)
+    if sum(map(len, begin)) < 2:
+        return "", chain(begin, rest)
+    every = chain(begin, rest)
+    return code, (
+        replace(s, words=tuple(word.removeprefix(code) for word in s.words)) for s in every
+    )
 
 
 def is_json(path: Path) -> bool:
@@ -177,7 +199,8 @@ def usual_column(
 def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """Rows of JSONL, as they are asked for; of a .json file those of its array, or of its "data".
 
-    Blank lines are skipped. Raises InputError for what is no JSON or no object.
+    Blank lines are skipped. `["a text", {"entities": [...]}]`, as spaCy 2 has it, is a row with a
+    text. Raises InputError for what is no JSON or no object.
     """
     if path.suffix.lower() == ".json":
         lines = list(lines)
@@ -192,7 +215,11 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
 
 
 def _rows_of(whole: Mapping[str, Any]) -> Any:
-    """The rows under "data", or of a table as pandas writes it (columns, or orient="split")."""
+    """The rows in an object; None where it is a row.
+
+    Under "data", of a table as pandas writes it (columns, or orient="split"), LightTag's examples,
+    and a list of spaCy's pairs under "annotations".
+    """
     found, names = whole.get("data"), whole.get("columns")
     if isinstance(found, list) and isinstance(names, list):
         return [dict(zip(names, row, strict=False)) for row in found]
@@ -201,6 +228,9 @@ def _rows_of(whole: Mapping[str, Any]) -> Any:
         columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]
         if len(columns) == len(whole):
             return [{name: column[n] for name, column in whole.items()} for n in first]
+    below = whole.get("examples", whole.get("annotations"))
+    if found is None and isinstance(below, list) and {*map(type, whole.values())} <= {list, dict}:
+        return [row for row in below if row is not None]
     return found
 
 

@@ -38,11 +38,12 @@ from featbert.data.files import (
     json_rows,
     lower_names,
     read_file,
+    without_language,
 )
 from featbert.data.folder import LABEL_NAMES, SPLIT_WORDS, find_splits, splits_named, stem
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
 from featbert.data.notation import Notation, notation_of
-from featbert.data.rows import WORD_KEYS, Words, read_rows, spans_of
+from featbert.data.rows import WORD_KEYS, Words, read_rows, text_and_spans
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
 from featbert.data.tables import FIRST_LINES, Table, fasttext_rows
@@ -74,6 +75,8 @@ _LANGUAGE = re.compile(
 _SUITED = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
 # Rows of a file that show what its columns hold.
 _FIRST_ROWS = 100
+# Fewer sentences do not show which columns have words and tags.
+_FEW_SENTENCES = 10
 
 
 def load_corpus(
@@ -168,11 +171,11 @@ def load_corpus(
     else:
         raw = read.files(_files(place, path, alone))
         (name, found), source = _name(place), str(place)
+    raw = [(split, _bare(file)) for split, file in raw]
     _check_alike({file.path: file.sentences[0] for _, file in raw})
     if kind.keys is not None:
         more = {} if first_choice is None else {"first_choice": first_choice}
         raw = _settled(raw, kind, marks=missing is None, **more)
-    _check_columns([file for _, file in raw if file.columns is not None])
     beside = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = label_names.split(",") if label_names else []
     names = names or (read_file(beside, encoding) if beside.is_file() else [])
@@ -222,6 +225,27 @@ class _Reader:
                     if examples == read.limit:
                         break
                     read = replace(read, limit=read.limit - examples)
+        return self._in_same_columns(found)
+
+    def _in_same_columns(self, raw: list[tuple[str, RawFile]]) -> list[tuple[str, RawFile]]:
+        """The files, short ones read again where the first one shows other columns.
+
+        InputError where two long ones seem to have other columns.
+        """
+        told = ((file, file.columns) for _, file in raw if file.columns)
+        first, columns = next(told, (None, ()))
+        found = []
+        for split, file in raw:
+            if first and file.columns and file.columns[1:] != columns[1:]:
+                n = len(file.sentences)
+                few = n < _FEW_SENTENCES and n <= len(first.sentences)
+                if not few or file.columns[0] != columns[0]:
+                    raise InputError(
+                        f"words or tags seem to be in other columns of {file.path} than of "
+                        f"{first.path}; name them with --token-column and --tag-column"
+                    )
+                file = self._words(file.path, columns[1:])
+            found.append((split, file))
         return found
 
     def _is_table(self, path: Path) -> bool:
@@ -268,6 +292,9 @@ class _Reader:
             if content and content[0].lstrip().startswith("__label__"):
                 return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
             table = Table(content, path, self.columns)
+            names = lower_names(table.names).keys()
+            if self.kind.form is None and not names.isdisjoint({*WORD_KEYS} - {*TEXTS}):
+                return self._words(path)
             return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.form is not None:
             raise InputError(
@@ -276,9 +303,9 @@ class _Reader:
             )
         return self._words(path)
 
-    def _words(self, path: Path) -> RawFile:
+    def _words(self, path: Path, chosen: tuple[int, ...] | None = None) -> RawFile:
         read, limit = self.encoding, self.limit
-        return read_conll(path, self.columns, self.kind, encoding=read, limit=limit)
+        return read_conll(path, self.columns, self.kind, encoding=read, limit=limit, chosen=chosen)
 
     def _rows(
         self, rows: Iterator[Row], path: Path, split: str, *, in_columns: bool = False
@@ -309,7 +336,7 @@ class _Reader:
         kind, form = self.kind, self.kind.form or Examples
         lists = lower_names([name for name, value in values.items() if isinstance(value, list)])
         words = self.columns.token_column is not None or not lists.keys().isdisjoint(WORD_KEYS)
-        words = words or spans_of(values) is not None
+        words = words or text_and_spans(values) is not None
         usual = None if words else usual_form(values)
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
         of_words = words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
@@ -402,19 +429,18 @@ def _settled(
     return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
 
 
+def _bare(file: RawFile) -> RawFile:
+    """The file, without a language before every word."""
+    code, sentences = without_language(file.sentences)
+    if not code:
+        return file
+    dialects = (*file.notes.dialects, f"words without {code} before each")
+    return replace(file, sentences=tuple(sentences), notes=replace(file.notes, dialects=dialects))
+
+
 def _without_answers(file: RawFile) -> RawFile:
     sentences = tuple(replace(s, tags=None) for s in file.sentences)
     return replace(file, sentences=sentences, notes=replace(file.notes, missing={}))
-
-
-def _check_columns(files: Sequence[RawFile]) -> None:
-    """Raises InputError where columns are chosen by what is in them, and not the same ones."""
-    for file in files:
-        if file.columns != files[0].columns:
-            raise InputError(
-                f"words or tags seem to be in other columns of {file.path} than of "
-                f"{files[0].path}; name them with --token-column and --tag-column"
-            )
 
 
 def _named(file: RawFile, names: Sequence[str]) -> RawFile:

@@ -6,8 +6,8 @@
     lower case       b-per i-per b-loc              B-per I-per B-loc, and `o` is O
     no type          B I B                          B-ENTITY I-ENTITY B-ENTITY
     BMES, BMEWO      B-PER E-PER W-LOC              M is I, W is S
-    another O        0, OUT, OTHER, NONE            where no tag is O
-    brackets         (PER* *) (LOC*)                as in CoNLL-2005 and CoNLL-2012
+    another O        0, OUT, OTHER, NONE, -, _      where no tag is O
+    brackets         (PER* *) (LOC*)                also (PER PER) (LOC), and - for *
 
 A corpus has one notation, which every tag of all its splits fits. Tags that `tags` reads as they
 are stay so, and so do tags that fit no notation.
@@ -26,7 +26,7 @@ ONE_TYPE = "ENTITY"
 _SCHEMES = ("BIES", "BILU", "BMES", "BMEW")
 _SAME = {"M": "I", "W": "S"}
 # What O is called, in lower case.
-OUTSIDE = ("o", "0", "out", "outside", "other", "none")
+OUTSIDE = ("o", "0", "out", "outside", "other", "none", "-", "_")
 _JOINER = r"[-_:/.|+ \u2010-\u2014]"
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
@@ -36,7 +36,7 @@ _PATTERNS = tuple(
         rf"(?P<prefix>[BIESLUMW])(?:{_JOINER})?(?P<type>)",
     )
 )
-_BRACKETS = re.compile(r"(?=.)(?:\((?P<type>[^()*\s]+))?\*?(?P<end>\))?")
+_BRACKETS = re.compile(r"(?=.)(?:\((?P<type>[^()*\s]+))?\*?(?P<end>(?P<closes>[^()*\s]*)\))?")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def notation_of(tags: Collection[str]) -> Notation:
     outside = {tag for tag in tags if tag.lower() == mark}
     inside = [tag for tag in tags if tag not in outside]
     to_o = dict.fromkeys(outside - {"O"}, "O")
-    if any(tag.startswith("(") for tag in tags) and all(map(_BRACKETS.fullmatch, tags)):
+    if any(tag.startswith("(") for tag in tags) and all(map(_BRACKETS.fullmatch, inside)):
         return Notation(brackets=True)
     if inside and all(map(TAG.fullmatch, inside)):
         return Notation(to_o)
@@ -102,15 +102,16 @@ def _go_together(letters: set[str]) -> bool:
 def _from_brackets(tags: Sequence[str]) -> tuple[str, ...]:
     usual, type_ = [], ""
     for i, tag in enumerate(tags):
-        match = _BRACKETS.fullmatch(tag)  # None for a word without a tag
-        opens, ends = (match["type"], match["end"]) if match else (None, None)
+        match = _BRACKETS.fullmatch(tag)  # None for another O and for a word without a tag
+        opens, ends, closes = match.group("type", "end", "closes") if match else (None,) * 3
         if opens and type_:
             raise TagError(f"{excerpt(tag)} begins inside an entity of the type {type_}", i)
-        if ends and not (opens or type_):
+        current = opens or type_
+        if ends and (not current or closes not in ("", current)):
             raise TagError(f"{excerpt(tag)} ends no entity", i)
         within = f"I-{type_}" if type_ else "O"
-        usual.append(f"B-{opens}" if opens else within if match else tag)
-        type_ = "" if ends else opens or type_
+        usual.append(f"B-{opens}" if opens else within if tag else tag)
+        type_ = "" if ends else current
     if type_:
         raise TagError(f"no ')' ends the last entity, of the type {type_},", len(tags) - 1)
     return tuple(usual)

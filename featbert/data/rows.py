@@ -6,10 +6,10 @@
 
 A sentence is a list of words with a list of tags, by name or by number, under usual names (`Words`,
 `tags`) or those that the caller names; the first row says which. Or it is a text with spans of
-characters, as annotation tools write them (doccano, Prodigy, Label Studio's JSON-MIN): split as raw
-text is (`words`), tagged by whole words; a span with a text of its own is where that is
-(`offsets`). A text without a list of spans in such a file has no entity. A tag that is null or -100
-is of a word without an answer.
+characters, as annotation tools write them (doccano, Prodigy, Label Studio, LightTag, UBIAI, spaCy):
+split as raw text is (`words`), tagged by whole words; a span with a text of its own is where that
+is (`offsets`). A text without a list of spans in such a file has no entity. A tag that is null or
+-100 is of a word without an answer.
 
 A key `document` (or `doc_id`, `document_id`), a string or an integer, marks documents: a new one
 begins where its value changes, and after a row whose only word is `-DOCSTART-`. Rows without a word
@@ -38,12 +38,16 @@ from featbert.data.files import (
 from featbert.data.offsets import PARTIAL, UNITS, Part, Place, notice_of, places_of, unit_of
 from featbert.data.spans import words_at
 from featbert.errors import InputError
+from featbert.progress import notice
 from featbert.text import counted, listed
 
 WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
-SPAN_KEYS = ("spans", "entities", "label", "labels")
-# The text that a span has, as Label Studio, brat's JSON and others call it.
-OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote")
+# What tools call a text with spans, these spans, their types, ends and texts.
+TEXT_KEYS = ("text", "data", "content", "document", "sentence")
+SPAN_KEYS = ("spans", "entities", "label", "labels", "annotations", "tokens")
+TYPE_KEYS = ("label", "labels", "tag", "type", "entityLabel", "entity_type")
+START_KEYS, END_KEYS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
+OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "name")
 DOCUMENT_KEYS = ("document", "doc_id", "document_id")
 
 
@@ -53,20 +57,22 @@ class Words(Examples):
 
     documents: Documents = field(default_factory=Documents)
     of_spans: bool = False
-    # By number, rows of texts with spans: the row, the places of its words, spans and their types.
+    # By number, texts with spans: the row, the places of its words, spans and their types.
     marked: dict[int, tuple[Row, list[Place], list[tuple[Part, str]]]] = field(default_factory=dict)
 
     def begin(self, first: Row) -> None:
         """Looks at the columns of the first rows, and at whether these have texts with spans."""
-        self.of_spans = spans_of(first.values) is not None
+        self.of_spans = text_and_spans(first.values) is not None
         if not self.of_spans:
             super().begin(first)
 
     def __call__(self, row: Row) -> list[Sentence]:
         """The sentence of a row; none for a mark of documents, or where it has no word."""
-        spans = spans_of(row.values)
-        if spans is not None or (self.of_spans and isinstance(row.values.get("text"), str)):
-            row = self._worded(row, spans or ())
+        marked = text_and_spans(row.values)
+        if marked is None and self.of_spans and (text := _text_of(row.values)) is not None:
+            marked = text, []
+        if marked is not None:
+            row = self._worded(row, *marked)
         columns = self.columns_of(row)
         if row.values.get(columns.token_column) == [DOCSTART]:
             self.documents.begin()
@@ -109,15 +115,17 @@ class Words(Examples):
         self.columns = Columns(**found)
         return self.columns
 
-    def _worded(self, row: Row, spans: Sequence[Any]) -> Row:
+    def _worded(self, row: Row, text: str, spans: Sequence[Any]) -> Row:
         """The row with words, and with tags that are not yet known, in place of text and spans."""
         from featbert.data.words import split_words  # which takes a while to import
 
-        text = row.values["text"]
         places = split_words(text)
+        if (several := len(_finished(row.values))) > 1:
+            _fail(row, f"{several} annotations of one text; keep one of them")
         if self.keys and not rejected(row.values):
-            self.marked[row.number] = row, places, [_part(row, one) for one in spans]
-        kept = {key: row.values[key] for key in (*DOCUMENT_KEYS, "answer") if key in row.values}
+            self.marked[row.number] = row, places, [_part(row, text, one) for one in spans]
+        of_row = (*DOCUMENT_KEYS, "answer", "annotations", "data")
+        kept = {key: row.values[key] for key in of_row if row.values.get(key, text) != text}
         words = [text[a:b] for a, b in places]
         return replace(row, values=kept | {"tokens": words, "tags": ["O"] * len(words)})
 
@@ -139,11 +147,11 @@ class Words(Examples):
                 if (words[first][0], words[last][1]) != (start, end):
                     partial.append((part.text[start:end], part.where))
                 entity = f"{excerpt(part.text[start:end])} ({kind})"
-                if other := next(
-                    (entities[i] for i in range(first, last + 1) if i in entities), None
-                ):
+                others = {entities[i] for i in range(first, last + 1) if i in entities}
+                if others - {entity}:
                     advice = "a word has one tag, so keep one entity where some nest or overlap"
-                    _fail(row, f"the entities {other} and {entity} share words; {advice}")
+                    both = f"{min(others)} and {entity}"
+                    _fail(row, f"the entities {both} share words; {advice}")
                 entities |= dict.fromkeys(range(first, last + 1), entity)
                 of_row[first : last + 1] = [f"B-{kind}"] + [f"I-{kind}"] * (last - first)
         notice_of(partial, self.path, "entities", PARTIAL)
@@ -156,7 +164,7 @@ class Words(Examples):
 
     def _doubt(self, parts: Sequence[Part]) -> None:
         """Warns where spans without a text of their own are whole words by another unit alone."""
-        words = {row.values["text"]: places for row, places, _ in self.marked.values()}
+        words = {spans[0][0].text: places for _, places, spans in self.marked.values() if spans}
 
         @functools.lru_cache(16)
         def edges(text: str) -> tuple[set[int], set[int]]:
@@ -166,14 +174,16 @@ class Words(Examples):
             starts, ends = edges(part.text)
             return place is not None and place[0] in starts and place[1] in ends
 
-        if (unit := unit_of(parts, is_whole)) != UNITS[0]:
-            off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
-            notice_of(
-                [(str(part.start), part.where) for part in off],
-                self.path,
-                "offsets",
-                f"are inside a word or beyond the text as characters, but not as {unit} (they are "
-                "read as characters; with its text in a key text, each span is checked)",
+        off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
+        few = len(off) < 3 and 2 * len(off) <= len(parts)
+        if not few and (unit := unit_of(parts, is_whole)) != UNITS[0]:
+            spans = f"{len(off):,} of {counted(len(parts), 'span')}"
+            first = f"the first is {off[0].start} to {off[0].end}, {off[0].where}"
+            notice(
+                f"offsets in {self.path} are read as characters from 0, ends not included; "
+                f"{spans} then begin or end inside a word or beyond the text ({first}), and would "
+                f"not as {unit}; convert them, or give each span its text, as in "
+                '"text": "Rome", which shows how they count'
             )
 
     def _tags(self, row: Row, column: Column, n: int) -> tuple[str, ...]:
@@ -206,33 +216,80 @@ class Words(Examples):
         return tuple(found)
 
 
-def spans_of(values: Mapping[Any, Any]) -> list[Any] | None:
-    """The spans of a text; None where the row has words, or a text without spans.
+def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
+    """The text of a row and its spans; None where the row has words, or a text without spans.
 
-    Prodigy leaves out an empty list of spans.
+    Prodigy leaves out an empty list of spans. Label Studio has them in the results of annotations,
+    CLUENER in a mapping from types to texts to offsets.
     """
-    lists = {key: value for key, value in values.items() if isinstance(value, list)}
-    words = any(isinstance(one, str) for key in WORD_KEYS for one in lists.get(key, ()))
-    prodigy = values.get("answer") in ("accept", "reject", "ignore") and not (
-        {*values} & {*CLASS_KEYS}
-    )
-    found = next((lists[key] for key in SPAN_KEYS if key in lists), [] if prodigy else None)
-    spans = found is not None and all(isinstance(one, list | dict) for one in found)
-    return found if spans and isinstance(values.get("text"), str) and not words else None
+    text = _text_of(values)
+    lists = (value for key in WORD_KEYS if isinstance(value := values.get(key), list))
+    if text is None or any(isinstance(item, str) for value in lists for item in value):
+        return None
+    for key in SPAN_KEYS:
+        spans = values.get(key)
+        if isinstance(spans, Mapping):
+            spans = [
+                {"label": kind, "text": own, "start": place[0], "end": place[-1]}
+                for kind, texts in spans.items()
+                if isinstance(texts, Mapping)
+                for own, places in texts.items()
+                for place in places
+            ] or None
+        if not isinstance(spans, list) or not all(isinstance(item, list | dict) for item in spans):
+            continue
+        if any("result" in item for item in spans):
+            of_text = (item["result"] for item in _finished(values)[:1])
+            spans = [item for results in of_text for item in results if _has_ends(item)]
+        if key != "tokens" or (spans and {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
+            return text, spans
+    prodigy = values.get("answer") in ("accept", "reject", "ignore")
+    return (text, []) if prodigy and not {*values} & {*CLASS_KEYS} else None
 
 
-def _part(row: Row, span: Any) -> tuple[Part, str]:
+def _text_of(values: Mapping[Any, Any]) -> str | None:
+    """The text of a row with spans, by its usual names; of Label Studio's `data` its only text."""
+    for key in TEXT_KEYS:
+        value = values.get(key)
+        if isinstance(value, Mapping):
+            texts = [item for item in value.values() if isinstance(item, str)]
+            value = value.get("text", texts[0] if len(texts) == 1 else None)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def _finished(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """Label Studio's annotations of a text, but for those that were cancelled."""
+    made = values.get("annotations")
+    results = [item for item in made if "result" in item] if isinstance(made, list) else []
+    return [item for item in results if not item.get("was_cancelled")]
+
+
+def _has_ends(result: Any) -> bool:
+    """Whether one of Label Studio's results is a span, not a relation or a choice."""
+    value = result.get("value")
+    return isinstance(value, Mapping) and "start" in value
+
+
+def _part(row: Row, text: str, span: Any) -> tuple[Part, str]:
     """A span as the file gives it, and its type."""
     given, own = span, None
     if isinstance(span, dict):
         inner = span.get("value")  # of Label Studio's results
         span = span | inner if isinstance(inner, dict) else span
         own = next((span[key] for key in OWN_KEYS if isinstance(span.get(key), str)), None)
-        ends = [span.get(key, span.get(f"{key}_offset")) for key in ("start", "end")]
-        span = [*ends, span.get("label", span.get("labels"))]
+        ends = [next((span[k] for k in keys if k in span), None) for keys in (START_KEYS, END_KEYS)]
+        ends = span.get("span", ends)
+        span = [*ends, next((span[key] for key in TYPE_KEYS if key in span), None)]
     match span:
         case [int(start), int(end), str(kind) | [str(kind)], *_] if not word_fault(kind.strip()):
-            return Part(row.values["text"], start, end, own, row.where), kind.strip()
+            return Part(text, start, end, own, row.where), kind.strip()
+        case [int(), int(), [_, _, *_] as kinds, *_]:
+            shown = f"the labels {listed(map(str, kinds))}"
+            _fail(row, f"{excerpt(json.dumps(given))} has {shown}; a word has one tag, so keep one")
+        case [int(), int(), None | [], *_] | [int(), int()]:
+            _fail(row, f"{excerpt(json.dumps(given))} has no label; add one, or remove the span")
     return _fail(row, f"{excerpt(json.dumps(given))} is no start, end and label of a span")
 
 
@@ -240,11 +297,11 @@ def _trimmed(row: Row, part: Part, place: Place | None) -> Place:
     """First and end character of a span without white space around it."""
     inner = part.text[slice(*place)].strip() if place else ""
     if place is None or not inner:
-        _fail(
-            row,
-            f"{part.start} to {part.end} is no part of the text, which has "
-            f"{counted(len(part.text), 'character')}",
-        )
+        size = counted(len(part.text), "character")
+        fault = f"is no part of the text, which has {size}"
+        if place is not None or part.start == part.end:
+            fault = "is empty; remove it"
+        _fail(row, f"the span from {part.start} to {part.end} {fault}")
     start = part.text.index(inner, place[0])
     return start, start + len(inner)
 

@@ -14,7 +14,14 @@ from pathlib import Path
 from featbert.data.conll import Layout, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, Examples
-from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, Row, is_json, json_rows
+from featbert.data.files import (
+    COLUMN_EXTENSIONS,
+    SURROGATE,
+    Row,
+    is_json,
+    json_rows,
+    without_language,
+)
 from featbert.data.rows import Words
 from featbert.data.spans import json_questions
 from featbert.data.tables import Table
@@ -50,6 +57,14 @@ def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) ->
             yield replace(piece, document=document)
         return
     path = Path(name)
+    code, sentences = without_language(_words(lines, path, kind, columns))
+    if code:
+        notice(f"read words without {code} before each")
+    yield from sentences
+
+
+def _words(lines: Iterator[str], path: Path, kind: str, columns: Columns) -> Iterator[Sentence]:
+    """The sentences of JSONL or of a column file."""
     if kind == "jsonl":
         read = Words(columns, None, path)
         for row in json_rows(lines, path):

@@ -218,21 +218,6 @@ class TestColumns:
         assert rows(read("a/b B/X\nc O\n")) == [(["a/b", "c"], ["B/X", "O"])]
         assert rows(read("a|b\nc|d\n", targets=None)) == [(["a|b", "c|d"], None)]
 
-    def test_a_language_before_every_word(self, read):
-        raw = read("de:Rom\tB-LOC\nde::\tO\n\nde:de:x\tO\n")
-        assert rows(raw) == [(["Rom", ":"], ["B-LOC", "O"]), (["de:x"], ["O"])]
-        assert len(raw.notes.dialects) == 1
-        for other in (
-            "Rom\tO\nde:x\tO\n",
-            "de:a\tO\nen:b\tO\n",
-            "de:a\tO\nde:\tO\n",
-            "http:a\tO\n",
-        ):
-            raw = read(other)
-            assert [word for words, _ in rows(raw) for word in words] == [
-                line.split("\t")[0] for line in other.splitlines()
-            ]
-
     @pytest.mark.parametrize(
         ("text", "columns"),
         [
@@ -247,6 +232,9 @@ class TestColumns:
             ("1 CD O\n2 CD B-X\n5 CD O\n", (0, 2)),
             ("B-52 B-X\nB-1 B-X\n", (0, 1)),
             ("1 CD\n2 CD\n", (0, 1)),
+            ("1 CD O\n2 CD O\n3 CD B-X\n", (0, 2)),
+            ("1\tAda\tB-PER\t-\n2\tsings\tO\t-\n\n1\tTom\tB-PER\t-\n", (1, 2)),
+            ("Ada NN B-PER _\nsings VB O _\n", (0, 2)),
         ],
     )
     def test_columns_by_what_is_in_them(self, read, text, columns):
@@ -261,12 +249,36 @@ class TestColumns:
         assert rows(read(text, targets=None))[0][0][0] == lines[0][columns[0]]
 
     def test_splits_have_the_same_columns(self, tmp_path):
-        for name, text in {"train": "O show\nB-X 5\n", "dev": "O out\n"}.items():
-            (tmp_path / f"{name}.conll").write_text(text, "utf-8")
-        with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):
+        train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
+        train.write_text("O show\nB-X 5\n", "utf-8")
+        dev.write_text("O out\n\n" * 9, "utf-8")
+        with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):  # train is too short
             load_corpus(tmp_path)
+        train.write_text("O show\nB-X 5\n\n" * 9, "utf-8")
+        assert load_corpus(tmp_path)["dev"].sentences[8].words == ("out",)
+        for text in ("O out\n\n" * 10, "O x out\n"):
+            dev.write_text(text, "utf-8")
+            with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):
+                load_corpus(tmp_path)
+        dev.write_text("O out\n\n" * 10, "utf-8")
         corpus = load_corpus(tmp_path, token_column=2, tag_column=1)
         assert corpus["dev"].sentences[0].words == ("out",)
+
+    @pytest.mark.parametrize(
+        ("train", "dev", "word"),
+        [
+            ("the DT O\ndog NN B-X\n\n1 CD O\n2 CD O\n\n", "1 CD O\n2 CD O\n", "1"),
+            ("1 Ada NN B-X\n2 ran VB O\n\n1 it PR O\n\n", "1 Ada NN B-X\n", "Ada"),
+            ("Ada\tB-X\tq\nran\tO\tr\nat\tO\ts\n\n", "ran\tO\tO\n", "ran"),
+        ],
+    )
+    def test_a_short_part_has_the_columns_of_the_longer_one(self, tmp_path, train, dev, word):
+        (tmp_path / "train.conll").write_text(train * 3, "utf-8")
+        (tmp_path / "dev.conll").write_text(dev, "utf-8")
+        corpus = load_corpus(tmp_path)
+        assert corpus["dev"].sentences[0].words[0] == word
+        assert {*corpus["dev"].sentences[0].tags} <= {"O", "B-X"}
+        assert corpus["train"].sentences[0].words[0] in ("the", "Ada")
 
     def test_spaces_between_characters(self, read):
         raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")

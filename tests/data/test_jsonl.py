@@ -66,6 +66,88 @@ def test_entities_that_share_words_are_both_named(read, spans, both):
         read({"text": "Java developer wanted.", "label": spans})
 
 
+ADA = "Ada Lee saw Rome."
+SPANS = [(0, 7, "PER"), (12, 16, "LOC")]
+
+
+def label_studio(*results, **more):
+    return {"annotations": [{"result": list(results), **more}], "data": {"id": "7", "text": ADA}}
+
+
+def result(start, end, *labels):
+    value = {"start": start, "end": end, "text": ADA[start:end], "labels": [*labels]}
+    return {"value": value, "id": "r", "from_name": "label", "type": "labels"}
+
+
+RESULTS = [result(*span) for span in SPANS]
+RELATION = {"from_id": "r", "to_id": "s", "type": "relation", "labels": ["in"]}
+CHOICE = {"value": {"choices": ["good"]}, "type": "choices"}
+
+
+def keyed(*keys):
+    return [dict(zip(keys, span, strict=True)) for span in SPANS]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        label_studio(*RESULTS, RELATION, CHOICE),
+        {"data": ADA, "label": [*map(list, SPANS)]},
+        {"data": ADA, "entities": keyed("start_offset", "end_offset", "label")},
+        {"content": ADA, "annotations": keyed("start", "end", "tag"), "metadata": {}},
+        {"document": ADA, "tokens": keyed("start", "end", "entityLabel"), "relations": []},
+        {"text": ADA, "entities": [{"span": [a, b], "type": t} for a, b, t in SPANS]},
+        {"text": ADA, "label": {t: {ADA[a:b]: [[a, b - 1]]} for a, b, t in SPANS}},
+        [ADA, {"entities": [*map(list, SPANS)]}],
+        {"text": ADA, "spans": [*keyed("start", "end", "label"), *keyed("start", "end", "label")]},
+    ],
+    ids=lambda row: " ".join(row) if isinstance(row, dict) else "pair",
+)
+def test_texts_with_spans_as_tools_write_them(read, row):
+    for raw in (read(row), read(json.dumps([row]), name="dev.json")):
+        (one,) = raw.sentences
+        assert one.words == ("Ada", "Lee", "saw", "Rome", ".")
+        assert one.tags == ("B-PER", "I-PER", "O", "B-LOC", "O")
+
+
+@pytest.mark.parametrize("key", ["examples", "annotations"])
+def test_rows_below_a_key(read, key):
+    pair = [ADA, {"entities": [*map(list, SPANS)]}]
+    raw = read(json.dumps({key: [pair, None, pair], "classes": ["PER"]}), name="dev.json")
+    assert [s.tags[0] for s in raw.sentences] == ["B-PER", "B-PER"]
+
+
+def test_texts_that_nobody_annotated_have_no_answers(read):
+    rows = [label_studio(*RESULTS), label_studio(was_cancelled=True), label_studio()]
+    raw = read(*rows, {"annotations": [], "data": {"text": ADA}})
+    assert [{*s.tags} for s in raw.sentences] == [
+        {"B-PER", "I-PER", "O", "B-LOC"},
+        {""},
+        {"O"},
+        {""},
+    ]
+    assert raw.notes.missing == {"was_cancelled": 5, "no annotation": 5}
+    both = label_studio(*RESULTS)
+    both["annotations"] *= 2
+    with pytest.raises(InputError, match=r"2 annotations .*line 2 of"):
+        read(rows[0], both)
+
+
+@pytest.mark.parametrize(
+    ("span", "value"),
+    [
+        (result(0, 7, "PER", "POET"), "PER, POET"),
+        (result(0, 7), "label"),
+        ({"start": 0, "end": 7}, "label"),
+        ([3, 3, "PER"], "3 to 3"),
+        ({"start": "0", "end": 7, "label": "PER"}, "start"),
+    ],
+)
+def test_spans_that_are_no_entity_are_refused_with_their_line(read, span, value):
+    with pytest.raises(InputError, match=rf"{value}.*line 2 of .*dev\.jsonl"):
+        read({"text": ADA, "spans": []}, {"text": ADA, "spans": [span]})
+
+
 def test_other_keys(read):
     row = {"form": ["a"], "upos": ["X"], "tags": ["O"], "text": "a"}
     for names in ({"tag": "upos"}, {"token": 1, "tag": 2}, {"keys": ("pos", "upos")}):

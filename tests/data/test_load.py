@@ -43,6 +43,26 @@ def test_a_folder(folder):
     assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
 
 
+@pytest.mark.parametrize("form", ["columns", "jsonl"])
+def test_a_language_before_every_word_is_no_part_of_it(tmp_path, form):
+    def read(*sentences):
+        name = {"columns": "train.conll", "jsonl": "train.jsonl"}[form]
+        lines = ("".join(f"{word}\tO\n" for word in words) for words in sentences)
+        if form == "jsonl":
+            rows = ({"tokens": words, "tags": ["O"] * len(words)} for words in sentences)
+            lines = map(json.dumps, rows)
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
+        split = load_corpus(tmp_path)["train"]
+        assert len(split.notes.dialects) == ([s.words for s in split] != [*map(tuple, sentences)])
+        return [s.words for s in split]
+
+    assert read(["de:Rom", "de::"], ["de:de:x"]) == [("Rom", ":"), ("de:x",)]
+    for words in (["Rom", "de:x"], ["de:a", "en:b"], ["de:a", "de:"], ["http:a", "http:b"]):
+        assert read(words) == [tuple(words)]
+    assert read(["de:a"], ["b"]) == [("de:a",), ("b",)]
+    assert read(["re:invent"]) == [("re:invent",)]
+
+
 def test_one_scheme_for_all_splits(folder):
     # dev alone would be IOB1, test alone BIO; train says BIOES.
     path = folder(

@@ -52,6 +52,12 @@ def test_what_is_written_in_a_notation_reads_as_the_usual_tags(how, rows):
         ("other per other", "O per O"),
         ("(PER* *) * (LOC*) (LOC)", "B-PER I-PER O B-LOC B-LOC"),
         ("(PER * ) *", "B-PER I-PER I-PER O"),
+        ("(PER PER) - (LOC)", "B-PER I-PER O B-LOC"),
+        ("(ORG - ORG) -", "B-ORG I-ORG I-ORG O"),
+        ("(PER) O (LOC * LOC)", "B-PER O B-LOC I-LOC I-LOC"),
+        ("PER_B PER_I - LOC_B", "B-PER I-PER O B-LOC"),
+        ("B-PER _ _ I-LOC", "B-PER O O I-LOC"),
+        ("- PERSON PERSON", "O PERSON PERSON"),
     ],
 )
 def test_notations(tags, usual):
@@ -87,7 +93,9 @@ def test_words_without_a_tag_stay_so():
         assert notation_of({*tags} - {""}).read(tags)[1] == ""
 
 
-@pytest.mark.parametrize(("tags", "index"), [("(A* (B*)", 1), ("(A*) *)", 1), ("(A* * *", 2)])
+@pytest.mark.parametrize(
+    ("tags", "index"), [("(A* (B*)", 1), ("(A*) *)", 1), ("(A* * *", 2), ("(A B)", 1)]
+)
 def test_brackets_that_nest_or_stay_open_are_refused_with_their_place(tags, index, tmp_path):
     with pytest.raises(TagError) as error:
         notation_of({*tags.split()}).read(tags.split())

@@ -140,6 +140,12 @@ def test_spans_without_texts_are_characters_and_doubted(tmp_path, unit, caplog):
     assert not caplog.text
 
 
+def test_one_span_of_a_few_inside_a_word_says_nothing_of_the_unit(tmp_path, caplog):
+    rows = [("\u200f_Ana met '' Bob", [("Ana", "PER"), ("' Bob", "PER")])]
+    load_corpus(exported(tmp_path / "c", UNITS[0], rows, own=None))
+    assert not any(str(unit) in caplog.text for unit in UNITS[1:])
+
+
 def test_spans_without_texts_beyond_the_text_are_refused(tmp_path, caplog):
     folder = exported(
         tmp_path / "c", Unit("UTF-16 units"), [("😀😀 Oslo", [("Oslo", "LOC")])], None

@@ -75,12 +75,21 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
         "#\thttp://a [2009]\n1\tEU\tB-X\tO\n\n#\thttp://b [2009]\n1\tis\tO\tO\n",
         "<doc id='1'>\n<s>\nEU O\n</s>\n<s>\nis O\n</s>\n</doc>\n<doc>\nit O\n",
         "EU|X|O is|X|O\nit|X|O\n",
-        "en:EU O\nen:is\tO\n",
     ],
 )
 def test_dialects_as_read_whole(tmp_path, text: str) -> None:
     (tmp_path / "x.conll").write_text(text, "utf-8")
     same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=targets_of(None)))
+
+
+def test_a_language_before_every_word() -> None:
+    for text, kind in (
+        ("en:EU O\nen:is\tO\n", "conll"),
+        ('{"tokens": ["en:EU", "en:is"]}', "jsonl"),
+    ):
+        assert [p.words for p in pieces(text, kind)] == [("EU", "is")]
+        bare = pieces(text.replace("en:is", "is"), kind)
+        assert [p.words for p in bare] == [("en:EU", "is")]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])
