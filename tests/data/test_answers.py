@@ -129,21 +129,22 @@ def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
 @pytest.mark.parametrize(
     ("train", "dev", "classes"),
     [
-        (["1.0", "0.0"], ["1", "0"], {"0", "1"}),
-        (["1", "2.00"], ["1.0", "2"], {"1", "2"}),
-        (["-1.0", "1.0"], ["1", "-1"], {"-1", "1"}),
-        (["1.5", "2.0"], ["2", "1.5"], {"1.5", "2"}),
-        (["1.0", "beta"], ["1", "beta"], {"1.0", "1", "beta"}),  # a version is no number
-        (["True", "False"], ["true", "FALSE"], {"true", "false"}),
-        (["Yes", "No"], ["yes", "no"], {"yes", "no"}),
-        (["Yes", "No"], ["No", "Yes"], {"Yes", "No"}),
-        (["Pos", "neg"], ["pos", "neg"], {"Pos", "pos", "neg"}),
+        (["1.0", "0.0"], ["1", "0"], ["0", "1"]),
+        (["1", "2.00"], ["1.0", "2"], ["1", "2"]),
+        (["-1.0", "1.0"], ["1", "-1"], ["-1", "1"]),
+        (["1.5", "2.0"], ["2", "1.5"], ["1.5", "2"]),
+        (["1.0", "beta"], ["1", "beta"], ["1", "1.0", "beta"]),  # a version is no number
+        (["True", "False"], ["true", "FALSE"], ["false", "true"]),
+        (["Yes", "No"], ["yes", "no"], ["no", "yes"]),
+        (["Yes", "No"], ["No", "Yes"], ["No", "Yes"]),
+        (["Pos", "neg"], ["pos", "neg"], ["Pos", "neg", "pos"]),
     ],
     ids=str,
 )
 def test_one_class_has_one_notation_in_all_parts(tmp_path, train, dev, classes):
     corpus = read(tmp_path, "csv", train=table(*train), dev=table(*dev))
-    assert {name for split in corpus.splits.values() for name in split.labels} == classes
+    labels = {name for split in corpus.splits.values() for name in split.labels}
+    assert sorted(labels) == classes
 
 
 @pytest.mark.parametrize(
