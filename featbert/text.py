@@ -64,3 +64,14 @@ def natural(text: str) -> list[tuple[int, str]]:
         (len(number := piece.lstrip("0")), number) if piece[0] in "0123456789" else (-1, piece)
         for piece in pieces
     ]
+
+
+def scaled(number: float, unit: str) -> str:
+    """`12.3 MB`: the largest prefix that leaves a digit before the point, 3 digits at most."""
+    if number < 1000:
+        return f"{round(number)} {unit}".rstrip()
+    power = 0
+    while number >= 999.5 and power < 6:
+        number /= 1000
+        power += 1
+    return f"{number:.{int(number < 99.95)}f} {' kMGTPE'[power]}{unit}"

@@ -15,8 +15,7 @@ from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data, Encoding
 from featbert.errors import InputError
 from featbert.progress import report
-from featbert.report.units import size
-from featbert.text import counted, listed, printable, unusual
+from featbert.text import listed, printable, unusual
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus
@@ -82,11 +81,11 @@ def extract(
     load_torch(compute.threads)
 
     from featbert.engine import here
-    from featbert.features.plan import plan_extraction
+    from featbert.features.plan import plan_extraction, stored_size, under_way
     from featbert.features.shards import extract_shards
 
     plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir, shards=shards or 1)
-    m, shape, lines = plan.manifest, _shape(plan), []
+    m, shape, lines = plan.manifest, stored_size(plan), []
     if plan.hit is not None:
         m = plan.hit.manifest
         lines.append(f"{plan.path}: exists with all that was asked, nothing to do")
@@ -158,23 +157,9 @@ def made_store(
     """The store that `find_store` found, or that its plan makes, which is announced."""
     from featbert.encoders.source import find_encoder
     from featbert.features.extraction import run_extraction
-    from featbert.features.plan import ExtractionPlan
+    from featbert.features.plan import ExtractionPlan, under_way
 
     if not isinstance(plan, ExtractionPlan):
         return plan
     report(under_way(plan))
     return run_extraction(plan, corpus, find_encoder(o.chosen(Encoding, given).model))
-
-
-def _shape(plan: ExtractionPlan) -> str:
-    m = plan.manifest
-    rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
-    sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
-    return f"{sizes}, {m.dtype}: {size(m.data_bytes)}"
-
-
-def under_way(plan: ExtractionPlan) -> str:
-    """What is extracted, how, and how large it will be."""
-    m = plan.manifest
-    where = f"{m.precision}, {m.device_name}"
-    return f"extracting {m.corpus} with {m.model} ({where}): {_shape(plan)}"

@@ -9,7 +9,6 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.extract import under_way
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import Outputs, grid, show_tables
 from featbert.errors import InputError
@@ -109,9 +108,6 @@ def run(
         return
     missing, known = len(plan.missing), counted(len(plan.jobs), "run")
     say(f"{experiment.name}: {missing:,} of {known} to train{_later(plan)}")
-    asked = [job.extraction for job in plan.missing if job.extraction is not None]
-    for extraction in {one.path: one for one in asked if one.hit is None}.values():
-        say(under_way(extraction))
     with engine as (each, at_a_time):
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=run_labels)
     if plan.runs:

@@ -15,6 +15,7 @@ from featbert.errors import InputError, MissingError
 from featbert.features.store import FeatureStore, Manifest, StoredSplit
 from featbert.features.writer import partial_path
 from featbert.io import explaining, slug
+from featbert.text import counted, scaled
 
 # Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
 # matrix rate.
@@ -130,6 +131,21 @@ def plan_extraction(
         if whole.hit is not None and {*manifest.kinds} <= {*whole.hit.manifest.kinds}:
             return whole
     return ExtractionPlan(path, manifest, hit)
+
+
+def stored_size(plan: ExtractionPlan) -> str:
+    """What a store holds: vectors, layers, numbers, and bytes."""
+    m = plan.manifest
+    rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
+    sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
+    return f"{sizes}, {m.dtype}: {scaled(m.data_bytes, 'B')}"
+
+
+def under_way(plan: ExtractionPlan) -> str:
+    """What is extracted, how, and how large it will be."""
+    m = plan.manifest
+    where = f"{m.precision}, {m.device_name}"
+    return f"extracting {m.corpus} with {m.model} ({where}): {stored_size(plan)}"
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:

@@ -1,6 +1,6 @@
 """Numbers and names as people read them: no more digits than mean something."""
 
-from featbert.text import printable
+from featbert.text import printable, scaled
 
 # The mark of a number that is no part of a row.
 NONE = "–"
@@ -42,17 +42,17 @@ def duration(seconds: float) -> str:
 
 def size(n_bytes: float | None) -> str:
     """Bytes in decimal units: `512 B`, `12.3 MB`, `6.0 GB`."""
-    return NONE if n_bytes is None else _scaled(n_bytes, "B")
+    return NONE if n_bytes is None else scaled(n_bytes, "B")
 
 
 def parameters(n: float) -> str:
     """A count: `512`, `768 k`, `13.4 M`, `1.2 G`."""
-    return _scaled(n, "")
+    return scaled(n, "")
 
 
 def operations(flops: float) -> str:
     """Operations as `3.4 GFLOP`, `60.0 TFLOP`, `1.2 PFLOP`."""
-    return _scaled(flops, "FLOP")
+    return scaled(flops, "FLOP")
 
 
 # By the unit of a currency (`featbert.analysis.cost`).
@@ -73,14 +73,3 @@ def rate(per_second: float) -> str:
 def visible(text: str, keep: str = "") -> str:
     r"""`text` on one line, what would control a terminal written out (`\x1b`), except `keep`."""
     return printable(text, f"{keep}\xa0\u2009\u202f\u3000")
-
-
-def _scaled(number: float, unit: str) -> str:
-    """With the largest prefix that leaves one digit or more before the point: 3 digits at most."""
-    if number < 1000:
-        return f"{round(number)} {unit}".rstrip()
-    power = 0
-    while number >= 999.5 and power < 6:
-        number /= 1000
-        power += 1
-    return f"{number:.{int(number < 99.95)}f} {' kMGTPE'[power]}{unit}"

@@ -268,6 +268,7 @@ def plan_evaluation(
     mapping = {old: new for old, new in mapping.items() if old != new}
     identity = split_identity(corpus, name)
     path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
+    unlinked(path.parent)
     return PlannedEvaluation(usable, corpus, chosen, identity, mapping, path)
 
 
@@ -340,7 +341,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         predictions="",
         **run.device.facts,
     )
-    unlinked(plan.path.parent).mkdir(parents=True, exist_ok=True)
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
     sentences = split.sentences
     if plan.mapping:

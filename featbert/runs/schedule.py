@@ -25,6 +25,7 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.features.extraction import run_extraction
+from featbert.features.plan import under_way
 from featbert.io import is_owned
 from featbert.progress import Advance, Relay, forwarded, labelled, notice, report, stage
 from featbert.runs.evaluate import choose_splits, evaluate
@@ -76,7 +77,10 @@ def carry_out(
             work.wait()
             continue
         work.make(engine, run_adaptation, begin)
-        work.make(engine, run_extraction, *_stores(work.left(ready), resources))
+        stores, readers = _stores(work.left(ready), resources)
+        for extraction, *_ in stores.values():
+            report(under_way(extraction))
+        work.make(engine, run_extraction, stores, readers)
         ours = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
         # The last run has no more threads than the others: it resumes only with as many.
         local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else here

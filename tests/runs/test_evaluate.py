@@ -217,6 +217,16 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
         plan_evaluation(usable, load_corpus(bare), "test")
 
 
+def test_a_link_in_place_of_the_evaluations_is_refused_before_anything_is_scored(run, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / run.name)
+    target = tmp_path / "of another"
+    target.mkdir()
+    (folder / "evaluations").symlink_to(target)
+    with pytest.raises(InputError, match="evaluations"):
+        plan_evaluation(check_usable(Run(folder, run.record)), corpus_of(run), "test")
+    assert [*target.iterdir()] == []
+
+
 def test_mappings_are_parsed():
     assert parse_mapping(["MISC=O", " person = PER", "MISC=O"]) == {"MISC": "O", "person": "PER"}
     assert parse_mapping(["a=b=c"]) == {"a": "b=c"}

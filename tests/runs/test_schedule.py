@@ -15,12 +15,14 @@ import pytest
 
 from featbert.analysis.compare import run_experiment
 from featbert.errors import FeatbertError
+from featbert.features.store import FeatureStore
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import schedule, train
 from featbert.runs.experiment import ExperimentPlan
 from featbert.runs.experiment_file import read_experiment
 from featbert.runs.run import find_runs
+from featbert.text import scaled
 from tests.listening import Ear
 from tests.processes import ROOT, holding
 from tests.runs.experiments import SMALL
@@ -266,3 +268,17 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, trained)
     assert 0 < len(trained) < 4
     assert hidden(workspace.runs) == []
     assert len(find_runs(workspace.runs).runs) == 4
+
+
+def test_every_store_is_announced_with_its_size(lab, caplog):
+    """Also of an encoder that is adapted first, and from Python."""
+    adapted = {"adapt": {"epochs": 1, "max_length": 32}}
+    with caplog.at_level("INFO", logger="featbert"):
+        lab.carry_out(features=SMALL, variant=[{}, adapted])
+    said = [record.getMessage() for record in caplog.records]
+    stores = [FeatureStore(path) for path in lab.space.cache.glob("*.h5")]
+    assert len(stores) == 2
+    for store in stores:
+        named = f"{store.manifest.corpus} with {store.manifest.model} "
+        (line,) = [line for line in said if line.startswith("extracting") and named in line]
+        assert scaled(store.manifest.data_bytes, "B") in line
