@@ -203,7 +203,10 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
         cause = ", or raise --limit" if limit else ""
         yield f"all labels are {some}; is {option} another column?{cause}"
     elif targets != "entities" and len(counts) == 1 < counts.total():
-        yield f"all labels are {some}, of {len(whole)} in the corpus; mix the parts"
+        how = "mix the parts"
+        if targets == "classes" and next(iter(counts)) not in labels.get("train", counts):
+            how = f"if it hides the answers, give --missing {shlex.quote(some)}"
+        yield f"all labels are {some}, of {len(whole)} in the corpus; {how}"
     if name != "train" and "train" in labels and len(counts) > 1:
         kinds = {t: n for t, n in labels["train"].items() if targets != "entities" or t[:2] == "B-"}
         missing = sorted(kinds.keys() - counts.keys())
@@ -237,7 +240,8 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
         begin, option = (first.texts or first.words)[0], "text" if first.texts else "token-column"
         yield (
             f"the label of the first {'text' if first.texts else 'word'}, {excerpt(begin)}, is of "
-            f"no other; if these are names of columns, give --{option} {shortened(begin)}"
+            f"no other; if these are names of columns, give --{option} "
+            f"{shlex.quote(shortened(begin))}"
         )
     if first.texts:
         return

@@ -12,7 +12,7 @@ and choice, which is tagged "1" where it is right and "0" where not; the `docume
 the number of its example.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -25,6 +25,7 @@ from featbert.data.examples import (
     SCORE_KEYS,
     Columns,
     Examples,
+    columns_seen,
     example_of,
     looks_like_choices,
     text_of,
@@ -33,7 +34,7 @@ from featbert.data.examples import (
 )
 from featbert.data.files import RawFile, Row, excerpt, literal, lower_names
 from featbert.errors import InputError
-from featbert.text import counted, listed
+from featbert.text import counted
 
 RIGHT_KEYS = (
     *("label", "gold", "gold_label", "answer", "target", "correct"),
@@ -59,8 +60,9 @@ class Choices(Examples):
 
     def __call__(self, row: Row) -> list[Sentence]:
         names = lower_names(row.values)
+        context, columns = self._columns(row)
         target = self.target_of([*row.values], row.where)
-        context, choices = self._texts(row, names, target)
+        context, choices = self._texts(row, context, columns, target)
         if len(choices) < 2:
             raise InputError(f"{counted(len(choices), 'choice')}, {row.where}; two are needed")
         right = self._label(row, target, choices)
@@ -81,17 +83,23 @@ class Choices(Examples):
     ) -> tuple[str, ...] | None:
         """The number of the right choice, until `settled`; None where there is no answer."""
         value = self.value_of(row, target)
+        if isinstance(value, list) and sorted(value) == [0] * (len(choices) - 1) + [1]:
+            return (str(value.index(1)),)
         hides = self.wanted.missing is None and number_of(value) == -1
         if hides:
             self._lacks("-1")
         if hides or value is None:
             return None
         name, number = str(value).strip(), number_of(value)
-        texts = _labels(row) or ([] if number.is_integer() else choices)
-        if texts.count(name) == 1:
-            return (str(texts.index(name)),)
+        for texts in (_labels(row), [] if number.is_integer() else choices):
+            if texts.count(name) == 1:
+                return (str(texts.index(name)),)
         if number.is_integer():
             return (f"{_COUNTED}{number:.0f}",)
+        columns = [column.lower() for column in usual_choices(tuple(row.values))[1]]
+        if len(columns) > 1 and name.lower() in columns:
+            return (str(columns.index(name.lower())),)
+        name = name.strip("().:")
         letter = ord(name.upper()) - ord("A") if len(name) == 1 else -1
         if letter not in range(len(choices)):
             raise InputError(
@@ -127,19 +135,24 @@ class Choices(Examples):
             settled.append(replace(file, sentences=sentences))
         return settled
 
-    def _texts(
-        self, row: Row, names: Mapping[str, str], target: str | None
-    ) -> tuple[str, list[str]]:
-        """The context and the choices of an example, in columns with their usual names."""
+    def _columns(self, row: Row) -> tuple[str, list[str]]:
+        """The column of the context and those of choices, by their usual names."""
         if self.wanted.text or self.wanted.pair:
             raise InputError("--text and --pair are not of choices, whose columns have usual names")
         context, columns = usual_choices(tuple(row.values))
         if not columns or context is None:
             what = "context" if columns else "choices, such as endings or choice1, choice2"
             raise InputError(
-                f"no column of {what}, in {row.where}; it has {listed(row.values)}; name columns "
-                "context, choice1, choice2, label"
+                f"no column of {what}, in {row.where}; it has {columns_seen(row.values)}; name "
+                "columns context, choice1, choice2, label"
             )
+        return context, columns
+
+    def _texts(
+        self, row: Row, context: str, columns: Sequence[str], target: str | None
+    ) -> tuple[str, list[str]]:
+        """The context and the choices of an example."""
+        names = lower_names(row.values)
         parts = [text_of(row, context)]
         # What is asked of the context may be in a column of its own.
         if "question" in names and names["question"] not in (context, target):
@@ -187,12 +200,15 @@ def _tagged(choices: Sequence[Sentence], first: int, file: RawFile) -> Sequence[
 def _listed(row: Row, column: str) -> dict[str, Any]:
     """The texts in a column of choices, and their own labels, where they have some.
 
-    Datasets have {"text": [...], "label": ["A", ...]}, AI2 [{"text": "...", "label": "A"}, ...].
+    Datasets have {"text": [...], "label": ["A", ...]}, AI2 [{"text": "...", "label": "A"}, ...],
+    and others {"A": "...", ...}.
     """
     value = literal(row.values[column])
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         value = {key: [one.get(key) for one in value] for key in ("text", "label")}
-    return {"text": None, "label": None, **(value if isinstance(value, dict) else {"text": value})}
+    if isinstance(value, dict) and not isinstance(value.get("text"), list):
+        value = {"text": [*value.values()], "label": [*value]}
+    return {"label": None, **(value if isinstance(value, dict) else {"text": value})}
 
 
 def _labels(row: Row) -> list[Any]:

@@ -68,12 +68,14 @@ PAIRS = (
     ("claim", "evidence"),
     *((text, aspect) for text in ("sentence", "text", "review") for aspect in ASPECTS),
     *(("title", text) for text in ("text", "content", "body", "description", "abstract", "review")),
+    ("review_title", "review_body"),
     *(("subject", text) for text in ("text", "content", "body", "message")),
     ("headline", "body"),
 )
 TEXTS = (
     *("sentence", "text", "review", "content", "question", "title", "data", "tweet", "comment"),
     *("comment_text", "review_text", "reviewtext", "headline", "claim", "utterance", "message"),
+    "review_body",
 )
 # Contexts, and lists of choices.
 CONTEXTS = (
@@ -81,7 +83,7 @@ CONTEXTS = (
     "prompt",
 )
 LISTS = ("endings", "choices", "options")
-_COUNTED = re.compile(r"(ending|choice|option|answer|sol|)[ _-]?(\d+|[a-j])")
+_COUNTED = re.compile(r"(ending|choice|option|answer|sol|op|)[ _-]?(\d+|[a-j])")
 CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),

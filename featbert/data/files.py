@@ -243,7 +243,9 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
         if len(lines) > 1 and reason == "Extra data":
             return None
         where = f"line {first + line - 1} of {path}"
-        raise InputError(f"not JSON ({reason}), {where}: {excerpt(lines[line - 1])}") from None
+        shown = excerpt(lines[line - 1])
+        advice = _array_advice(lines, path)
+        raise InputError(f"not JSON ({reason}), {where}: {shown}{advice}") from None
 
 
 def _object(values: Any, number: int, unit: str, path: Path) -> Row:
@@ -251,7 +253,9 @@ def _object(values: Any, number: int, unit: str, path: Path) -> Row:
     if isinstance(values, list) and [*map(type, values)] == [str, dict]:  # as spaCy has them
         values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
-        raise InputError(f"not a JSON object, {where}: {excerpt(json.dumps(values))}")
+        shown = json.dumps(values)
+        advice = _array_advice([shown], path)
+        raise InputError(f"not a JSON object, {where}: {excerpt(shown)}{advice}")
     return Row(values, where, number, unit)
 
 
@@ -265,6 +269,12 @@ def literal(value: Any) -> Any:
                 written = parse(text)
                 return written if isinstance(written, list | dict) else value
     return value
+
+
+def _array_advice(lines: Sequence[str], path: Path) -> str:
+    """What to do where a file of JSON lines seems to be one array."""
+    is_array = lines[0].lstrip().startswith("[") and path.suffix.lower() != ".json"
+    return "; if the file is one array, name it .json" if is_array else ""
 
 
 def excerpt(text: str, width: int = 60) -> str:

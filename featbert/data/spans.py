@@ -85,7 +85,9 @@ def json_questions(rows: Iterable[Row], path: Path) -> Iterator[Row]:
             context = _value(paragraph, "context", str, within)
             for question in _value(paragraph, "qas", list, within):
                 number += 1
-                name = _value(question, "id", str | int, f"question {number} of {path}")
+                name, where = number, f"question {number} of {path}"
+                if not isinstance(question, dict) or "id" in question:
+                    name = _value(question, "id", str | int, where)
                 where = f"question {name} of {path}"
                 _value(question, "question", str, where)
                 yield Row(question | {"context": context}, where, number, "question")
@@ -123,7 +125,10 @@ class Questions(Examples):
     def __call__(self, row: Row) -> list[Sentence]:
         columns = self.columns_of(row)
         if columns.pair is None:
-            raise InputError(f"no column of passages in {self.path}; name it with --pair")
+            has = listed(map(str, row.values))
+            raise InputError(
+                f"no column of passages in {self.path}; it has {has}; name it with --pair"
+            )
         question = example_of(row, columns)
         name = str(row.values.get("id", row.number))
         document = self.passages.setdefault(hash(question.texts[1]), len(self.passages))
@@ -170,7 +175,9 @@ class Questions(Examples):
 
 def _is_whole(question: Sentence, start: int, end: int) -> bool:
     """Whether the answer from `start` to `end` is of whole words."""
-    words = question.places[question.pair :]
+    words, text = question.places[question.pair :], question.texts[1]
+    end = start + len(text[start:end].rstrip())
+    start = end - len(text[start:end].lstrip())
     first, last = words_at(words, start, end - start)
     return (words[first][0], words[last][1]) == (start, end)
 
@@ -193,6 +200,7 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
             found = [(one["answer_start"], one["text"]) for one in value]
     except (KeyError, TypeError, ValueError):
         found = [(None, None)]
+    found = [(_whole_number(start), text) for start, text in found]
     if not all(
         type(start) is int and isinstance(text, str) and not SURROGATE.search(text)
         for start, text in found
@@ -205,16 +213,17 @@ def _answers(row: Row, key: Any) -> list[tuple[int, str]] | None:
     return found
 
 
+def _whole_number(value: Any) -> Any:
+    """A whole number that is a text, as in cells of tables, or has decimals; others as they are."""
+    return int(number) if (number := number_of(value)).is_integer() else value
+
+
 def _starts(row: Row, texts: Sequence[str]) -> list[Any]:
     """First characters of answers that are only texts: beside them, or where each occurs once."""
     starts = next((row.values[key] for key in START_KEYS if key in row.values), None)
     if starts is not None and starts != "":
-        given = literal(starts)
-        given, numbers = given if isinstance(given, list) else [given], []
-        for start in given:  # a cell of a table is a text
-            number = number_of(start)
-            numbers.append(int(number) if number.is_integer() else start)
-        return numbers
+        starts = literal(starts)
+        return starts if isinstance(starts, list) else [starts]
     passage = str(row.values.get("context"))
     for text in texts:
         if text and (n := passage.count(text)) != 1:

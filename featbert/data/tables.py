@@ -37,6 +37,8 @@ SEPARATORS = ("\t", ",", ";", "|")
 FIRST_LINES = 1000
 # Share of the lines that must have as many columns as the first one.
 MOST = 0.5
+# Lines that say little.
+_FEW = 3
 _FASTTEXT = re.compile(r"\s*(?:__label__\S+\s+)+")
 _SAID = re.compile(r'"?sep=(.)"?')  # the first line of some that Excel reads
 
@@ -47,6 +49,7 @@ class Dialect:
 
     Attributes:
         quoted: whether a field may be in quotation marks, which are doubled inside of it.
+        quote: the quotation mark.
         escape: a character that takes their meaning from separators, quotation marks, line ends
             and itself; before others it is part of the text.
         spaced: whether spaces after a separator are not of the next field.
@@ -56,10 +59,12 @@ class Dialect:
     quoted: bool
     escape: str | None = None
     spaced: bool = False
+    quote: str = '"'
 
     def __str__(self) -> str:
         name = {"\t": "tabs", " ": "spaces"}.get(self.separator, repr(self.separator))
         quotes = "quoted fields" if self.quoted else "quotation marks that are part of the text"
+        quotes = "fields in single quotes" if self.quote == "'" else quotes
         escape = f", escaped by {self.escape}" if self.escape else ""
         return f"columns separated by {name}, {quotes}{escape}"
 
@@ -68,12 +73,15 @@ class Dialect:
         csv.field_size_limit(1 << 30)
         if self.escape:  # which `csv` drops before any character
             sign = re.escape(self.escape)
-            before = re.compile(rf'{sign}([{sign}"{re.escape(self.separator)}]|$)|{sign}')
+            before = re.compile(
+                rf"{sign}([{sign}{self.quote}{re.escape(self.separator)}]|$)|{sign}"
+            )
             twice = self.escape * 2
             lines = (before.sub(lambda m: twice if m[1] is None else m[0], s) for s in lines)
         return csv.reader(
             (f"{line}\n" for line in lines),
             delimiter=self.separator,
+            quotechar=self.quote,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
             escapechar=self.escape,
             skipinitialspace=self.spaced,
@@ -146,6 +154,10 @@ def _dialect_with(
         some_quoted[:0] = [spaced] * (spaced.fit(lines) == 1)
     if columns.escape is None and any('\\"' in line for line in lines):
         some_quoted.append(replace(quoted, escape="\\"))
+    if len(lines) > _FEW and all(line.strip()[-1:] in ("'", "") for line in lines[1:]):
+        single = replace(quoted, quote="'")
+        escaped = replace(single, escape="\\")
+        some_quoted[:0] = [d for d in (single, escaped) if d.fit(lines) == 1][:1]
     tabs = separator == usual == "\t"
     choice = {"none": some_plain, "double": some_quoted}.get(columns.quoting)
     dialects = [*some_plain, *some_quoted] if tabs else [*some_quoted, *some_plain]
@@ -186,7 +198,7 @@ def _is_quoted(lines: Sequence[str], plain: Dialect, quoted: Dialect) -> bool:
     if len(rows) != len(bare):
         return False
     if any(
-        cell != inner and '"' in inner
+        cell[:1] == '"' and cell != inner and '"' in inner
         for row, inside in zip(rows, bare, strict=True)
         for cell, inner in zip(row, inside, strict=False)
     ):
@@ -289,7 +301,8 @@ class Table:
     def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
         """The rows, by `names` of columns or those of the table; InputError names the line."""
         names, path, lines = names or self.names, self.path, self._lines
-        if self.dialect.escape or self.dialect.separator != self._usual:
+        usual = Dialect(self._usual, self.dialect.quoted, spaced=self.dialect.spaced)
+        if self.dialect != usual:
             notice(f"{path} has {self.dialect}")
         if isinstance(lines, list):
             lines = track(lines, f"reading {path.name}", "lines")

@@ -492,3 +492,11 @@ def test_lists_that_pandas_wrote_are_lists(tmp_path, written):
 @pytest.mark.parametrize("name", ["[PAD]", "['a' 'b']", "{x}", "[]]", "[1"])
 def test_other_classes_in_brackets_stay_as_they_are(tmp_path, name):
     assert answers(read(tmp_path, train=lines(labelled(name, "a")))["train"]) == [name, "a"]
+
+
+def test_a_part_with_one_class_that_train_lacks_may_hide_answers(tmp_path):
+    parts = {"train": table("a", "b"), "test": table("un known", "un known")}
+    doubts = check_corpus(read(tmp_path, "csv", **parts)).doubts
+    assert any("--missing 'un known'" in doubt for doubt in doubts)
+    hidden = read(tmp_path, "csv", given={"missing": "un known"})
+    assert answers(hidden["test"]) == [None, None]

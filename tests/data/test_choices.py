@@ -165,6 +165,13 @@ def test_hellaswag_is_read(shared_data):
         ({"prompt": "谁?", "A": "不", "B": "否", "C": "yes", "answer": "C"}, "谁?", 2),
         ({"question": "Who?", "choices": "['no', \"yes\"]", "answer": "yes"}, "Who?", 1),
         ({"question": "Who?", "options": '["yes", "no"]', "label": 0}, "Who?", 0),
+        ({"question": "Who?", "option1": "no", "option2": "yes", "answer": "option2"}, "Who?", 1),
+        ({"question": "Who?", "opa": "yes", "opb": "no", "opc": "-", "label": "(A)"}, "Who?", 0),
+        ({"question": "Who?", "opa": "no", "opb": "yes", "opc": "-", "label": "b."}, "Who?", 1),
+        ({"question": "Who?", "options": {"A": "no", "B": "yes"}, "answer": "B"}, "Who?", 1),
+        ({"question": "Who?", "options": {"A": "no", "B": "yes"}, "answer": "yes"}, "Who?", 1),
+        ({"question": "Who?", "choices": ["no", "yes"], "label": [0, 1]}, "Who?", 1),
+        ({"question": "Who?", "choices": ["yes", "no"], "label": [True, False]}, "Who?", 0),
         (
             {
                 "question": {
@@ -211,3 +218,8 @@ def test_two_columns_that_are_letters_are_no_choices(tmp_path):
     text = "sentence\tA\tB\tlabel\nIt rains now.\t1\t0\tx\nIt is dry.\t1\t1\ty\n"
     corpus = read(tmp_path, text, "tsv", targets="classes")
     assert [s.texts for s in corpus["train"]] == [("It rains now.",), ("It is dry.",)]
+
+
+def test_a_header_without_usual_names_is_shown(tmp_path):
+    with pytest.raises(InputError, match=r"'Start'.*'Right'"):
+        read(tmp_path, "Start,One,Other,Right\na,b,c,1\n", "csv")

@@ -147,11 +147,11 @@ def spoiled(**values) -> str:
         ('{"data": [{}]}', "--text"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
         ('{"data": []}', r"train\.json"),
-        (spoiled(id=None), "question 2"),
+        (spoiled(id=["q"]), "question 2"),
         (spoiled(question=["a"]), "question q2"),
         (spoiled(id="q1"), "q1"),
         (spoiled(answers=[{"text": "813 km"}]), "question q2"),
-        (spoiled(answers=[{"text": "813 km", "answer_start": "11"}]), "question q2"),
+        (spoiled(answers=[{"text": "813 km", "answer_start": "11 or 12"}]), "question q2"),
         (spoiled(answers="814 km"), "question q2"),
         (spoiled(is_impossible=True), "question q2"),
         (spoiled(question="\ud800"), "question q2"),
@@ -251,6 +251,7 @@ FLAT = {
     "flattened": [{"answers.text": ["813 km"], "answers.answer_start": [11]}],
     "start": [{"start": 11, "end": 17, "answer": "813 km"}],
     "list": [{"answers": "['813 km']"}],
+    "text": [{"answers": [{"text": "813 km", "answer_start": "11"}]}],
 }
 
 
@@ -274,3 +275,20 @@ def test_a_missing_key_is_named_with_those_there_are(tmp_path):
     path = write(tmp_path, "train.json", json.dumps({"data": [{"paragraphs": [paragraph]}]}))
     with pytest.raises(InputError, match=r"'context' in paragraph 1 .*context_text"):
         load_corpus(path, targets="spans")
+
+
+def test_questions_without_ids_are_numbered(tmp_path):
+    found = nested(ROWS[:2])
+    for article in found["data"]:
+        for question in article["paragraphs"][0]["qas"]:
+            del question["id"]
+    train = load_corpus(write(tmp_path, "train.json", json.dumps(found)), targets="spans")["train"]
+    assert [s.id for s in train] == ["1", "2"]
+
+
+@pytest.mark.parametrize("answer", [" 813 km", "813 km) ", "\u00a0from "])
+def test_white_space_around_an_answer_is_no_part_of_a_word(tmp_path, answer):
+    row = {"question": "?", "context": PASSAGE.replace("(", "( "), "answer": answer}
+    train = load_corpus(write(tmp_path, "train.jsonl", json.dumps(row)), targets="spans")["train"]
+    assert train.notes.partial_words == 0
+    assert [tag.partition(":")[2] for s in train for tag in s.tags] == [answer]

@@ -269,3 +269,30 @@ def test_lines_of_fasttext(tmp_path, ending):
     path.write_text("__label__a __label__b Good\n", "utf-8")
     with pytest.raises(InputError, match=r"'a', 'b'.*line 1"):
         load_corpus(path, targets="classes")
+
+
+@pytest.mark.parametrize("apostrophe", ["''", "\\'"])
+def test_fields_in_single_quotes(tmp_path, apostrophe):
+    rows = [f"'It{apostrophe}s new, and good','a'", "'Old','b'", "'No','a'", "'Yes','b'"]
+    assert read(tmp_path, "\n".join(["text,label", *rows]) + "\n") == [
+        ("It's new, and good", "a"),
+        ("Old", "b"),
+        ("No", "a"),
+        ("Yes", "b"),
+    ]
+
+
+def test_single_quotes_of_some_texts_are_theirs(tmp_path):
+    rows = ["'Tis good,a", "'No',b", "It's,a", "'Yes','b'"]
+    assert read(tmp_path, "\n".join(["text,label", *rows]) + "\n")[::3] == [
+        ("'Tis good", "a"),
+        ("'Yes'", "'b'"),
+    ]
+
+
+def test_backslashes_in_fields_without_quotes_stay(tmp_path):
+    rows = ['Say \\"x\\" now\ta', 'Then "y"\tb', "No\ta"]
+    assert read(tmp_path, "\n".join(["text\tlabel", *rows]) + "\n", "tsv")[0] == (
+        'Say \\"x\\" now',
+        "a",
+    )
