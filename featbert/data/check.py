@@ -40,7 +40,7 @@ class SplitReport(ReadingNotes):
         choices: of all examples together; 0 for a corpus of another kind.
         contradictions: examples whose text occurs in the split with another answer, too.
         answers: examples that have one; fewer where they are hidden.
-        unlabelled: examples or words without an answer, where others have one.
+        unlabelled: words without an answer, or examples where others have one.
         longest_sentence: in words.
     """
 
@@ -235,7 +235,8 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     if elsewhere * 2 > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
     alone = first.tags and labels[first.tags[0]] == 1 < len(split) and not split.notes.header_lines
-    of_names = corpus.targets == "labels" or split.notes.scheme == "IO"
+    of_words = corpus.targets == "labels" or split.notes.scheme == "IO"
+    of_names = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
     if alone and (of_names or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
         begin, option = (first.texts or first.words)[0], "text" if first.texts else "token-column"
         yield (
@@ -306,10 +307,10 @@ class _Contents:
         )
 
     def _unlabelled(self) -> int:
+        if self.targets in ("entities", "labels"):
+            return sum(len(s) if s.tags is None else s.tags.count(UNLABELLED) for s in self.split)
         if not self.split.is_tagged:
             return 0
-        if self.targets in ("entities", "labels"):
-            return sum((s.tags or ()).count(UNLABELLED) for s in self.split)
         return sum(s.tags is None for s in self.split)
 
     def against(self, train: Self) -> HeldOutReport:

@@ -288,8 +288,10 @@ class Layout:
         """
         others = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
         token = 0 if self.header else next(others, last if self._has_tags(0) else 0)
-        differ = len({cell for _, cell in self._cells(token)}) > 1
-        return token if differ or len(self._words) == 1 else 0
+        cells = (cell for _, cell in self._cells(token))
+        first = next(cells, "")
+        differ = len(self._words) == 1 or any(cell != first for cell in cells)
+        return token if differ else 0
 
     def _usual_tag(self, last: int) -> int:
         """The last column, or another one that alone has tags of entities."""

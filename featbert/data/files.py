@@ -42,7 +42,7 @@ COLUMN_EXTENSIONS = (
         "iob1",
         "iob2",
     ),
-    *("bio", "io", "bioes", "iobes", "bilou", "tags", "tagged"),
+    *("bio", "io", "bioes", "iobes", "bilou", "bmes", "bmeso", "char", "tags", "tagged"),
 )
 EXTENSIONS = (
     *(*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "parquet", "arrow"),
@@ -272,7 +272,9 @@ def literal(value: Any) -> Any:
 
 
 def _array_advice(lines: Sequence[str], path: Path) -> str:
-    """What to do where a file of JSON lines seems to be one array."""
+    """What to do where a file of JSON lines seems to be one array, or to have longer objects."""
+    if lines[0].strip() == "{":
+        return "; write each object on one line"
     is_array = lines[0].lstrip().startswith("[") and path.suffix.lower() != ".json"
     return "; if the file is one array, name it .json" if is_array else ""
 

@@ -92,11 +92,19 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
             found[split] = tuple(shards or candidates)
     if not found:
         seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
+        inner = [p.name for p in entries if p.is_dir() and splits_named(p.name)]
+        place = f" and put them here, not in sub-folders such as {inner[0]}/" if inner else ""
         raise InputError(
             f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
             "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json, .jsonl "
-            "or .parquet"
+            f"or .parquet{place}"
         )
+    for path in (path for paths in found.values() for path in paths):
+        if path.suffix == ".txt" and (marks := path.with_suffix(".ann")) in entries:
+            raise InputError(
+                f"{marks} has annotations of brat, which are not read; write {path.stem}.jsonl, a "
+                'text a line: {"text": "Rome.", "spans": [[0, 4, "LOC"]]}'
+            )
     return found
 
 

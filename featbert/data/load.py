@@ -43,7 +43,7 @@ from featbert.data.files import (
 from featbert.data.folder import LABEL_NAMES, SPLIT_WORDS, find_splits, splits_named, stem
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
 from featbert.data.notation import Notation, notation_of
-from featbert.data.rows import WORD_KEYS, Words, read_rows, text_and_spans
+from featbert.data.rows import WORD_KEYS, Words, read_rows, text_and_spans, unanswered
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import Questions, json_questions, may_be_answerable, suited_targets
 from featbert.data.tables import FIRST_LINES, Table, fasttext_rows
@@ -319,8 +319,9 @@ class _Reader:
         first = begin[0] if begin else None
         if first is not None:
             first = replace(first, values=_filled([row.values for row in begin]))
-        form = self._form(path, first.values if first else {})
         must = self.kind.keys is not None and split == "train"
+        hidden = first and not (self.kind.form or must) and unanswered(first.values, self.kind.keys)
+        form = None if hidden else self._form(path, first.values if first else {})
         read = (form or Words)(self.columns, self.kind.keys, path, must)
         if first is not None:
             read.begin(first)

@@ -18,7 +18,7 @@ are counted and skipped.
 
 import functools
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
@@ -32,6 +32,7 @@ from featbert.data.files import (
     RawFile,
     Row,
     excerpt,
+    lower_names,
     usual_column,
     word_fault,
 )
@@ -63,6 +64,8 @@ class Words(Examples):
     def begin(self, first: Row) -> None:
         """Looks at the columns of the first rows, and at whether these have texts with spans."""
         self.of_spans = text_and_spans(first.values) is not None
+        if not self.must and unanswered(first.values, self.keys):
+            self.of_spans, self.keys = True, None
         if not self.of_spans:
             super().begin(first)
 
@@ -106,8 +109,11 @@ class Words(Examples):
                 names = lists if named is None else [*row.values]
                 found[name] = usual_column(named, usual, names, option, row.where)
                 if found[name] is None:
+                    if name == "tag_column" and not self.must:
+                        continue  # such as a test part, whose answers are kept back
                     texts = "" if lists else ", or read texts with --task classification"
-                    texts = ", or export JSON-MIN" if "annotations" in row.values else texts
+                    if name == "tag_column" and any(key in lists for key in SPAN_KEYS):
+                        texts = ", or write a tag for each word: spans of words are not read"
                     raise InputError(
                         f"no column of lists called {', '.join(usual)} in {row.where}; it has "
                         f"{listed(row.values) or 'none'}; name one with --{option}{texts}"
@@ -245,6 +251,17 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
             return text, spans
     prodigy = values.get("answer") in ("accept", "reject", "ignore")
     return (text, []) if prodigy and not {*values} & {*CLASS_KEYS} else None
+
+
+def unanswered(values: Mapping[Any, Any], keys: Collection[str] | None) -> bool:
+    """Whether a row is a text without the spans or tags that have these names, as test parts are.
+
+    False where none are asked for.
+    """
+    if not keys or any(isinstance(value, list | Mapping) for value in values.values()):
+        return False
+    answers = {*keys, *SPAN_KEYS} & lower_names([*values]).keys()
+    return not answers and _text_of(values) is not None
 
 
 def _text_of(values: Mapping[Any, Any]) -> str | None:

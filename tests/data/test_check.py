@@ -73,6 +73,7 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
         ("I like it\tP\nNot me\tN\n", "labels", "--task classification"),
         ("Wort Klasse\nRome N\n\nOslo N\n", "labels", "--token-column Wort"),
         ("Rome B-LOC\n1 O\n2 O\n", "entities", ""),
+        ("The DT\ndog NN\nran VB\n\nNo PR\n", "labels", ""),
     ],
 )
 def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, advice):

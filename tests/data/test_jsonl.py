@@ -188,6 +188,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ('{"tokens": ["a"', "tokens"),
         ("[" * 100_000, r"\["),
         ("[1]", "1"),
+        ("{", "one line"),
         ({}, "tokens"),
         ({"tokens": ["a"], "tags": [-3]}, "'-3' in 'tags'"),
         ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.data.check import check_corpus
 from featbert.data.folder import find_splits, splits_named
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
@@ -41,6 +42,27 @@ def test_a_folder(folder):
     assert corpus["dev"].sentences[0].document is None
     assert tags(corpus, "train") == ["B-ORG O"]
     assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("train", "test"),
+    [
+        ({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, {"tokens": ["Bo", "ran"]}),
+        ({"text": "Ada ran", "spans": [[0, 3, "PER"]]}, {"text": "Bo ran"}),
+        ({"data": "Ada ran", "label": [[0, 3, "PER"]]}, {"data": "Bo ran", "id": 3}),
+    ],
+    ids=["tokens", "spans", "data"],
+)
+def test_a_part_without_answers_hides_them(tmp_path, train, test):
+    for name, row in {"train": train, "test": test}.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row), "utf-8")
+    corpus = load_corpus(tmp_path)
+    assert [(s.words, s.tags) for s in corpus["test"]] == [(("Bo", "ran"), None)]
+    report = check_corpus(corpus).splits
+    assert [report[name].unlabelled for name in ("train", "test")] == [0, 2]
+    (tmp_path / "train.jsonl").write_text(json.dumps(test), "utf-8")
+    with pytest.raises(InputError, match=r"train\.jsonl"):
+        load_corpus(tmp_path)
 
 
 @pytest.mark.parametrize("form", ["columns", "jsonl"])
