@@ -16,7 +16,7 @@ hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd
 num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
 output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=evaluate fit=train
 columns=show ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
-truecase=casing baseline=against"""
+truecase=casing baseline=against classification=classes regression=scores choice=choices"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 
 
@@ -124,7 +124,7 @@ def with_keys(text: str, keys: Mapping[str, Collection[str]]) -> str:
 def nearest_path(path: Path, pattern: str = "*") -> str:
     """` (did you mean 'experiments/runs'?)` for the neighbours of a path that does not exist."""
     try:
-        beside = sorted(p.name for p in path.parent.glob(pattern))
+        beside = sorted({p.name for p in path.parent.glob(pattern)} - {path.name})
     except (OSError, ValueError):
         return ""
     match = _closest(path.name, beside)

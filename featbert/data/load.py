@@ -550,10 +550,14 @@ def _files(place: Path, given: str, alone: str) -> dict[str, tuple[Path, ...]]:
 
 
 def _name(place: Path) -> tuple[str, str | None]:
-    """Name and language: ("wikiann-de", "de") for the folder wikiann/de."""
+    """Name and language: ("wikiann-de", "de") for the folder wikiann/de.
+
+    Bytes that are no UTF-8 are written out.
+    """
     folder = place if place.is_dir() else place.parent
     name, language = folder.name or "corpus", None
     if _LANGUAGE.fullmatch(name):
         language = name
         name = f"{folder.parent.name}-{name}".lstrip("-")
-    return (name if folder == place else f"{name}-{stem(place.name)}"), language
+    name = name if folder == place else f"{name}-{stem(place.name)}"
+    return name.encode(errors="backslashreplace").decode(), language

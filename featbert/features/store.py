@@ -187,7 +187,8 @@ class Manifest:
     @classmethod
     def from_json(cls, text: str) -> Manifest:
         """Raises ValueError where the text is no manifest."""
-        return TypeAdapter(cls).validate_json(text)
+        # Not validate_json, which refuses paths that are no UTF-8: json keeps their bytes.
+        return TypeAdapter(cls).validate_python(json.loads(text))
 
 
 @dataclass(frozen=True)

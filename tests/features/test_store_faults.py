@@ -272,17 +272,21 @@ def test_a_manifest_of_any_length_is_kept(path):
     assert store.verify() == []
 
 
-@pytest.mark.parametrize("name", ["漢" * 60, "𐍈" * 60])
-def test_a_corpus_whose_name_is_long_in_bytes(encoder_folder, tmp_path, name):
-    data = tmp_path / name
-    data.mkdir()
+@pytest.mark.parametrize("where", ["c\udce9", "p\udce9/c", "漢" * 60, "𐍈" * 60])
+def test_a_corpus_in_a_folder_of_any_name(encoder_folder, tmp_path, where):
+    """Bytes that are no UTF-8, and names that are long in bytes."""
+    data = tmp_path / where
+    data.mkdir(parents=True)
     for split in ("train", "dev", "test"):
         (data / f"{split}.conll").write_text("EU B-ORG\n\nParis B-LOC\n", "utf-8")
     corpus = load_corpus(str(data))
     how = {"precision": "fp32", "device": "cpu", "cache_dir": tmp_path / "cache"}
     store = extract(corpus, str(encoder_folder("bert")), **how)
-    assert FeatureStore(store.path).manifest.corpus == name
-    assert extract(corpus, str(encoder_folder("bert")), **how).path == store.path
+    again = FeatureStore(store.path)
+    assert (again.manifest.source, again.manifest.corpus) == (str(data), corpus.name)
+    assert again.verify() == []
+    assert extract(corpus, str(encoder_folder("bert")), **how).manifest == store.manifest
+    corpus.name.encode()
 
 
 # Whole extractions on a real small disk ----------------------------------------------------------
