@@ -140,7 +140,7 @@ def align(
         [text.words for text in texts], [text.touches for text in texts]
     )
     edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-    begins = np.append(words[:, 0], len(pieces))
+    begins = np.append(0, words[:, 1])  # of texts: a piece before the first word is of none
     runs = _runs(words, len(pieces))
     places = np.searchsorted(runs, begins[unit_words])
     windows: list[Ints] = [np.zeros((0, 1 + joint, 2), dtype=np.int64)]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.source import EncoderSource, hashed_folder, read_json, refusing
@@ -34,6 +35,7 @@ class WordPieces:
         prefix, suffix: special piece ids before and after the pieces of a window.
         middle: special piece ids between the two texts of a pair.
         unknown_id: piece of a word for which the tokenizer emits nothing.
+        space_id: piece of nothing but the space before a string; -1 if there is none.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """
 
@@ -43,6 +45,7 @@ class WordPieces:
     middle: tuple[int, ...]
     pad_id: int
     unknown_id: int
+    space_id: int
     lowercases: bool
 
     @property
@@ -62,7 +65,9 @@ class WordPieces:
 
         Words that touch are read as one string, as in running text. A word's pieces are those that
         have a character of it: a piece may be of several words. One that has none reads the piece
-        before it.
+        before it. A lone "▁" before a string has no character of a word, and is only read for a
+        word that touches none. If WordPiece has one unknown piece for several words, each of these
+        is read alone.
 
         Args:
             texts: the words of each text.
@@ -89,7 +94,9 @@ class WordPieces:
         # Places of strings one after the other, with a gap between them
         ends = np.cumsum(sizes) + np.repeat(np.arange(len(distinct)), n_words)
         begins = ends - sizes
-        ids, of_string, starts, stops = self._encoded(["".join(string) for string in distinct])
+        ids, of_string, starts, stops = self._known(
+            self._encoded(["".join(string) for string in distinct]), distinct
+        )
         n_pieces = np.bincount(of_string, minlength=len(distinct)).astype(np.int64)
         if (silent := n_pieces == 0).any():
             at = np.cumsum(n_pieces)[silent]
@@ -108,6 +115,8 @@ class WordPieces:
             [np.searchsorted(stops, begins, "right"), np.searchsorted(starts, ends)], 1
         )
         words[first, 0], words[last, 1] = until - n_pieces, until
+        spaced = (n_words > 1) & (ids[words[first, 0]] == self.space_id)
+        words[first, 0] += spaced & (words[first, 1] - words[first, 0] > 1)
         absent = words[:, 0] >= words[:, 1]
         words[absent, 0] = np.maximum(
             words[absent, 0] - 1, np.repeat(until - n_pieces, n_words)[absent]
@@ -126,6 +135,38 @@ class WordPieces:
             words[occurring] + np.repeat(moved, of_words)[:, None],
             int(unknown[occurring].sum()),
         )
+
+    def _known(self, pieces: Ints, strings: Sequence[tuple[str, ...]]) -> Ints:
+        """`_encoded` pieces, with those of single words in place of an unknown piece of several.
+
+        WordPiece has it for a clause of more than 100 characters, or with one that is unknown.
+        """
+        if not isinstance(self.backend.model, WordPiece):
+            return pieces
+        several = np.array([len(string) > 1 for string in strings], dtype=bool)
+        parts: list[tuple[int, int, str]] = []  # number of the piece, place in its string, text
+        for n in np.flatnonzero((pieces[0] == self.unknown_id) & several[pieces[1]]).tolist():
+            string, start, stop = pieces[1:, n].tolist()
+            edges = np.cumsum([0, *map(len, strings[string])])
+            edges = np.unique(np.clip(edges, start, stop))
+            if len(edges) > 2:
+                text = "".join(strings[string])
+                parts += [(n, a, text[a:b]) for a, b in pairwise(edges.tolist())]
+        if not parts:
+            return pieces
+        number_of = {text: n for n, text in enumerate(dict.fromkeys(text for *_, text in parts))}
+        alone = self._encoded([*number_of])
+        sizes = np.bincount(alone[1], minlength=len(number_of))
+        numbers, places = np.array([part[:2] for part in parts]).T
+        parted = np.array([number_of[text] for *_, text in parts])
+        # (4, Q) pieces of the parts, and which piece each is in place of
+        rows = ranges((np.cumsum(sizes) - sizes)[parted], sizes[parted])
+        instead, moved = (np.repeat(one, sizes[parted]) for one in (numbers, places))
+        read = alone[:, rows]
+        read[1], read[2:] = pieces[1, instead], read[2:] + moved
+        kept = np.setdiff1d(np.arange(pieces.shape[1]), numbers)
+        order = np.argsort(np.concatenate([kept, instead]), kind="stable")
+        return np.concatenate([pieces[:, kept], read], axis=1)[:, order]
 
     def _encoded(self, strings: Sequence[str]) -> Ints:
         """(4, P) pieces of strings: id, number of the string, first and end character in it."""
@@ -196,7 +237,19 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
-    return WordPieces(backend, prefix, suffix, middle, int(pad), int(unknown), _lowercases(backend))
+    space = None
+    if not isinstance(backend.model, WordPiece):
+        space = backend.token_to_id("Ġ" if _byte_levels(json.loads(backend.to_str())) else "▁")
+    return WordPieces(
+        backend,
+        prefix,
+        suffix,
+        middle,
+        pad_id=int(pad),
+        unknown_id=int(unknown),
+        space_id=-1 if space is None else space,
+        lowercases=_lowercases(backend),
+    )
 
 
 def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
