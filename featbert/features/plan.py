@@ -1,6 +1,7 @@
 """What an extraction will do, known and checked before any work and before torch is loaded."""
 
 import dataclasses
+import resource
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -149,7 +150,17 @@ def under_way(plan: ExtractionPlan) -> str:
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
-    """Makes the folder; raises FeatbertError where its disk cannot hold the stores."""
+    """Makes the folder; raises FeatbertError where it cannot hold the stores.
+
+    HDF5 may crash where a write fails, so the largest file that a process may write counts too.
+    """
+    largest = max((plan.manifest.data_bytes + FRAME_BYTES for plan in plans), default=0)
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    if limit != resource.RLIM_INFINITY and limit < largest:
+        raise InputError(
+            f"a limit (ulimit -f) allows files of {scaled(limit, 'B')}, a store in {folder} takes "
+            f"{scaled(largest, 'B')}; raise it, or keep fewer layers (--layers)"
+        )
     partials = [partial_path(plan.path) for plan in plans]
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)

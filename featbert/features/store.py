@@ -298,7 +298,7 @@ class FeatureStore:
     def read(
         self,
         split: str,
-        layers: Sequence[int] | str | None = None,
+        layers: Sequence[int] | int | str | None = None,
         *,
         words: slice | None = None,
         kind: str = "words",
@@ -306,12 +306,12 @@ class FeatureStore:
         """(k, N, H) hidden states in the stored precision; reads the named layers alone.
 
         Args:
-            layers: (k,) hidden states in the order wanted, or the name of a combination (its
-                states, uncombined); all that the store holds by default.
+            layers: (k,) hidden states in the order wanted, a single one, or the name of a
+                combination (its states, uncombined); all that the store holds by default.
             words: a contiguous run of N words, or of units; all by default.
             kind: "words", or one vector a unit: "cls", "mean", "max", as the store keeps them.
         """
-        if isinstance(layers, str):
+        if isinstance(layers, str | int):
             specs = [parse_layers(s, self.manifest.num_layers) for s in split_specs(layers)]
             layers = list(dict.fromkeys(index for one in specs for index in one.indices))
         wanted = self.layers if layers is None else tuple(layers)

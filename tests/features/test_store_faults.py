@@ -5,6 +5,7 @@ import errno
 import os
 import shutil
 import subprocess
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -326,6 +327,26 @@ def test_a_disk_that_is_really_full(disk, monkeypatch, encoder_folder, tmp_path)
     assert store.verify() == []
     assert datasets(store.path) == datasets(run(tmp_path / "undisturbed").path)
     assert [p.name for p in (disk / "cache").iterdir()] == [store.path.name]
+
+
+@pytest.mark.parametrize("most", [1024, 100_000, 900_000])
+def test_a_limit_of_files_is_refused_before_hdf5_writes(encoder_folder, tmp_path, most):
+    """In a process of its own, which HDF5 would end."""
+    model = encoder_folder("bert")
+    code = (
+        "import resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, resource.RLIM_INFINITY))\n"
+        "from featbert import FeatbertError, extract, load_corpus\n"
+        "try:\n"
+        f"    extract(load_corpus('sample', limit=40), {str(model)!r}, progress=False,\n"
+        f"        cache_dir={str(tmp_path / 'cache')!r}, device='cpu', precision='fp32')\n"
+        "except FeatbertError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ulimit -f" in done.stdout
+    assert not list(tmp_path.rglob("*.h5*"))
 
 
 def test_a_file_in_the_place_of_the_cache(encoder_folder, tmp_path):

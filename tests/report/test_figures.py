@@ -20,7 +20,13 @@ from featbert.cli.main import app
 from featbert.errors import InputError
 from featbert.report.figures import registry
 from featbert.report.figures.registry import NAMES, comparison_figures, crossing_figures, plot
-from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure
+from featbert.report.figures.style import (
+    COLUMN_WIDTH,
+    FULL_WIDTH,
+    new_figure,
+    save_figure,
+    svg_text,
+)
 from featbert.report.figures.values import tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
 from featbert.tasks.base import Scores, get_task
@@ -457,3 +463,10 @@ def test_the_command_draws_the_figures_that_are_named(tmp_path):
     ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
     assert CliRunner().invoke(app, [*runs, str(tmp_path), "--figure", "mixx"]).exit_code != 0
+
+
+def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
+    figure = new_figure(3, 2)
+    figure.text(0.5, 0.5, "語 😀")
+    assert save_figure(figure, tmp_path / "names.png").stat().st_size > 0
+    assert "svg" in svg_text(figure)

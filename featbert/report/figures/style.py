@@ -8,6 +8,7 @@ import io
 import itertools
 import math
 import textwrap
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -104,7 +105,9 @@ class _StyledFigure(Figure):
     """A figure that is saved in the style that it was drawn in, and that notebooks show."""
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        with styled():
+        with styled(), warnings.catch_warnings():
+            # Names may have letters that the font lacks; it draws boxes, and tables have the names.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
