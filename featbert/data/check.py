@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Self
 
-from featbert.data.answers import doubtful_classes
+from featbert.data.answers import doubtful_classes, number_of
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.files import excerpt
@@ -25,6 +25,8 @@ _CONLL_2003_ENGLISH = {
     "dev": (3_250, 51_362, 5_942),
     "test": (3_453, 46_435, 5_648),
 }
+# Labelled examples that show whether their labels are classes.
+_SOME = 10
 Words = tuple[str, ...]
 
 
@@ -202,6 +204,12 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
         option = "--target" if split.sentences[0].texts else "--tag-column"
         cause = ", or raise --limit" if limit else ""
         yield f"all labels are {some}; is {option} another column?{cause}"
+    elif targets == "classes" and counts.total() >= _SOME and 2 * len(counts) > counts.total():
+        numbers = all(number_of(label) == number_of(label) for label in counts)
+        how = (
+            "are they scores, for --task regression?" if numbers else "is --target another column?"
+        )
+        yield f"{len(counts):,} classes of {counts.total():,} examples; {how}"
     elif targets != "entities" and len(counts) == 1 < counts.total():
         how = "mix the parts"
         if targets == "classes" and next(iter(counts)) not in labels.get("train", counts):

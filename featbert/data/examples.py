@@ -75,7 +75,7 @@ PAIRS = (
 TEXTS = (
     *("sentence", "text", "review", "content", "question", "title", "data", "tweet", "comment"),
     *("comment_text", "review_text", "reviewtext", "headline", "claim", "utterance", "message"),
-    "review_body",
+    *("review_body", "review text"),
 )
 # Contexts, and lists of choices.
 CONTEXTS = (
@@ -394,7 +394,9 @@ class Scores(Examples):
             return value.strip()  # until all rows are read
         number = number_of(value)
         if not math.isfinite(number):
-            raise ValueError(f"{excerpt(str(value))} is not a number")
+            raise ValueError(
+                f"{excerpt(str(value))} is not a number (--task classification reads classes)"
+            )
         return repr(number)
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:

@@ -348,7 +348,10 @@ def read_lines(
             byte = f" (byte 0x{data[error.start]:02x})"
         line_number = number + 1 + before.decode(codec, "ignore").count("\n")
         likely = _looks_like(data) or ("utf-16-le or utf-16-be" if codec == "utf-16" else "")
-        advice = f"the text looks like {likely}" if likely else "such as latin-1 or cp1252"
+        some = "latin-1 or cp1252"
+        if 3 * sum(byte > 127 for byte in data[:10_000]) > len(data[:10_000]):
+            some = "gb18030, big5, shift_jis, euc-kr, cp1251 or cp874, by its language"
+        advice = f"the text looks like {likely}" if likely else f"such as {some}"
         raise InputError(
             f"not {codec} text{byte}, line {line_number} of {name}; give --encoding, {advice}"
         ) from None

@@ -24,7 +24,7 @@ from featbert.data.files import (
 )
 from featbert.data.rows import Words
 from featbert.data.spans import json_questions
-from featbert.data.tables import Table
+from featbert.data.tables import Table, without_labels
 from featbert.data.tags import targets_of
 from featbert.data.words import split_words
 from featbert.errors import InputError
@@ -127,7 +127,15 @@ def read_texts(
 
 
 def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[Row]:
+    said = pairs
     for number, line in enumerate(lines, start=1):
+        line = line if pairs else without_labels(line)
+        if not said and "\t" in line:
+            notice(
+                f"line {number} of {name} is read whole, as one text; if it has columns, give "
+                "--input tsv"
+            )
+            said = True
         texts = line.split("\t") if pairs else [line]
         where = f"line {number} of {name}"
         if pairs and line.strip() and len(texts) != 2:

@@ -39,7 +39,7 @@ FIRST_LINES = 1000
 MOST = 0.5
 # Lines that say little.
 _FEW = 3
-_FASTTEXT = re.compile(r"\s*(?:__label__\S+\s+)+")
+_FASTTEXT = re.compile(r"^\s*(?:__label__\S+\s+)+")
 _SAID = re.compile(r'"?sep=(.)"?')  # the first line of some that Excel reads
 
 
@@ -353,11 +353,15 @@ class Table:
 def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
     """The rows of fastText's lines, each with its labels and the text after them."""
     for number, line in enumerate(lines, 1):
-        labels = _FASTTEXT.match(line)
         if line.strip():
-            text = line[labels.end() :] if labels else line
-            values = {"label": labels[0].replace("__label__", "").split() if labels else None}
-            yield Row({"text": text, **values}, f"line {number} of {path}", number)
+            text = without_labels(line)
+            labels = line[: len(line) - len(text)].replace("__label__", "").split()
+            yield Row({"text": text, "label": labels}, f"line {number} of {path}", number)
+
+
+def without_labels(line: str) -> str:
+    """A line of text without the labels that fastText has before it."""
+    return _FASTTEXT.sub("", line)
 
 
 def _cut_at_returns(lines: Iterator[str]) -> Iterator[str]:

@@ -500,3 +500,18 @@ def test_a_part_with_one_class_that_train_lacks_may_hide_answers(tmp_path):
     assert any("--missing 'un known'" in doubt for doubt in doubts)
     hidden = read(tmp_path, "csv", given={"missing": "un known"})
     assert answers(hidden["test"]) == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("labels", "option"),
+    [
+        ([f"{n}.25" for n in range(12)], "--task regression"),
+        ([f"id{n}" for n in range(12)], "--target"),
+        (["a", "b", "c"] * 4, None),
+    ],
+)
+def test_classes_of_few_examples_are_doubted(tmp_path, labels, option):
+    doubts = [
+        d for d in check_corpus(read(tmp_path, "csv", train=table(*labels))).doubts if "12" in d
+    ]
+    assert [option in doubt for doubt in doubts] == [True] * (option is not None)

@@ -51,3 +51,18 @@ def test_a_stream_without_line_ends_is_refused_and_not_read_to_its_end():
         next(lines)
     whole = io.BytesIO(b"x" * 9 + b"\n" + b"y" * 9)
     assert [*read_lines(whole, "utf-8", "the stream", longest=11)] == ["x" * 9, "y" * 9]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "advised"),
+    [
+        ("电影很好看", "gb18030", "gb18030"),
+        ("とても面白い", "shift_jis", "shift_jis"),
+        ("café au", "cp1252", "cp1252"),
+    ],
+)
+def test_encodings_that_fit_the_bytes_are_advised(tmp_path, text, encoding, advised):
+    path = tmp_path / "train.csv"
+    path.write_bytes(text.encode(encoding))
+    with pytest.raises(InputError, match=f"line 1 of {path}.*{advised}"):
+        read_file(path)

@@ -10,7 +10,7 @@ from featbert.data.conll import read_conll
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns
 from featbert.data.files import RawFile, read_lines
-from featbert.data.streaming import LAYOUT_LINES, read_pieces
+from featbert.data.streaming import LAYOUT_LINES, read_pieces, read_texts
 from featbert.data.tags import targets_of
 from featbert.errors import InputError
 
@@ -147,3 +147,10 @@ def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -
         next(reading)
     assert stream.tell() <= ahead < len(data)
     assert sum(1 for _ in reading) == 50_000 - 10
+
+
+def test_lines_that_may_have_columns_are_read_whole_and_named(caplog) -> None:
+    lines = ["Hi.", "__label__pos Yes.", "It rains.\tpos", "No.\tneg"]
+    texts = [s.texts for s in read_texts(iter(lines), "my.txt", pairs=False)]
+    assert texts == [("Hi.",), ("Yes.",), ("It rains.\tpos",), ("No.\tneg",)]
+    assert [r.getMessage().count("line 3 of my.txt") for r in caplog.records] == [1]
