@@ -228,9 +228,12 @@ def _rows_of(whole: Mapping[str, Any]) -> Any:
         columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]
         if len(columns) == len(whole):
             return [{name: column[n] for name, column in whole.items()} for n in first]
-    below = whole.get("examples", whole.get("annotations"))
-    if found is None and isinstance(below, list) and {*map(type, whole.values())} <= {list, dict}:
-        return [row for row in below if row is not None]
+    for key in ("examples", "annotations") if found is None else ():
+        values = whole.get(key)
+        below = [row for row in values if row is not None] if isinstance(values, list) else []
+        dicts = key == "examples" and all(isinstance(row, dict) for row in below)
+        if below and (dicts or all(map(_is_pair, below))):
+            return below
     return found
 
 
@@ -250,13 +253,18 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
 
 def _object(values: Any, number: int, unit: str, path: Path) -> Row:
     where = f"{unit} {number} of {path}"
-    if isinstance(values, list) and [*map(type, values)] == [str, dict]:  # as spaCy has them
+    if _is_pair(values):
         values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
         shown = json.dumps(values)
         advice = _array_advice([shown], path)
         raise InputError(f"not a JSON object, {where}: {excerpt(shown)}{advice}")
     return Row(values, where, number, unit)
+
+
+def _is_pair(value: Any) -> bool:
+    """Whether a value is a text and what is known of it, as spaCy 2 has them."""
+    return isinstance(value, list) and [*map(type, value)] == [str, dict]
 
 
 def literal(value: Any) -> Any:

@@ -524,6 +524,8 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     advice = "give --tag-column if the tags are in another, or --task labels"
     if tag.isdecimal():
         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+    elif not any(map(str.isalnum, tag)):
+        advice = f"if it means that there is no tag, --missing={tag}; else " + advice
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):

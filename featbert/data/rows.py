@@ -45,7 +45,7 @@ from featbert.text import counted, listed
 WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
 # What tools call a text with spans, these spans, their types, ends and texts.
 TEXT_KEYS = ("text", "data", "content", "document", "sentence")
-SPAN_KEYS = ("spans", "entities", "label", "labels", "annotations", "tokens")
+SPAN_KEYS = ("spans", "entities", "label", "labels", "ner", "annotations", "tokens")
 TYPE_KEYS = ("label", "labels", "tag", "type", "entityLabel", "entity_type")
 START_KEYS, END_KEYS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "name")

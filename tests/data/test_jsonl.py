@@ -94,6 +94,7 @@ def keyed(*keys):
         label_studio(*RESULTS, RELATION, CHOICE),
         {"data": ADA, "label": [*map(list, SPANS)]},
         {"data": ADA, "entities": keyed("start_offset", "end_offset", "label")},
+        {"id": 3, "text": ADA, "ner": [RESULTS[0]["value"], RESULTS[1]["value"]]},
         {"content": ADA, "annotations": keyed("start", "end", "tag"), "metadata": {}},
         {"document": ADA, "tokens": keyed("start", "end", "entityLabel"), "relations": []},
         {"text": ADA, "entities": [{"span": [a, b], "type": t} for a, b, t in SPANS]},
@@ -112,9 +113,13 @@ def test_texts_with_spans_as_tools_write_them(read, row):
 
 @pytest.mark.parametrize("key", ["examples", "annotations"])
 def test_rows_below_a_key(read, key):
-    pair = [ADA, {"entities": [*map(list, SPANS)]}]
-    raw = read(json.dumps({key: [pair, None, pair], "classes": ["PER"]}), name="dev.json")
+    spans = {"entities": [*map(list, SPANS)]}
+    row = [ADA, spans] if key == "annotations" else {"content": ADA, **spans}
+    raw = read(json.dumps({key: [row, None, row], "classes": ["PER"]}), name="dev.json")
     assert [s.tags[0] for s in raw.sentences] == ["B-PER", "B-PER"]
+    for other in ([], ["x"], 3, [[0, 3, "PER"]]):
+        raw = read(json.dumps({"tokens": ["a"], "tags": ["O"], key: other}), name="dev.json")
+        assert [s.words for s in raw.sentences] == [("a",)]
 
 
 def test_texts_that_nobody_annotated_have_no_answers(read):

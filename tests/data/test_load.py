@@ -65,6 +65,14 @@ def test_a_part_without_answers_hides_them(tmp_path, train, test):
         load_corpus(tmp_path)
 
 
+@pytest.mark.parametrize("mark", ["_", "-"])
+def test_a_mark_in_place_of_a_tag_says_how_to_leave_it_out(folder, mark):
+    path = folder(train__txt="Ada B-PER\nran O\n", test__txt=f"Bo {mark}\nran {mark}\n")
+    with pytest.raises(InputError, match=f"line 1 of .*test.txt.*--missing={mark}"):
+        load_corpus(path)
+    assert load_corpus(path, missing=mark)["test"].sentences[0].tags is None
+
+
 @pytest.mark.parametrize("form", ["columns", "jsonl"])
 def test_a_language_before_every_word_is_no_part_of_it(tmp_path, form):
     def read(*sentences):
