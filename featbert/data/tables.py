@@ -294,9 +294,8 @@ class Table:
         self._texts = [i for i, number in enumerate(several) if 2 * number > len(rows)]
         self._joined: list[str] = []
         self._wide: list[str] = []  # rows with more columns than are read
-        self._numbered = not self.has_header and all(
-            isinstance(column, int) for column in (columns.text, columns.target)
-        )
+        named = any(isinstance(column, str) for column in (columns.pair, columns.target))
+        self._numbered = not self.has_header and isinstance(columns.text, int) and not named
 
     def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
         """The rows, by `names` of columns or those of the table; InputError names the line."""

@@ -256,6 +256,10 @@ def test_columns_after_those_that_numbers_name(tmp_path, caplog):
         ("It rains.", "It is wet.", "1.5"),
     ]
     assert "line 2\n" in caplog.text
+    lines = path.read_text("utf-8").splitlines()
+    columns = Columns(text=3, pair=4)
+    streamed = read_texts(iter(lines), "input", "csv", pairs=True, columns=columns)
+    assert [s.texts for s in streamed] == [s.texts for s in train]
     with pytest.raises(InputError, match="line 2"):
         load_corpus(path, targets="scores")
 
