@@ -26,7 +26,7 @@ from featbert.analysis.resampling import (
 )
 from featbert.analysis.rows import Row, best_by_dev, grouped, rivals
 from featbert.errors import FeatbertError, MissingError
-from featbert.io import file_hash, json_hash, replacing
+from featbert.io import file_hash, json_hash, replacing, unlinked
 from featbert.progress import track
 from featbert.runs.record import read_json, to_json
 from featbert.runs.run import Run
@@ -164,9 +164,9 @@ def _pooled(
         known[key] = np.sum([unit_counts(run, split, classes) for run, _ in pairs], axis=0)
     second = np.sum([unit_counts(run, split, classes) for _, run in pairs], axis=0)
     found = paired_test(known[key], second, one.task.measure.of, resamples=resamples)
-    # The runs directory may be read-only: then nothing is kept.
-    with contextlib.suppress(OSError):
-        kept.parent.mkdir(exist_ok=True)
+    # The runs directory may be read-only, or its folder a link: then nothing is kept.
+    with contextlib.suppress(OSError, FeatbertError):
+        unlinked(kept.parent).mkdir(exist_ok=True)
         with replacing(kept, durable=False) as temporary:
             temporary.write_text(to_json(KeptTest(name, found)), "utf-8")
     return found

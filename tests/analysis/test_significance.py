@@ -149,6 +149,12 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     (tmp_path / module.FOLDER).rename(tmp_path / "kept")
     (tmp_path / module.FOLDER).write_text("in the way", "utf-8")
     assert len(compared(runs).differences) == 1
+    # Nor does a link in its place.
+    (tmp_path / module.FOLDER).unlink()
+    (tmp_path / "of another").mkdir()
+    (tmp_path / module.FOLDER).symlink_to(tmp_path / "of another")
+    assert len(compared(runs).differences) == 1
+    assert [*(tmp_path / "of another").iterdir()] == []
 
 
 def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_path) -> None:
