@@ -143,15 +143,17 @@ class WordPieces:
         """
         if not isinstance(self.backend.model, WordPiece):
             return pieces
-        several = np.array([len(string) > 1 for string in strings], dtype=bool)
+        sizes = np.array([len(word) for string in strings for word in string], dtype=np.int64)
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        base = ends[np.cumsum([0, *map(len, strings)])][pieces[1]]
+        first = np.searchsorted(ends, base + pieces[2], "right") - 1
+        last = np.searchsorted(ends, base + pieces[3])
         parts: list[tuple[int, int, str]] = []  # number of the piece, place in its string, text
-        for n in np.flatnonzero((pieces[0] == self.unknown_id) & several[pieces[1]]).tolist():
+        for n in np.flatnonzero((pieces[0] == self.unknown_id) & (last - first > 1)).tolist():
             string, start, stop = pieces[1:, n].tolist()
-            edges = np.cumsum([0, *map(len, strings[string])])
-            edges = np.unique(np.clip(edges, start, stop))
-            if len(edges) > 2:
-                text = "".join(strings[string])
-                parts += [(n, a, text[a:b]) for a, b in pairwise(edges.tolist())]
+            edges = (ends[first[n] + 1 : last[n]] - base[n]).tolist()
+            text = "".join(strings[string])
+            parts += [(n, a, text[a:b]) for a, b in pairwise([start, *edges, stop])]
         if not parts:
             return pieces
         number_of = {text: n for n, text in enumerate(dict.fromkeys(text for *_, text in parts))}
