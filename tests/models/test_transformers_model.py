@@ -1,13 +1,15 @@
 """A model of transformers has the logits of ours, for every family and kind of answer."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 import transformers
 
 from featbert.config import defaults
-from featbert.data.corpus import Sentence
-from featbert.data.examples import split_text
+from featbert.data.examples import Columns, example_of, split_text
+from featbert.data.files import Row
 from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
@@ -36,11 +38,14 @@ def made_from(folder, task, given, texts=1):
     model = tuned_model(encoder, CLASSES.get(task, ("a", "b", "c")), settings, texts).eval()
 
     def batch_of(examples):
-        sentences = []
-        for number, example in enumerate(examples):
-            cut = [[text[a:b] for a, b in split_text(text)] for text in example]
-            pair = len(cut[0]) if len(cut) > 1 else None
-            sentences.append(Sentence(tuple(w for one in cut for w in one), None, number, pair))
+        names = ("text", "pair")[: len(examples[0])]
+        columns = Columns(*names)
+        read = (
+            example_of(Row(dict(zip(names, e, strict=True)), "here", 1), columns) for e in examples
+        )
+        # Words of tags are read each alone, as by `is_split_into_words`.
+        alone = {} if get_task(task).of_texts else {"touches": ()}
+        sentences = [replace(one, document=n, **alone) for n, one in enumerate(read)]
         packing = None if len(examples[0]) == 1 else "joint" if texts == 1 else "apart"
         found = align(sentences, encoder.wordpieces, positions=encoder.positions, packing=packing)
         inputs = PieceInputs(found, encoder, torch.device("cpu"), reads=settings.reads)
