@@ -97,15 +97,29 @@ def show(
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
 def rm(
     ctx: typer.Context,
-    names: list[str] = o.argument("RUN", "Runs: parts of names, or folders.", completion.runs),
+    names: list[str] | None = o.argument(
+        "RUN",
+        "Runs: parts of names, or folders; all on --data where none is named.",
+        completion.runs,
+        default=None,
+    ),
     data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
+    from featbert.report.tables import run_lines
     from featbert.runs.folder import folders_of
+    from featbert.runs.run import find_runs
 
-    folders = dict.fromkeys(_run_folder(name, runs_dir or ctx.obj, data) for name in names)
+    place = runs_dir or ctx.obj
+    if not names and data is None:
+        raise InputError("no run is named; give RUN, or --data for all runs on a corpus")
+    if not names:
+        names = [line["run"] for line in run_lines(find_runs(place), {"corpus": data})]
+        if not names:
+            raise MissingError(f"no run on {data!r} in {place}; featbert runs lists all")
+    folders = dict.fromkeys(_run_folder(name, place, data) for name in names)
     remove([*map(folders_of, folders)], "run", yes=yes)
 
 

@@ -228,6 +228,20 @@ def test_a_run_is_removed_on_the_corpus_that_is_named(tmp_path):
     assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
 
 
+def test_all_runs_on_a_corpus_are_removed(tmp_path):
+    for corpus, seed in (("a", 1), ("b", 1), ("b", 2)):
+        name = f"{corpus}--last--seed{seed}--{corpus}{seed}34"
+        record = make_record(name, layers="last", seed=seed)
+        signature = dataclasses.replace(record.signature, corpus=corpus)
+        record = dataclasses.replace(record, signature=signature)
+        write_json(tmp_path / name / RECORD_NAME, record)
+    given = ("runs", "--runs-dir", tmp_path, "rm", "--yes")
+    assert "--data" in error_of(call(*given))
+    assert "'c'" in error_of(call(*given, "--data", "c"))
+    ok(call(*given, "--data", "b"))
+    assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
+
+
 def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
     told = error_of(call("predict", "last", "Ada saw Rome .", "--runs-dir", tmp_path))
     assert "echo 'Ada saw Rome .'" in told
