@@ -16,6 +16,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+from featbert.text import printable
+
 T = TypeVar("T")
 LOG = logging.getLogger("featbert")
 # Seconds of work before its bar is shown to Python users.
@@ -57,12 +59,12 @@ def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
 
 def report(text: str) -> None:
     """One line about work under way, such as the scores of an epoch: a log line (INFO)."""
-    LOG.info("%s%s", _label.get(), text)
+    LOG.info("%s", printable(f"{_label.get()}{text}"))
 
 
 def notice(text: str) -> None:
     """One line that the user should know: a log line (WARNING)."""
-    LOG.warning("%s%s", _label.get(), text)
+    LOG.warning("%s", printable(f"{_label.get()}{text}"))
 
 
 @contextmanager
