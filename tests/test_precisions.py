@@ -5,7 +5,6 @@ import math
 from featbert.data.conll import read_conll
 from featbert.encoders import device
 from featbert.features.store import FeatureStore
-from featbert.models import bilstm
 from featbert.runs.run import find_runs
 from tests.workspace import ok
 
@@ -13,7 +12,6 @@ from tests.workspace import ok
 def test_the_main_paths(workspace, monkeypatch):
     """Extraction, both ways to train, prediction and evaluation; torch emulates bf16."""
     monkeypatch.setattr(device, "has_native_bf16", lambda kind: True)
-    monkeypatch.setattr(bilstm, "has_native_bf16", lambda kind: True)
     assert workspace.extract().exit_code == 0
     (store,) = map(FeatureStore, workspace.cache.glob("*.h5"))
     assert store.manifest.precision == "bf16"

@@ -271,7 +271,8 @@ def test_every_run_is_scored_on_every_language(lab, languages, extracted):
     assert len(extracted) == 2  # a store a language serves training and all evaluations
     runs = find_runs(lab.space.runs).runs
     matrices = transfer_matrices(runs)
-    assert [m.label for m in matrices] == ["last", "concat_last4", "fine-tuning"]
+    labels = ["last (BiLSTM)", "concat_last4 (BiLSTM)", "fine-tuning (linear)"]
+    assert [m.label for m in matrices] == labels
     for matrix in matrices:
         assert matrix.trained_on == matrix.evaluated_on == ("en", "nl")
         assert all(mean is not None for means in matrix.means for mean in means)
