@@ -58,12 +58,15 @@ def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
 
 
 def report(text: str) -> None:
-    """One line about work under way, such as the scores of an epoch: a log line (INFO)."""
+    """One line about work under way, such as the scores of an epoch: a log line (INFO).
+
+    Control characters and what no encoding holds are written out.
+    """
     LOG.info("%s", printable(f"{_label.get()}{text}"))
 
 
 def notice(text: str) -> None:
-    """One line that the user should know: a log line (WARNING)."""
+    """One line that the user should know: a log line (WARNING), written as by `report`."""
     LOG.warning("%s", printable(f"{_label.get()}{text}"))
 
 

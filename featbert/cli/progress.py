@@ -46,9 +46,7 @@ def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterato
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
     with (
-        logged_by(
-            lambda level, text: None if quiet else tell(printable(worded(text))), logging.INFO
-        ),
+        logged_by(lambda level, text: None if quiet else tell(worded(text)), logging.INFO),
         stages,
     ):
         yield
