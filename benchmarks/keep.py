@@ -14,7 +14,8 @@ import shutil
 from pathlib import Path
 
 from featbert.analysis.significance import FOLDER as TESTS
-from featbert.runs.evaluate import FOLDER as EVALUATIONS
+from featbert.inference.speed import FILE as SPEED
+from featbert.runs.folder import EVALUATIONS
 from featbert.runs.record import (
     RECORD_NAME,
     experiment_path,
@@ -22,7 +23,6 @@ from featbert.runs.record import (
     read_record,
     write_json,
 )
-from featbert.runs.speed import FILE as SPEED
 
 
 def keep(experiment: str, runs_dir: Path, kept_dir: Path) -> int:

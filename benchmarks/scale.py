@@ -32,12 +32,12 @@ from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError
+from featbert.experiments import ray_engine
+from featbert.experiments.file import check_experiment
+from featbert.experiments.plan import ExperimentPlan
+from featbert.experiments.schedule import carry_out
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
-from featbert.runs import on_ray
-from featbert.runs.experiment import ExperimentPlan
-from featbert.runs.experiment_file import check_experiment
-from featbert.runs.schedule import carry_out
 
 STEPS = ("extraction", "runs")
 # Scale of the corpus before the clock starts.
@@ -54,7 +54,7 @@ def measure(options: Options) -> Record:
 
         def work(n: int, at: int) -> float:
             where = folder / f"{at}-{n}"
-            with on_ray.joined(None, (where,), gpus=0, jobs=n) as (each, _):
+            with ray_engine.joined(None, (where,), gpus=0, jobs=n) as (each, _):
                 steps(small, where / "first", each, options, n)
                 taken = steps(data, where / "then", each, options, options.tasks)
             for step, each_seconds in zip(STEPS, taken, strict=True):

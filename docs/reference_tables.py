@@ -1,7 +1,7 @@
 """The tables of docs/reference/, made from the commands, the configuration and the records.
 
 A command's table comes from its help, a key's description from its model in `featbert/config.py` or
-`featbert/runs/experiment_file.py`, and a field's from the `Attributes` of the record's docstring.
+`featbert/experiments/file.py`, and a field's from the `Attributes` of the record's docstring.
 """
 
 import dataclasses
@@ -20,11 +20,11 @@ from typer.core import TyperGroup
 import featbert
 from featbert.cli.main import app
 from featbert.config import RowsTable, defaults_by_task
+from featbert.experiments import file as files
 from featbert.features.store import Manifest, StoredSplit
-from featbert.runs import experiment_file as files
+from featbert.inference.evaluate import EvaluationRecord
+from featbert.inference.speed import Speed
 from featbert.runs import record
-from featbert.runs.evaluate import EvaluationRecord
-from featbert.runs.speed import Speed
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
 from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS

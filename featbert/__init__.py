@@ -6,6 +6,7 @@ The steps of the command line as Python: `load_corpus`, `extract`, `FeatureStore
 
 import importlib
 import os
+import sys
 from typing import Any
 
 __version__ = "0.1.0"
@@ -29,20 +30,21 @@ _HOMES = {
     "Run": "featbert.runs.run",
     "Sentence": "featbert.data.corpus",
     "Settings": "featbert.config",
-    "adapt": "featbert.training.adapt",
+    "adapt": "featbert.adaptation.adapt",
     "check_corpus": "featbert.data.check",
     "compare": "featbert.analysis.compare",
     "compare_runs": "featbert.analysis.compare",
     "defaults": "featbert.config",
-    "evaluate": "featbert.runs.evaluate",
+    "evaluate": "featbert.inference.evaluate",
     "extract": "featbert.features.extraction",
     "find_runs": "featbert.runs.run",
     "finetune": "featbert.runs.train",
-    "load": "featbert.runs.load",
+    "load": "featbert.inference.load",
     "load_corpus": "featbert.data.load",
     "parse_layers": "featbert.encoders.layers",
+    "plot": "featbert.report.figures.registry",
     "render": "featbert.report.rendering",
-    "run_experiment": "featbert.analysis.compare",
+    "run_experiment": "featbert.api",
     "train": "featbert.runs.train",
 }
 __all__ = ["__version__", *_HOMES]
@@ -56,3 +58,8 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
+
+
+if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()) is not None:
+    _notebook = importlib.import_module("featbert.report.html.notebook")
+    _notebook.register_renderers(_shell.display_formatter.formatters["text/html"])

@@ -144,3 +144,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Works
     ):
         assert result.exit_code == 0, result.output
     return space
+
+
+@pytest.fixture(scope="session")
+def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cased BERT of two layers with random weights."""
+    from tests.tiny_encoders import write_encoder
+
+    return write_encoder(tmp_path_factory.mktemp("small") / "small-bert", layers=2)

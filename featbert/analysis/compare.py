@@ -13,7 +13,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.curves import lead_lines
@@ -28,14 +27,12 @@ from featbert.analysis.rows import (
     left_out,
     row_key,
     row_order,
-    run_labels,
     same_task,
     shared,
     side_by_side,
     why_unlearned,
 )
-from featbert.errors import FeatbertError, InputError, MissingError, nearest
-from featbert.progress import shown
+from featbert.errors import InputError, MissingError, nearest
 from featbert.runs.grouping import (
     EVALUATED,
     check_comparable,
@@ -49,11 +46,9 @@ from featbert.text import counted, in_percent, listed, natural
 
 if TYPE_CHECKING:
     import pandas
-    from matplotlib.figure import Figure
 
     from featbert.analysis.resampling import Interval, PairedTest
-    from featbert.runs.experiment_file import Experiment
-    from featbert.runs.published import PublishedTable
+    from featbert.experiments.published import PublishedTable
 
 # A p-value below it is clear.
 CLEAR = 0.05
@@ -224,42 +219,15 @@ class Comparison:
         size = f"{counted(len(self.rows), 'row')} of {counted(runs, 'run')}"
         return f"<Comparison: {self.title} · {size}>"
 
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import notebook_html
-
-        return notebook_html([self])
-
     def frame(self, per: Literal["row", "run", "score"] = "row") -> pandas.DataFrame:
         """The comparison as a pandas table, see `featbert.analysis.frame`."""
         from featbert.analysis.frame import comparison_frame
 
         return comparison_frame(self, per=per)
 
-    def plot(
-        self, kind: str = "seeds", *, split: str | None = None, width: float | None = None
-    ) -> Figure:
-        """A figure of the comparison; in a notebook it shows itself.
-
-        Args:
-            kind: a name of `featbert.report.figures.registry.NAMES`, such as "seeds" or "pareto";
-                where a kind has several figures, "types-length" is one of them.
-            split: the first evaluated split by default.
-            width: inches; by default one column of a page or both, as the figure needs.
-
-        InputError where these runs have nothing for it, MissingError without matplotlib.
-        """
-        from featbert.report.figures.registry import plot
-
-        return plot(self, kind, split=split, width=width)
-
 
 class Comparisons(list[Comparison]):
     """Comparisons in a list that notebooks show as tables."""
-
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import notebook_html
-
-        return notebook_html(self)
 
 
 def compare(runs: Iterable[Run], *, against: str | None = None) -> Comparisons:
@@ -294,31 +262,6 @@ def compare_tasks(
     if not by_task:
         raise InputError("no finished run to compare")
     return _compared([(group, check_comparable(group, vary=vary)) for group in by_task], against)
-
-
-def run_experiment(
-    experiment: Experiment,
-    *,
-    cache_dir: str | Path = "cache",
-    runs_dir: str | Path = "experiments/runs",
-    jobs: int = 1,
-    progress: bool = True,
-) -> Comparisons:
-    """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
-
-    There are `jobs` runs at a time, each in a process of its own. FeatbertError where runs failed;
-    the others are finished and are not trained again.
-    """
-    from featbert.runs.experiment import ExperimentPlan
-    from featbert.runs.schedule import carry_out
-
-    plan = ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir))
-    with shown(progress):
-        plan = carry_out(plan, jobs=jobs, labels=run_labels)
-    if plan.failures:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
-        raise FeatbertError(f"{counted(len(plan.failures), 'run')} failed: {reasons}")
-    return compare_tasks(plan.runs, vary=experiment.vary)
 
 
 def _compared(

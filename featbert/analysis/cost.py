@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
-from featbert.runs.speed import PER, read_speed
+from featbert.inference.speed import PER, read_speed
 
 Spent = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.

@@ -16,7 +16,7 @@ from featbert.errors import InputError
 from featbert.runs.grouping import EVALUATED
 
 if TYPE_CHECKING:
-    from featbert.runs.published import PublishedRow, PublishedTable
+    from featbert.experiments.published import PublishedRow, PublishedTable
 
 
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:

@@ -17,12 +17,12 @@ from featbert.data.tags import targets_of
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import FeatbertError
+from featbert.inference.speed import read_speed
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.runs.grouping import CONDITIONS, EVALUATED, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
-from featbert.runs.speed import read_speed
 from featbert.tasks.base import Task, get_task
 from featbert.text import in_percent, natural
 

@@ -22,12 +22,12 @@ from featbert.analysis.rows import (
     with_settings,
 )
 from featbert.errors import InputError
-from featbert.runs.evaluate import (
+from featbert.inference.evaluate import (
     EvaluationRecord,
-    evaluation_files,
     read_evaluation,
     remarks_on,
 )
+from featbert.runs.folder import evaluation_files
 from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
 from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run
@@ -150,7 +150,7 @@ def _read(run: Run, split: str) -> _Scored:
     """A run with its evaluations on `split` by its own scorer."""
     record = run.record
     kept, notes = [], []
-    for path in evaluation_files(run):
+    for path in evaluation_files(run.folder):
         try:
             evaluation = read_evaluation(run, path)
         except InputError as error:

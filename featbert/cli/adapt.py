@@ -37,11 +37,11 @@ def adapt(
     words of the train split. The folder that is written is an encoder: give it to --model.
     """
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
+    from featbert.adaptation.adapt import adapt as adapt_encoder
+    from featbert.adaptation.adapt import decide_nsp
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased
-    from featbert.training.adapt import adapt as adapt_encoder
-    from featbert.training.adapt import decide_nsp
 
     settings, text = o.chosen(Adapt, given), o.chosen(Data, given)
     compute = o.chosen(Compute, given)

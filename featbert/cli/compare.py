@@ -81,8 +81,8 @@ def compare(
     from featbert.analysis.compare import compare as compare_all
     from featbert.analysis.compare import compare_runs, compare_tasks
     from featbert.analysis.cost import with_costs
+    from featbert.inference.evaluate import runs_elsewhere
     from featbert.report.tables import run_lines
-    from featbert.runs.evaluate import runs_elsewhere
     from featbert.runs.grouping import check_vary
     from featbert.runs.record import read_experiment_record, read_record
     from featbert.runs.run import FoundRuns, Run, find_runs

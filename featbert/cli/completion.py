@@ -43,7 +43,7 @@ def experiment_files() -> list[str]:
     found = [str(p) for folder in (".", "experiments") for p in Path(folder).glob("*.toml")]
     if own := sorted(name for name in found if name != "pyproject.toml"):
         return own
-    from featbert.runs.experiment_file import shipped_experiments
+    from featbert.experiments.file import shipped_experiments
 
     return [*shipped_experiments()]
 
@@ -77,7 +77,7 @@ def corpora(incomplete: str) -> list[str]:
 
 
 def published() -> list[str]:
-    from featbert.runs.published import published_tables
+    from featbert.experiments.published import published_tables
 
     return [table.id for table in published_tables()]
 

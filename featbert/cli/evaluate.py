@@ -65,8 +65,7 @@ def evaluate(
     from featbert.analysis.compare import compare, once
     from featbert.analysis.rows import grouped
     from featbert.data.load import load_corpus
-    from featbert.report.tables import comparison_tables, evaluations_tables
-    from featbert.runs.evaluate import (
+    from featbert.inference.evaluate import (
         carry_out,
         choose_splits,
         elsewhere,
@@ -74,6 +73,7 @@ def evaluate(
         plan_evaluation,
         remarks_on,
     )
+    from featbert.report.tables import comparison_tables, evaluations_tables
     from featbert.runs.run import check_usable
 
     mapping = parse_mapping(types or [])
@@ -98,7 +98,7 @@ def evaluate(
         record = None if overwrite else plan.finished
         if record is None:
             load_torch(compute.threads)
-            from featbert.runs.load import load
+            from featbert.inference.load import load
 
             if loaded is None or loaded.folder != plan.usable.folder:
                 loaded = load(plan.usable, device=compute.device)

@@ -47,8 +47,8 @@ def export(
     frozen = get_tuning(usable.record.tuning).frozen
     form = format or ("featbert" if frozen else "transformers")
     load_torch()
+    from featbert.inference.export import export
     from featbert.report.card import model_card
-    from featbert.runs.export import export
 
     card = model_card(usable, folder, form)
     export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)

@@ -92,7 +92,7 @@ class Command(TyperCommand):
         """A message in which --set takes what other commands have options for."""
         if "--" not in text or not any("--set" in p.opts for p in self.params):
             return text
-        from featbert.runs.experiment_file import Configuration
+        from featbert.experiments.file import Configuration
 
         fields = {n: f for n, f in Configuration.model_fields.items() if n not in self.options}
         return with_keys(text, {n: get_args(field.annotation) for n, field in fields.items()})
@@ -206,7 +206,7 @@ def _show_usage_error(error: Any, command: str) -> None:
         near = ""
         if "--set" in known:
             from featbert.config import keys_named
-            from featbert.runs.experiment_file import Configuration
+            from featbert.experiments.file import Configuration
 
             named = keys_named(Configuration, error.option_name.strip("-").replace("-", "_"))
             near = f" (did you mean {' or '.join(f'--set {k}=' for k in named)}?)" * bool(named)

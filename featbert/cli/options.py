@@ -154,11 +154,11 @@ def joined(
             raise InputError(f"{name} is for Ray; add --on ray, or leave it out")
         return nullcontext((None, jobs or 1))
     try:
-        from featbert.runs import on_ray
+        from featbert.experiments import ray_engine
     except ImportError:
         raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
     address = address or os.environ.get("RAY_ADDRESS")
-    return on_ray.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
+    return ray_engine.joined(address, folders, cpus=cpus or 1, gpus=gpus, jobs=jobs)
 
 
 def check_folder(path: Path, option: str) -> None:

@@ -109,8 +109,8 @@ def predict(
         stream: BinaryIO = stack.enter_context(given_text)
         load_torch(compute.threads)
 
-        from featbert.runs.load import load
-        from featbert.runs.predict import answer_rows, predict_stream, predict_texts, rows_of
+        from featbert.inference.load import load
+        from featbert.inference.predict import answer_rows, predict_stream, predict_texts, rows_of
 
         loaded = load(usable, device=compute.device)
         report(f"tagging {name} with {usable.name}")

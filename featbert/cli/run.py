@@ -17,15 +17,15 @@ from featbert.report.units import duration, size
 from featbert.text import counted, printable
 
 if TYPE_CHECKING:
-    from featbert.runs.experiment import ExperimentPlan
+    from featbert.experiments.plan import ExperimentPlan
 
 
 def _list(wanted: bool) -> None:
     """Shows the experiments that come with the program, and ends the command."""
     if not wanted:
         return
+    from featbert.experiments.file import shipped_experiments
     from featbert.report.tables import experiments_table
-    from featbert.runs.experiment_file import shipped_experiments
 
     show_tables([experiments_table(shipped_experiments())], "text")
     raise typer.Exit
@@ -86,8 +86,8 @@ def run(
     engine = o.joined(on, address, cpus_per_run, gpus_per_run, (cache_dir, runs_dir), jobs)
     outputs = Outputs(format, figures, figure or (), report, not no_text)
     from featbert.data.check import notice_doubts
-    from featbert.runs.experiment import ExperimentPlan, Resources
-    from featbert.runs.experiment_file import read_experiment
+    from featbert.experiments.file import read_experiment
+    from featbert.experiments.plan import ExperimentPlan, Resources
 
     own = {"seeds": seeds, "threads": threads}
     given = [f"{key}={value}" for key, value in own.items() if value is not None]
@@ -100,7 +100,7 @@ def run(
 
     from featbert.analysis.compare import compare_tasks
     from featbert.analysis.rows import run_labels
-    from featbert.runs.schedule import carry_out
+    from featbert.experiments.schedule import carry_out
 
     plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
     if dry_run:
@@ -131,8 +131,8 @@ def _later(plan: ExperimentPlan) -> str:
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
     from featbert.analysis.rows import grouped, run_labels
+    from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
     from featbert.report.tables import search_line
-    from featbert.runs.estimate import PATIENCE, SHORT, Estimates
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}

@@ -26,8 +26,8 @@ from featbert.text import counted, printable
 if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
     from featbert.analysis.transfer import TransferMatrix
+    from featbert.experiments.published import PublishedTable
     from featbert.report.tables import Table
-    from featbert.runs.published import PublishedTable
     from featbert.runs.record import ExperimentRecord
     from featbert.runs.run import Run
 
@@ -71,9 +71,9 @@ class Outputs:
         """
         from featbert.analysis.published import is_matrix
         from featbert.analysis.transfer import transfer_matrices
+        from featbert.experiments.published import published_table
         from featbert.report.rendering import render
         from featbert.report.tables import search_line
-        from featbert.runs.published import published_table
 
         runs = [run for one in comparisons for row in one.rows for run in row.runs]
         transfer = asked is not None and asked.transfer

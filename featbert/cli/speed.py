@@ -43,8 +43,8 @@ def speed(
     compute = o.chosen(Compute, given)
     load_torch(compute.threads)
 
-    from featbert.runs.load import load
-    from featbert.runs.speed import PER, measure_speed
+    from featbert.inference.load import load
+    from featbert.inference.speed import PER, measure_speed
 
     times = []
     for one in usable:

@@ -237,12 +237,6 @@ class Corpus:
         size = [f"{s.name} {len(s):,} sentences, {s.n_words:,} words" for s in self.splits.values()]
         return f"<Corpus: {' · '.join([self.name, *size])}>"
 
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import as_html
-        from featbert.report.tables import corpus_table
-
-        return as_html([corpus_table(self)])
-
     def __getitem__(self, split: str) -> Split:
         return self.splits[split]
 

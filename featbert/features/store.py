@@ -264,12 +264,6 @@ class FeatureStore:
             f"<FeatureStore: {m.corpus} · {m.model} · {len(m.layers)} layers · {m.words:,} words>"
         )
 
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import as_html
-        from featbert.report.tables import facts_table, store_facts
-
-        return as_html([facts_table(self.path.name, store_facts(self))])
-
     @property
     def splits(self) -> tuple[str, ...]:
         return tuple(self.manifest.splits)

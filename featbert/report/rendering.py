@@ -12,9 +12,9 @@ from featbert.analysis.frame import frame_of
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
+from featbert.experiments.published import PublishedTable
 from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
 from featbert.report.units import visible
-from featbert.runs.published import PublishedTable
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # Columns of a terminal around a cell and between cells.

@@ -42,14 +42,14 @@ from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import InputError, check_known
+from featbert.experiments.published import PublishedTable
+from featbert.inference.evaluate import EvaluationRecord, evaluations
+from featbert.inference.speed import PER
 from featbert.report import units
 from featbert.report.summary import few_seeds, verdicts
 from featbert.report.units import NONE, p_value, percent, points, visible
-from featbert.runs.evaluate import EvaluationRecord, evaluations
-from featbert.runs.published import PublishedTable
 from featbert.runs.record import Notes, SearchRecord, read_notes
 from featbert.runs.run import FoundRuns, Run, unfinished_run
-from featbert.runs.speed import PER
 from featbert.tasks.base import get_task
 from featbert.text import counted, natural, unusual
 

@@ -1,1 +1,1 @@
-"""One run from configuration to record; experiment files."""
+"""One run: identity, training, record, folder."""

@@ -38,10 +38,11 @@ CHECKPOINT = "checkpoint.pt"
 PRUNED = "pruned.json"
 CARD = "README.md"
 ENCODER = "encoder"
+EVALUATIONS = "evaluations"
 # All that the folder of a run may hold, and that of an exported one.
 _OF_BOTH = (
     *(WEIGHTS, NOTES, "speed.json"),
-    *(f"evaluations/*--????????{end}" for end in (".json", ".conll", ".jsonl")),
+    *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", ".conll", ".jsonl")),
 )
 RUN_FILES = (
     *(RECORD_NAME, *_OF_BOTH, CHECKPOINT, PRUNED, "config.json", "history.jsonl"),
@@ -153,3 +154,8 @@ def check_free(folder: Path, overwrite: bool) -> None:
     if not overwrite:
         raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
     check_ours(folder, EXPORT_FILES)
+
+
+def evaluation_files(run_folder: Path) -> list[Path]:
+    """Records of a run's evaluations, by file name."""
+    return sorted((run_folder / EVALUATIONS).glob("*--????????.json"))

@@ -59,11 +59,6 @@ class Run:
         scores = [f"{s} {name} {100 * (self.record.score(s) or 0):.2f}" for s in self.record.scores]
         return f"<Run: {' · '.join([self.name, *scores])}>"
 
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import run_html
-
-        return run_html(self)
-
     @property
     def name(self) -> str:
         return self.folder.name
@@ -129,11 +124,6 @@ class FoundRuns:
     def __repr__(self) -> str:
         damaged = f", {len(self.problems):,} damaged" if self.problems else ""
         return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"
-
-    def _repr_html_(self) -> str:
-        from featbert.report.html.notebook import found_html
-
-        return found_html(self)
 
     @property
     def notes(self) -> tuple[str, ...]:

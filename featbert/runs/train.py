@@ -27,12 +27,12 @@ from featbert.features.store import FeatureStore
 from featbert.io import check_ours, explaining, file_hash, json_hash, owning, write_text
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, shown, stage
-from featbert.runs.evaluate import evaluation_files
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
     WEIGHTS,
     clean_run_folder,
+    evaluation_files,
     folders_of,
     load_weights,
     move_into_place,
@@ -296,7 +296,7 @@ class _Training:
         # After the record: a kill in between leaves a finished run and a file too many (`settle`).
         checkpoint.path.unlink(missing_ok=True)
         done = Run(plan.folder, record)
-        outdated = len(evaluation_files(done)) if folder != plan.folder else 0
+        outdated = len(evaluation_files(done.folder)) if folder != plan.folder else 0
         move_into_place(folder, plan.folder)
         if outdated:
             notice(f"{counted(outdated, 'evaluation')} of the replaced run were removed")

@@ -1,1 +1,1 @@
-"""Inputs, the sampler, the training loop, optimiser, checkpoints, adaptation."""
+"""Inputs, the sampler, the training loop, optimiser, checkpoints."""

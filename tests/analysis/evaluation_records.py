@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 
-from featbert.runs.evaluate import EvaluationRecord, evaluation_path
+from featbert.inference.evaluate import EvaluationRecord, evaluation_path
 from featbert.runs.record import SplitIdentity, write_json
 from featbert.runs.run import Run
 from tests.analysis.records import make_record, make_scores

@@ -10,6 +10,7 @@ import pytest
 from featbert.analysis import budget
 from featbert.analysis.budget import expected_best, subset_weights, with_budgets
 from featbert.analysis.compare import Comparison, compare_runs
+from featbert.report.figures.registry import plot
 from featbert.report.rendering import render
 from featbert.report.tables import lead_line
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
@@ -83,7 +84,7 @@ def test_trials_cost_the_mean_and_extraction_once(tmp_path):
     table = render([found], "json")
     assert '"budget_leads"' in table
     assert render([found], "markdown").count("1 trial was pruned or failed") == 2
-    assert set(found.plot("budget-time").axes[0].get_xlim())
+    assert set(plot(found, "budget-time").axes[0].get_xlim())
 
 
 def test_a_lead_is_said_where_the_intervals_support_it(tmp_path):

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from featbert.encoders.layers import NAMES
+from featbert.experiments.published import published_tables
 from featbert.report.figures.registry import NAMES as FIGURES
-from featbert.runs.published import published_tables
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS, get_task
 from tests.processes import HEAVY

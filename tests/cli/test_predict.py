@@ -90,7 +90,7 @@ def test_an_ill_formed_line_leaves_no_file(run, tmp_path):
 
 
 def test_an_interruption_writes_nothing(run, tmp_path, monkeypatch):
-    from featbert.runs import load
+    from featbert.inference import load
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.io import owning
+from featbert.report.html.notebook import html
 from featbert.report.rendering import in_format
 from featbert.report.tables import run_lines, runs_table
 from featbert.runs.folder import move_into_place
@@ -68,7 +69,7 @@ def test_every_run_is_listed_with_its_state(runs_dir):
     assert by_name["tuned-1"]["scores"] == {"dev": 0.6, "test": 0.55}
     assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
     assert by_name["broken-1"]["reason"]
-    assert "epoch 1 of 4" in find_runs(runs_dir)._repr_html_()
+    assert "epoch 1 of 4" in html(find_runs(runs_dir))
     for name in ("config.json", "history.jsonl"):
         (runs_dir / "last-1" / name).write_text("[1]\n[2]\n")
     assert "unfinished" in call("runs", "--runs-dir", runs_dir).stdout

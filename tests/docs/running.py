@@ -16,7 +16,7 @@ from featbert.cli.main import app
 from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
-from featbert.runs.experiment_file import read_experiment, shipped_experiments
+from featbert.experiments.file import read_experiment, shipped_experiments
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from featbert.training.language_model import COMPUTATION
+from featbert.adaptation.language_model import COMPUTATION
 from tests.features.stores import datasets
 from tests.processes import killed_command
 from tests.runs.questions import write_questions

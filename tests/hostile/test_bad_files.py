@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.runs.evaluate import evaluation_files
+from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_notes
 from featbert.runs.run import Run, find_runs
 from tests.kept_records import rewrite
@@ -160,7 +160,7 @@ def test_an_evaluation_that_is_damaged_stops_no_other(runs: Workspace) -> None:
     other = runs.folder / "other"
     shutil.copytree(runs.corpus, other)
     ok(runs.call("evaluate", run.folder, "--data", other, "--runs-dir", runs.runs, "-q"))
-    (path,) = evaluation_files(run)
+    (path,) = evaluation_files(run.folder)
     shutil.copyfile(path, path.with_name("x--test--01234567.json"))
     rewrite(path.with_name("x--test--01234567.json"), lambda data: data.update(run="another"))
     words = ("--data", other, "--runs-dir", runs.runs)

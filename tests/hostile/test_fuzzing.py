@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from featbert import FeatbertError, Run, compare, load_corpus, parse_layers, render
 from featbert.data.conll import write_conll
-from featbert.runs.experiment_file import read_experiment
+from featbert.experiments.file import read_experiment
 from featbert.runs.record import RunRecord, from_json, to_json
 from tests.analysis.records import make_record
 from tests.hostile.strange import texts

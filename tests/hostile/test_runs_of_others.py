@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from featbert import FeatbertError, Run, find_runs
-from featbert.runs.evaluate import evaluation_path
+from featbert.inference.evaluate import evaluation_path
 from featbert.runs.record import (
     RECORD_NAME,
     ExperimentRecord,

@@ -224,7 +224,7 @@ def test_the_figure_of_the_documentation_is_a_file_and_a_name(monkeypatch):
     monkeypatch.setattr(registry, "NAMES", (*NAMES, "seconds"))
     monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
     exec(page.partition("```python\n")[2].partition("```")[0], vars(module))
-    drawn = one(usual_runs()).plot("seconds")
+    drawn = plot(one(usual_runs()), "seconds")
     check_readable(drawn)
     assert [bar.get_width() for bar in drawn.axes[0].patches] == [41.0] * 3 + [95.5]
     assert "seconds" in {kind.name for kind, _, _ in comparison_figures(one(usual_runs()))}
@@ -233,11 +233,11 @@ def test_the_figure_of_the_documentation_is_a_file_and_a_name(monkeypatch):
 @pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types"])
 def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
     with pytest.raises(InputError, match=f"'{kind}'"):
-        one(usual_runs()).plot(kind)
+        plot(one(usual_runs()), kind)
     with pytest.raises(InputError, match="'layers'"):  # no line across layers not tried
-        one(single_layers([1, 2, 4, 6])).plot("layers")
+        plot(one(single_layers([1, 2, 4, 6])), "layers")
     with pytest.raises(InputError, match="'train'"):
-        one(usual_runs()).plot(kind if kind != "foo" else "seeds", split="train")
+        plot(one(usual_runs()), kind if kind != "foo" else "seeds", split="train")
 
 
 # What is drawn.
@@ -372,7 +372,7 @@ def test_dev_and_test_have_one_scale_and_few_answers_are_pale():
     rows = {row: {"PER": Statistic.of([0.95])} for row in dev.rows}
     test = dataclasses.replace(dev, split="test", gold={"PER": 3}, rows=rows)
     both = dataclasses.replace(comparison, breakdowns=(dev, test))
-    (cells,), (few,) = (both.plot("types", split=s).axes[0].collections for s in ("dev", "test"))
+    (cells,), (few,) = (plot(both, "types", split=s).axes[0].collections for s in ("dev", "test"))
     assert cells.get_clim() == few.get_clim() == (0, 100)
     assert (cells.get_alpha().min(), few.get_alpha().max() < 0.5) == (1, True)
 
@@ -408,13 +408,13 @@ def test_correlations_below_zero_are_within_the_axes():
 def test_many_buckets_are_continued_below_and_further_facets_have_names():
     comparison = broken_down(one(usual_runs()), buckets=[f"type_{n:02}" for n in range(30)])
     comparison = broken_down(comparison, facet="length")
-    figure = comparison.plot("types")
+    figure = plot(comparison, "types")
     assert len(figure.axes) > 1
     assert sum(len(cell_texts(axes)[0]) for axes in figure.axes) == 30
     check_readable(figure)
-    assert len(comparison.plot("types-length").axes) == 1
+    assert len(plot(comparison, "types-length").axes) == 1
     with pytest.raises(InputError, match="types-length"):
-        comparison.plot("types-lengths")
+        plot(comparison, "types-lengths")
 
 
 def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):

@@ -1,6 +1,7 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
 import dataclasses
+import importlib
 import io
 import json
 import re
@@ -10,19 +11,21 @@ import pytest
 from rich.text import Text
 
 from featbert.analysis.breakdown import with_breakdowns, with_scorers
-from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.compare import Comparison, Comparisons, compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.published import published_figures
 from featbert.analysis.significance import with_significance
 from featbert.analysis.transfer import transfer_matrices
+from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
+from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
-from featbert.report.html.notebook import notebook_html
+from featbert.report.html.notebook import html, register_renderers
 from featbert.report.rendering import FORMATS, as_text, harmless, render
 from featbert.report.tables import comparison_tables
-from featbert.runs.published import published_table
 from featbert.runs.record import SplitIdentity
+from featbert.runs.run import FoundRuns, Run
 from tests.analysis.evaluation_records import transfer_runs
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual as judged
@@ -151,7 +154,7 @@ def test_hostile_names_are_text_in_every_format() -> None:
     comparison = compare_runs([run])
     for format in FORMATS:
         assert "\x1b" not in render([comparison], format)
-    for page in (notebook_html([comparison]), run._repr_html_()):
+    for page in (html(comparison), html(run)):
         assert "<b>x</b>" not in page
         assert "&lt;b&gt;x" in page
 
@@ -204,7 +207,7 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
 def test_a_corpus_and_a_store_show_what_they_hold(finished: Workspace) -> None:
     store = FeatureStore(next(finished.cache.glob("*.h5")))
     corpus = load_corpus(store.manifest.source)
-    for shown in (corpus._repr_html_(), store._repr_html_(), repr(corpus)):
+    for shown in (html(corpus), html(store), repr(corpus)):
         for name, split in corpus.splits.items():
             assert name in shown
             assert f"{split.n_words:,}" in shown
@@ -234,3 +237,16 @@ def test_folds_have_means_over_those_that_are_there() -> None:
     assert shown["last"]["dev entity F1"] == "76.00 ± 21.21"
     assert shown["fine-tuning"]["dev entity F1"] == "60.00 ± 14.14"
     assert (shown["last"]["Δ dev"], shown["fine-tuning"]["Δ dev"]) == ("+16.00", "baseline")
+
+
+def test_a_notebook_has_a_renderer_for_every_object_that_it_shows() -> None:
+    class Formatter:
+        def __init__(self) -> None:
+            self.classes: dict[type, object] = {}
+
+        def for_type_by_name(self, module: str, name: str, renderer: object) -> None:
+            self.classes[getattr(importlib.import_module(module), name)] = renderer
+
+    formatter = Formatter()
+    register_renderers(formatter)
+    assert {Comparison, Comparisons, Run, FoundRuns, Corpus, FeatureStore} == {*formatter.classes}

@@ -18,12 +18,12 @@ from featbert.encoders.alignment import align
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
+from featbert.inference.evaluate import evaluate
+from featbert.inference.load import load
 from featbert.models.model import tuned_model
 from featbert.report.html.browser import judged_texts
 from featbert.report.summary import findings
 from featbert.report.tables import tables
-from featbert.runs.evaluate import evaluate
-from featbert.runs.load import load
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
 from featbert.training.inputs import GroupedInputs, PieceInputs

@@ -20,11 +20,11 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
+from featbert.inference.evaluate import choose_splits, evaluate
+from featbert.inference.load import load
+from featbert.inference.predict import answer_rows, predict_texts
 from featbert.models.model import stored_model, tuned_model
 from featbert.runs import train as train_module
-from featbert.runs.evaluate import choose_splits, evaluate
-from featbert.runs.load import load
-from featbert.runs.predict import answer_rows, predict_texts
 from featbert.runs.run import Run
 from featbert.runs.train import finetune, train
 from featbert.training.inputs import PieceInputs, stored_inputs

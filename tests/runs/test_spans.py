@@ -24,11 +24,12 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.features import extraction
 from featbert.features.extraction import extract
+from featbert.inference.evaluate import evaluate, read_evaluation
+from featbert.inference.load import load
 from featbert.models.model import tuned_model
 from featbert.report.figures.confusion import confusion
 from featbert.report.html.browser import judged_texts
-from featbert.runs.evaluate import evaluate, evaluation_files, read_evaluation
-from featbert.runs.load import load
+from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import PieceInputs, stored_inputs
@@ -96,7 +97,7 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
     assert best == record.scores["dev"].values
     evaluated = evaluate(run, corpus, "test", cache_dir=tmp_path / "cache", device="cpu")
     assert evaluated.scores.values == record.scores["test"].values
-    (path,) = evaluation_files(run)
+    (path,) = evaluation_files(run.folder)
     assert read_evaluation(run, path) == evaluated
 
 

@@ -20,9 +20,9 @@ from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
+from featbert.inference.load import load
 from featbert.io import owning
 from featbert.runs import train as training
-from featbert.runs.load import load
 from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import finetune, train

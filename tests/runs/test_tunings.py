@@ -8,9 +8,9 @@ from safetensors.torch import load_file
 from featbert import compare, defaults, extract, finetune, load_corpus, train
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.errors import InputError, MissingError
+from featbert.inference.load import load
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
-from featbert.runs.load import load
 from featbert.training.loop import fit
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16

@@ -11,7 +11,7 @@ from featbert.analysis.significance import unit_counts
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
-from featbert.runs.evaluate import evaluate
+from featbert.inference.evaluate import evaluate
 from tests.runs.rows import FP32, frozen, tuned
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot"]

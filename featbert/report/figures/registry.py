@@ -97,7 +97,16 @@ def kind_of(name: str) -> Kind:
 def plot(
     comparison: Comparison, name: str, *, split: str | None = None, width: float | None = None
 ) -> Figure:
-    """See `Comparison.plot`."""
+    """A figure of a comparison; in a notebook it shows itself.
+
+    Args:
+        name: one of `NAMES`, such as "seeds" or "pareto"; if it draws several figures,
+            "types-length" names one of them.
+        split: the first evaluated split by default.
+        width: inches; by default one column of a page or both, as the figure needs.
+
+    InputError if these runs have nothing to draw for it, MissingError without matplotlib.
+    """
     base = next((known for known in NAMES if name.startswith(f"{known}-")), name)
     kind = kind_of(base)
     if kind.of != "comparison":

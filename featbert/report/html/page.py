@@ -22,6 +22,8 @@ from featbert.analysis.compare import Comparison
 from featbert.analysis.rows import shared, signature_line, way_order
 from featbert.analysis.transfer import TransferMatrix
 from featbert.encoders.tunings import tuning_title
+from featbert.experiments.file import flattened
+from featbert.experiments.published import PublishedTable
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.browser import judged_texts
@@ -29,8 +31,6 @@ from featbert.report.html.notebook import html_template
 from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.report.units import NONE, percent, visible
-from featbert.runs.experiment_file import flattened
-from featbert.runs.published import PublishedTable
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.text import enumerated

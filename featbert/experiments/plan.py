@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from featbert.adaptation.adapt import AdaptationPlan, plan_adaptation
 from featbert.config import Adapt, Compute, Data, Encoding
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
@@ -25,10 +26,7 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
-from featbert.features.plan import ExtractionPlan, plan_extraction
-from featbert.features.store import FeatureStore
-from featbert.io import json_hash
-from featbert.runs.experiment_file import (
+from featbert.experiments.file import (
     MOST_COMBINATIONS,
     Configuration,
     Experiment,
@@ -37,6 +35,10 @@ from featbert.runs.experiment_file import (
     every,
     with_kept_vectors,
 )
+from featbert.experiments.search import ends_of, open_trials
+from featbert.features.plan import ExtractionPlan, plan_extraction
+from featbert.features.store import FeatureStore
+from featbert.io import json_hash
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.record import (
     ExperimentRecord,
@@ -46,9 +48,7 @@ from featbert.runs.record import (
     search_path,
 )
 from featbert.runs.run import Run
-from featbert.runs.search import ends_of, open_trials
 from featbert.tasks.base import get_task
-from featbert.training.adapt import AdaptationPlan, plan_adaptation
 
 # Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
 FEWEST = 5

@@ -12,19 +12,19 @@ from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
-from featbert.runs import evaluate as module_evaluate
-from featbert.runs import load as module
-from featbert.runs.evaluate import (
+from featbert.inference import evaluate as module_evaluate
+from featbert.inference import load as module
+from featbert.inference.evaluate import (
     EvaluationRecord,
     choose_splits,
     evaluate,
-    evaluation_files,
     evaluation_path,
     parse_mapping,
     plan_evaluation,
     read_evaluation,
 )
-from featbert.runs.load import load
+from featbert.inference.load import load
+from featbert.runs.folder import evaluation_files
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
@@ -33,7 +33,7 @@ from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
 
 def evaluations(run: Run) -> list[EvaluationRecord]:
-    return [read_evaluation(run, path) for path in evaluation_files(run)]
+    return [read_evaluation(run, path) for path in evaluation_files(run.folder)]
 
 
 @pytest.fixture
@@ -107,7 +107,7 @@ def test_what_is_recorded_of_other_data(run, elsewhere, tmp_path):
     assert (record.device, record.versions) == ("cpu", run.record.signature.versions)
     assert record.scores.words == elsewhere["test"].n_words
     assert evaluations(run) == [record]
-    (path,) = evaluation_files(run)
+    (path,) = evaluation_files(run.folder)
     there = module_evaluate.elsewhere(run, [(record, path)])
     assert len(there.predictions("test").gold) == record.scores.examples
     with there.predictions_path("test").open("a", encoding="utf-8") as file:
@@ -181,7 +181,7 @@ def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, monkeypatch):
     cache = tmp_path / "cache"
     extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
     # Nothing is left to extract.
-    monkeypatch.setattr("featbert.runs.load.run_extraction", None)
+    monkeypatch.setattr("featbert.inference.load.run_extraction", None)
     record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
     assert record.extraction_seconds is None
     assert not (cache / "evaluations").exists()

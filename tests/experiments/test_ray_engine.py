@@ -21,18 +21,18 @@ from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError, MissingError
+from featbert.experiments import ray_engine
 from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore
 from featbert.io import lock_beside
 from featbert.progress import heard_by, logged_by
-from featbert.runs import on_ray
 from featbert.runs.run import find_runs
+from tests.experiments.experiment_files import SMALL, Lab
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
-from tests.runs.experiments import SMALL, Lab
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
@@ -143,7 +143,7 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     with (
         logged_by(lambda _, text: said.append(text), logging.INFO),
         heard_by(ear),
-        on_ray.joined(nodes.cluster.address, folders) as (each, room),
+        ray_engine.joined(nodes.cluster.address, folders) as (each, room),
     ):
         assert room == 2
         with nodes.killed(first, extracting):
@@ -167,10 +167,10 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
         with pytest.raises(KeyboardInterrupt):
             next(waiting)
         until = time.monotonic() + 60
-        while on_ray.ray.available_resources().get("CPU", 0) < 3:  # until its task is ended
+        while ray_engine.ray.available_resources().get("CPU", 0) < 3:  # until its task is ended
             assert time.monotonic() < until
             time.sleep(0.1)
-    with on_ray.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
+    with ray_engine.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
         shares = dict(each(os.getenv, {"GPU": ("CUDA_VISIBLE_DEVICES",)}))
     assert (room, shares) == (2, {"GPU": "0"})
     assert [os.strerror(errno.ENOSPC) in why for why in full.failures.values()] == [True, True]
@@ -222,8 +222,8 @@ def test_a_wrong_address_and_a_missing_extra(workspace, monkeypatch):
         on = ("--on", "ray", "--address", address)
         assert address in error_of(workspace.carry_out(file, *on, "--quiet"))
     assert "--on ray" in error_of(workspace.carry_out(file, "--gpus-per-run", 1))
-    monkeypatch.delitem(sys.modules, "featbert.runs.on_ray")
-    monkeypatch.delattr("featbert.runs.on_ray")
+    monkeypatch.delitem(sys.modules, "featbert.experiments.ray_engine")
+    monkeypatch.delattr("featbert.experiments.ray_engine")
     monkeypatch.setitem(sys.modules, "ray", None)
     assert "featbert[ray]" in error_of(workspace.extract("--on", "ray"))
     assert not workspace.cache.exists()
@@ -234,25 +234,25 @@ def test_an_error_of_ray_is_one_line_with_all_that_it_lists(monkeypatch):
     from ray.exceptions import RayError
 
     said = "Version mismatch: the cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.6\n"
-    assert "2.9.0" in on_ray._line(RuntimeError(said))
-    assert "3.9.6" in on_ray._line(RuntimeError(said))
-    assert on_ray._line(RuntimeError("\nfirst\nsecond")) == "first"
-    assert on_ray._line(RuntimeError("")) == "RuntimeError"
+    assert "2.9.0" in ray_engine._line(RuntimeError(said))
+    assert "3.9.6" in ray_engine._line(RuntimeError(said))
+    assert ray_engine._line(RuntimeError("\nfirst\nsecond")) == "first"
+    assert ray_engine._line(RuntimeError("")) == "RuntimeError"
 
     def lost(*_: object, **__: object) -> None:
         raise RayError("the head has died")
 
-    monkeypatch.setattr(on_ray.ray, "wait", lost)
+    monkeypatch.setattr(ray_engine.ray, "wait", lost)
     with pytest.raises(FeatbertError, match="the head has died"):
-        on_ray._Tasks(1, 0.0, None, Path(), [], None)._news([])
+        ray_engine._Tasks(1, 0.0, None, Path(), [], None)._news([])
 
 
 def test_files_of_a_driver_that_was_killed_go_with_the_next_one(tmp_path):
-    with on_ray._tokens([tmp_path, tmp_path]) as tokens:
+    with ray_engine._tokens([tmp_path, tmp_path]) as tokens:
         (token,) = tokens
         name = token.name
         assert token.is_file()
     assert list(tmp_path.iterdir()) == []
     (tmp_path / name.replace(f"-{os.getpid()}.", "-999999999.")).touch()
-    with on_ray._tokens([tmp_path]) as tokens:
+    with ray_engine._tokens([tmp_path]) as tokens:
         assert list(tmp_path.iterdir()) == tokens

@@ -15,6 +15,10 @@ from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy
 from transformers import DataCollatorForTokenClassification
 
+from featbert.adaptation import adapt as adaptation
+from featbert.adaptation import language_model as lm
+from featbert.adaptation.adapt import adapt, decide_nsp, plan_adaptation
+from featbert.adaptation.language_model import Block, MaskedText, Vocabulary, mask_pieces
 from featbert.config import Adapt, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -24,10 +28,6 @@ from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
 from featbert.progress import heard_by
-from featbert.training import adapt as adaptation
-from featbert.training import language_model as lm
-from featbert.training.adapt import adapt, decide_nsp, plan_adaptation
-from featbert.training.language_model import Block, MaskedText, Vocabulary, mask_pieces
 from tests.tiny_encoders import DECODERS, FAMILIES, changed
 from tests.workspace import write_corpus
 

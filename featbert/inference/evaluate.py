@@ -22,6 +22,7 @@ import pydantic.dataclasses
 from featbert.data.corpus import Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
+from featbert.runs.folder import EVALUATIONS, evaluation_files
 from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
@@ -29,9 +30,7 @@ from featbert.runs.run import Run, UsableRun, check_usable
 from featbert.tasks.base import KEPT, Count, Moment, Scores, Seconds
 
 if TYPE_CHECKING:
-    from featbert.runs.load import LoadedRun
-
-FOLDER = "evaluations"
+    from featbert.inference.load import LoadedRun
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
@@ -80,7 +79,7 @@ def evaluation_path(
 ) -> Path:
     """Where the record of this evaluation is, or will be."""
     short = json_hash([identity.text, identity.tags, dict(mapping)])[:8]
-    return run_folder / FOLDER / f"{slug(corpus)}--{split}--{short}.json"
+    return run_folder / EVALUATIONS / f"{slug(corpus)}--{split}--{short}.json"
 
 
 def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
@@ -93,14 +92,9 @@ def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
     return record
 
 
-def evaluation_files(run: Run) -> list[Path]:
-    """Where a run's evaluations are, by file name."""
-    return sorted((run.folder / FOLDER).glob("*--????????.json"))
-
-
 def evaluations(run: Run) -> Iterator[tuple[EvaluationRecord, Path]]:
     """A run's evaluations and their files; one that cannot be read is left out, with a notice."""
-    for path in evaluation_files(run):
+    for path in evaluation_files(run.folder):
         if (record := read_or_left_out(read_evaluation, run, path)) is not None:
             yield record, path
 
@@ -299,7 +293,7 @@ def evaluate(
     An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
     `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
     """
-    from featbert.runs.load import load  # and torch, only where something is computed
+    from featbert.inference.load import load  # and torch, only where something is computed
 
     usable = run if isinstance(run, UsableRun) else check_usable(run)
     plan = plan_evaluation(usable, corpus, split, mapping)

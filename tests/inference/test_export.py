@@ -20,7 +20,7 @@ from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.runs.export import export
+from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.runs.train import finetune
 from featbert.tasks.base import get_task

@@ -26,6 +26,7 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known
+from featbert.inference.load import LoadedRun, load
 from featbert.io import (
     explaining,
     file_hash,
@@ -37,7 +38,6 @@ from featbert.io import (
 )
 from featbert.models.transformers_model import transformers_model, write_adapters
 from featbert.runs.folder import CARD, ENCODER, EXPORT_FILES, WEIGHTS, check_free, save_weights
-from featbert.runs.load import LoadedRun, load
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
 from featbert.tasks.base import get_task

@@ -9,13 +9,14 @@ import optuna_dashboard
 import pytest
 
 from featbert.errors import InputError
-from featbert.runs import experiment, schedule
-from featbert.runs.experiment_file import check_experiment
+from featbert.experiments import plan as planning
+from featbert.experiments import schedule
+from featbert.experiments.file import check_experiment
+from featbert.experiments.search import open_trials
 from featbert.runs.record import read_experiment_record, search_path
 from featbert.runs.run import find_runs
-from featbert.runs.search import open_trials
 from featbert.runs.train import train_planned
-from tests.runs.experiments import SMALL
+from tests.experiments.experiment_files import SMALL
 
 RATES = {"log_uniform": [1e-4, 1e-1]}
 RANGES = {"rate": RATES, "dropout": {"uniform": [0, 0.5]}, "n": {"integers": [2, 9]}, "b": [8, 16]}
@@ -130,9 +131,9 @@ def test_operations_or_seconds_end_a_search(lab):
 
 
 def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
-    monkeypatch.setattr(experiment, "FEWEST", 1)
-    medians = experiment._medians
-    monkeypatch.setattr(experiment, "_medians", lambda runs: tuple(2.0 for _ in medians(runs)))
+    monkeypatch.setattr(planning, "FEWEST", 1)
+    medians = planning._medians
+    monkeypatch.setattr(planning, "_medians", lambda runs: tuple(2.0 for _ in medians(runs)))
     keys = search(trials=3, pruning=True) | {"features": SMALL | {"epochs": 3}}
     outcome = lab.carry_out(**keys)
     (found,) = outcome.searches

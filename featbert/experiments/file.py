@@ -36,11 +36,11 @@ from featbert.data.files import opened
 from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
+from featbert.experiments.published import published_table
+from featbert.experiments.search import distinct, ends_of
 from featbert.progress import notice
 from featbert.runs.grouping import VARYABLE, check_vary
-from featbert.runs.published import published_table
 from featbert.runs.record import TriedSettings
-from featbert.runs.search import distinct, ends_of
 from featbert.text import counted
 
 # In `layers`: every hidden state by itself, from the embeddings to the last layer.

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
+from featbert.inference.load import load
 from featbert.models.model import Layout
-from featbert.runs.load import load
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 

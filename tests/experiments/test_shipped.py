@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.runs.experiment_file import read_experiment
+from featbert.experiments.file import read_experiment
 from featbert.tasks.base import get_task
 from featbert.text import counted
 from tests.runs.questions import write_questions

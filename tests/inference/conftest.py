@@ -1,4 +1,4 @@
-"""An encoder and finished runs that several tests of using a run again share."""
+"""Finished runs that several tests of using a run again share."""
 
 import dataclasses
 import shutil
@@ -8,17 +8,7 @@ import pytest
 
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
-from tests.runs.experiments import Lab
 from tests.runs.finished_runs import learned_run, write_corpus
-from tests.workspace import Workspace
-
-
-@pytest.fixture(scope="session")
-def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cased BERT of two layers with random weights."""
-    from tests.tiny_encoders import write_encoder
-
-    return write_encoder(tmp_path_factory.mktemp("small") / "small-bert", layers=2)
 
 
 def learned(factory: pytest.TempPathFactory, model: Path, **how: str) -> dict[str, Run]:
@@ -50,8 +40,3 @@ def run(request: pytest.FixtureRequest, both: dict[str, Run], tmp_path: Path) ->
     record = dataclasses.replace(record, signature=signature, model_source=str(model))
     write_json(folder / RECORD_NAME, record)
     return Run(folder, record)
-
-
-@pytest.fixture
-def lab(workspace: Workspace) -> Lab:
-    return Lab(workspace)

@@ -13,19 +13,20 @@ from typing import Any
 import psutil
 import pytest
 
-from featbert.analysis.compare import run_experiment
+from featbert.api import run_experiment
 from featbert.errors import FeatbertError
+from featbert.experiments import schedule
+from featbert.experiments.file import read_experiment
+from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
-from featbert.runs import schedule, train
-from featbert.runs.experiment import ExperimentPlan
-from featbert.runs.experiment_file import read_experiment
+from featbert.runs import train
 from featbert.runs.run import find_runs
 from featbert.text import scaled
+from tests.experiments.experiment_files import SMALL
 from tests.listening import Ear
 from tests.processes import ROOT, holding
-from tests.runs.experiments import SMALL
 from tests.workspace import Workspace, error_of, ok
 
 THREE = {"seeds": [1, 2, 3], "features": SMALL}

@@ -11,14 +11,15 @@ from featbert.analysis.compare import compare_tasks
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.device import computing_threads
 from featbert.errors import FeatbertError, InputError
-from featbert.runs import schedule
-from featbert.runs.estimate import Estimates
-from featbert.runs.evaluate import evaluation_files, read_evaluation
-from featbert.runs.experiment import Resources
+from featbert.experiments import schedule
+from featbert.experiments.estimate import Estimates
+from featbert.experiments.plan import Resources
+from featbert.inference.evaluate import read_evaluation
+from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
-from tests.runs.experiments import SMALL
+from tests.experiments.experiment_files import SMALL
 from tests.tiny_encoders import write_encoder
 from tests.workspace import write_splits
 
@@ -280,7 +281,7 @@ def test_every_run_is_scored_on_every_language(lab, languages, extracted):
         e
         for r in runs
         if r.record.tuning == "full" and r.record.seed == 1
-        for e in (read_evaluation(r, path) for path in evaluation_files(r))
+        for e in (read_evaluation(r, path) for path in evaluation_files(r.folder))
         if e.language == "nl"
     ]
     assert record.mapping == {"PLACE": "LOC"}

@@ -8,8 +8,8 @@ import pytest
 
 from featbert.config import defaults
 from featbert.errors import InputError, MissingError
+from featbert.experiments.file import Configuration, Experiment, every, read_experiment
 from featbert.progress import logged_by
-from featbert.runs.experiment_file import Configuration, Experiment, every, read_experiment
 from featbert.tasks.base import get_task
 
 ROOT = Path(__file__).parents[2]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from featbert.analysis.compare import Comparison, run_experiment
-from featbert.runs.experiment import ExperimentPlan
-from featbert.runs.experiment_file import Experiment, check_experiment
-from featbert.runs.schedule import carry_out
+from featbert.analysis.compare import Comparison
+from featbert.api import run_experiment
+from featbert.experiments.file import Experiment, check_experiment
+from featbert.experiments.plan import ExperimentPlan
+from featbert.experiments.schedule import carry_out
 from tests.workspace import Workspace
 
 SMALL = {"layers": ["last"], "epochs": 1, "lstm_size": 4}

@@ -94,7 +94,7 @@ class LoadedRun(UsableRun):
         with columns as files have. Each text is a document of its own. InputError for anything
         else.
         """
-        from featbert.runs.predict import answered  # with runs that are loaded
+        from featbert.inference.predict import answered  # with runs that are loaded
 
         found = answered(self, texts if isinstance(texts, list) else [texts])
         return found if isinstance(texts, list) else found[0]

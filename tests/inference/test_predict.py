@@ -13,8 +13,8 @@ from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
-from featbert.runs.load import LoadedRun, load
-from featbert.runs.predict import predict_stream, rows_of
+from featbert.inference.load import LoadedRun, load
+from featbert.inference.predict import predict_stream, rows_of
 from featbert.runs.run import Run
 
 

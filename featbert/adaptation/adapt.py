@@ -275,8 +275,8 @@ def run_adaptation(plan: AdaptationPlan) -> Adapted:
 
 def _train(plan: AdaptationPlan, partial: Path) -> dict[str, Any]:
     """Makes the new folder within the partial one; returns its record."""
+    from featbert.adaptation.language_model import last_checkpoint, train_language_model
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
-    from featbert.training.language_model import last_checkpoint, train_language_model
 
     corpus, source, where, versions = plan.corpus, plan.source, plan.device, library_versions()
     new = partial / ENCODER

@@ -29,6 +29,7 @@ from transformers import (
     TrainingArguments,
 )
 
+from featbert.adaptation.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
 from featbert.config import Adapt
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints
@@ -38,7 +39,6 @@ from featbert.encoders.tokenizer import WordPieces, pretrained_tokenizer
 from featbert.errors import InputError
 from featbert.io import explaining, write_text
 from featbert.progress import Advance, report, stage
-from featbert.training.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, AdaptEpoch, clear
 from featbert.training.checkpoint import Pace
 
 # Next-sentence labels as pre-trained heads have them, and the label that no loss counts.

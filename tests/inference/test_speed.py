@@ -8,10 +8,10 @@ from featbert.analysis.compare import compare
 from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.runs.load import LoadedRun, load
+from featbert.inference.load import LoadedRun, load
+from featbert.inference.speed import FILE, measure_speed, read_speed
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
-from featbert.runs.speed import FILE, measure_speed, read_speed
 from tests.analysis.records import make_run
 
 

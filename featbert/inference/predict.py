@@ -32,7 +32,7 @@ from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import targets_of
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
-from featbert.runs.load import LoadedRun
+from featbert.inference.load import LoadedRun
 from featbert.tasks.base import Task
 
 Format = Literal["conll", "jsonl"]

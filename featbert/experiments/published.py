@@ -66,7 +66,7 @@ class PublishedTable(BaseModel):
 @functools.cache
 def published_tables() -> tuple[PublishedTable, ...]:
     """All published tables that ship with the package, in the file's order."""
-    text = (resources.files("featbert.runs") / "published.toml").read_text("utf-8")
+    text = (resources.files("featbert.experiments") / "published.toml").read_text("utf-8")
     return tuple(PublishedTable(**table) for table in tomllib.loads(text)["table"])
 
 

@@ -22,7 +22,7 @@ from featbert.runs.run import Run, learned_corpus
 from featbert.tasks.base import KEPT, Count, Moment, Seconds
 
 if TYPE_CHECKING:
-    from featbert.runs.load import LoadedRun
+    from featbert.inference.load import LoadedRun
 
 FILE = "speed.json"
 # Costs are shown for so many sentences.
@@ -86,7 +86,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     MissingError where that text is gone, InputError where its words have changed.
     """
     from featbert.features.plan import BLOCK_WORDS
-    from featbert.runs.predict import cut_blocks
+    from featbert.inference.predict import cut_blocks
 
     task, record = loaded.task, loaded.record
     started = datetime.now(UTC).isoformat(timespec="seconds")

@@ -16,11 +16,11 @@ from pathlib import Path
 from featbert.data.share import learned_part
 from featbert.encoders.layers import parse_layers
 from featbert.errors import FeatbertError
+from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.features.extraction import run_extraction
 from featbert.features.plan import plan_extraction
 from featbert.io import json_hash
 from featbert.progress import track
-from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.planned import PlannedRun, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RunRecord, Signature
 from featbert.runs.run import find_runs

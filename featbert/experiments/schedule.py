@@ -20,22 +20,22 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from featbert.adaptation.adapt import run_adaptation
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
+from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.features.extraction import run_extraction
 from featbert.features.plan import under_way
+from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
 from featbert.progress import Advance, Relay, forwarded, labelled, notice, report, stage
-from featbert.runs.evaluate import choose_splits, evaluate
-from featbert.runs.experiment import ExperimentPlan, Job, Resources
 from featbert.runs.folder import settle
 from featbert.runs.planned import PlannedRun, check_as_planned
 from featbert.runs.record import write_experiment_record
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
-from featbert.training.adapt import run_adaptation
 
 # What to do about a run that needs too much memory.
 SMALLER = "lower --token-budget or --jobs"
@@ -214,7 +214,7 @@ def _begun(name: str, threads: int, *call: Any) -> tuple[Connection, BaseProcess
     """A process that carries out a call, and the pipe through which it tells of it."""
     context: Any = multiprocessing.get_context(METHOD)
     if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
-        context.set_forkserver_preload(["featbert.runs.schedule"])
+        context.set_forkserver_preload(["featbert.experiments.schedule"])
     ours, theirs = context.Pipe(duplex=False)
     how = {"target": _child, "args": (theirs, threads, *call), "daemon": True}
     child: BaseProcess = context.Process(name=name, **how)

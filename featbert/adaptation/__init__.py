@@ -1,0 +1,1 @@
+"""Language-model training on task text, before the task."""

@@ -1,0 +1,1 @@
+"""Experiment files, their plan, searches, the schedule and its engines."""

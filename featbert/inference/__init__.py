@@ -1,0 +1,1 @@
+"""Finished runs at work: loading, prediction, evaluation, export, speed."""
