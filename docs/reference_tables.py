@@ -93,9 +93,9 @@ def encoder_lines() -> Iterator[str]:
 def public_names() -> Iterator[str]:
     """What `featbert` exports, with the first sentence of its documentation."""
     rows = []
-    for name, home in featbert._HOMES.items():
+    for name, entry in featbert.PUBLIC.items():
         said = " ".join((getattr(featbert, name).__doc__ or "").partition("\n\n")[0].split())
-        rows.append((f"`{name}`", said, f"`{home}`"))
+        rows.append((f"`{name}`", said, f"`{entry.module}`"))
     yield from grid(("name", "what it is or does", "module"), rows)
 
 

@@ -27,4 +27,4 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """The page of the Python API with the documentation of each name."""
     if page.file.src_uri != "docs/reference/python.md":
         return markdown
-    return "\n\n".join([markdown, *(f"::: {home}.{n}" for n, home in featbert._HOMES.items())])
+    return "\n\n".join([markdown, *(f"::: {e.module}.{n}" for n, e in featbert.PUBLIC.items())])

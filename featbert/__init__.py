@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any
 
+from featbert.registry import Entry, Registry
+
 __version__ = "0.1.0"
 # What threads of OpenMP, torch's, do that wait for each other: beside another busy process it takes
 # a fraction of the time when they soon sleep. Torch's library reads both when it is loaded; the
@@ -20,44 +22,47 @@ if "OMP_WAIT_POLICY" not in os.environ:
 # would fill the 1,024 that are usual. One takes a millisecond, a small part of a batch's products.
 for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_cache, "256")
-# Public names by the module that defines them.
-_HOMES = {
-    "Adapt": "featbert.config",
-    "Comparison": "featbert.analysis.compare",
-    "Corpus": "featbert.data.corpus",
-    "FeatbertError": "featbert.errors",
-    "FeatureStore": "featbert.features.store",
-    "Run": "featbert.runs.run",
-    "Sentence": "featbert.data.corpus",
-    "Settings": "featbert.config",
-    "adapt": "featbert.adaptation.adapt",
-    "check_corpus": "featbert.data.check",
-    "compare": "featbert.analysis.compare",
-    "compare_runs": "featbert.analysis.compare",
-    "defaults": "featbert.config",
-    "evaluate": "featbert.inference.evaluate",
-    "extract": "featbert.features.extraction",
-    "find_runs": "featbert.runs.run",
-    "finetune": "featbert.runs.train",
-    "load": "featbert.inference.load",
-    "load_corpus": "featbert.data.load",
-    "parse_layers": "featbert.encoders.layers",
-    "plot": "featbert.report.figures.registry",
-    "render": "featbert.report.rendering",
-    "run_experiment": "featbert.api",
-    "train": "featbert.runs.train",
-}
-__all__ = ["__version__", *_HOMES]
+# Public names.
+PUBLIC = Registry(
+    "name",
+    {
+        "Adapt": Entry("featbert.config:Adapt"),
+        "Comparison": Entry("featbert.analysis.compare:Comparison"),
+        "Corpus": Entry("featbert.data.corpus:Corpus"),
+        "FeatbertError": Entry("featbert.errors:FeatbertError"),
+        "FeatureStore": Entry("featbert.features.store:FeatureStore"),
+        "Run": Entry("featbert.runs.run:Run"),
+        "Sentence": Entry("featbert.data.corpus:Sentence"),
+        "Settings": Entry("featbert.config:Settings"),
+        "adapt": Entry("featbert.adaptation.adapt:adapt"),
+        "check_corpus": Entry("featbert.data.check:check_corpus"),
+        "compare": Entry("featbert.analysis.compare:compare"),
+        "compare_runs": Entry("featbert.analysis.compare:compare_runs"),
+        "defaults": Entry("featbert.config:defaults"),
+        "evaluate": Entry("featbert.inference.evaluate:evaluate"),
+        "extract": Entry("featbert.features.extraction:extract"),
+        "find_runs": Entry("featbert.runs.run:find_runs"),
+        "finetune": Entry("featbert.runs.train:finetune"),
+        "load": Entry("featbert.inference.load:load"),
+        "load_corpus": Entry("featbert.data.load:load_corpus"),
+        "parse_layers": Entry("featbert.encoders.layers:parse_layers"),
+        "plot": Entry("featbert.report.figures.registry:plot"),
+        "render": Entry("featbert.report.rendering:render"),
+        "run_experiment": Entry("featbert.api:run_experiment"),
+        "train": Entry("featbert.runs.train:train"),
+    },
+)
+__all__ = ["__version__", *PUBLIC]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in PUBLIC:
+        return PUBLIC.load(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *PUBLIC})
 
 
 if "IPython" in sys.modules and (_shell := sys.modules["IPython"].get_ipython()) is not None:

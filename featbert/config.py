@@ -364,8 +364,9 @@ class Settings(Training, Tuning, Head):
 
 # Settings that belong to some bodies, outputs or tunings, or to scalar mixes, and these.
 _OPTIONAL = {"mix_learning_rate": ["--layers such as weighted_all"]}
-for _kind in ("body", "output", "tuning"):
-    for _part, _about in CHOICES[_kind].items():
+_tunings = {name: get_tuning(name) for name in TUNINGS}
+for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
+    for _part, _about in _parts.items():
         for _name in _about.settings:
             _OPTIONAL.setdefault(_name, []).append(f"--{_kind} {_part}")
 

@@ -19,7 +19,7 @@ import pydantic.dataclasses
 from numpy.typing import NDArray
 
 from featbert.errors import InputError
-from featbert.tasks.base import KEPT, Count, Share
+from featbert.schema import STRICT, Count, Share
 
 Counts = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ BLOCK = 4_000_000
 TIE = 1e-12
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class PairedTest:
     """A difference between two systems on one text: the value of the second less that of the first.
 

@@ -13,7 +13,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from featbert.config import defaults
-from featbert.data.tags import targets_of
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.errors import FeatbertError
@@ -206,8 +205,7 @@ def why_unlearned(run: Run) -> str:
     if learned(run):
         return ""
     scores = run.record.scores[EVALUATED[0]]
-    entities = targets_of(get_task(run.record.task).targets).has_scheme
-    if entities and not any(values.get("gold") for values in scores.by_class.values()):
+    if run.task.has_scheme and not any(values.get("gold") for values in scores.by_class.values()):
         return "dev has no entity, so F1 on it says nothing and chose no epoch; add some to dev"
     if scores.floor == 1:
         return "dev has one answer alone, so guessing is always right; add others to dev"

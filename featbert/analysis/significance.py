@@ -30,7 +30,7 @@ from featbert.io import file_hash, json_hash, replacing, unlinked
 from featbert.progress import track
 from featbert.runs.record import read_json, to_json
 from featbert.runs.run import Run
-from featbert.tasks.base import KEPT
+from featbert.schema import STRICT
 
 # Summed counts of baselines, which many rows share, by split and folders of runs.
 Known = dict[tuple[object, ...], Counts]
@@ -38,7 +38,7 @@ FOLDER = ".statistics"
 VERSION = 2
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class KeptTest:
     """A test in a file; `of` is the hash of all that it was computed from, the file's name."""
 

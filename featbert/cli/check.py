@@ -21,8 +21,6 @@ from featbert.text import json_text, listed, printable, shortened
 Row = tuple[str, list[str]]
 # Types or labels with a row of their own; the JSON has all.
 MOST_TYPES = 40
-# The kinds of answers, where these are no labels, by targets.
-_KINDS = {"entities": "types", "classes": "classes", "spans": "kinds of questions"}
 # What is shown where some split has it.
 _UNUSUAL = {
     "same text, another answer": "contradictions",
@@ -90,10 +88,9 @@ def _text(report: CorpusReport, task: Task) -> str:
         rows.append((f"{task.group}s", documents))
     if of_texts:
         rows.append(counts("labelled", "answers"))
-    rows += [counts("words", "words"), *_rows_by_kind(report)]
-    whole = " and passage" if report.targets == "spans" else ""
-    rows.append(counts(f"longest {item}{whole}, words", "longest_sentence"))
-    if report.targets == "entities":
+    rows += [counts("words", "words"), *_rows_by_kind(report, task)]
+    rows.append(counts(f"longest {task.whole or item}, words", "longest_sentence"))
+    if task.has_scheme:
         rows.append(("tag scheme of the file", [split.scheme for split in splits]))
     rows.append(("encoding", [split.encoding for split in splits]))
     for dialect in dict.fromkeys(one for split in splits for one in split.dialects):
@@ -101,7 +98,7 @@ def _text(report: CorpusReport, task: Task) -> str:
     found = {name: field for name, field in _UNUSUAL.items() if any(map(attrgetter(field), splits))}
     rows += [counts(name, field) for name, field in found.items()]
     if report.against_train:
-        rows += _rows_against_train(report, item)
+        rows += _rows_against_train(report, task)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
         rows.append((f"{item}s also in test", cells))
@@ -115,35 +112,35 @@ def _text(report: CorpusReport, task: Task) -> str:
     return printable("\n".join([*warnings, *about, table]), keep="\n")
 
 
-def _rows_by_kind(report: CorpusReport) -> list[Row]:
+def _rows_by_kind(report: CorpusReport, task: Task) -> list[Row]:
     splits = list(report.splits.values())
-    if report.targets == "scores":
+    if any(split.scores is not None for split in splits):
         ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
         return [("scores", ranges)]
-    kinds = _KINDS.get(report.targets or "", "labels")
     counts = [Counter(s.labels) for s in splits]
     total = sum(counts, Counter[str]())
     shown = sorted(kind for kind, _ in total.most_common(MOST_TYPES))
-    rows = [(kinds, [f"{len(c):,}" for c in counts])]
-    if report.targets == "entities":
-        rows = [("entities", [f"{c.total():,}" for c in counts])]
+    rows = [(task.kinds, [f"{len(c):,}" for c in counts])]
+    if task.phrases_name:
+        rows = [(task.phrases_name, [f"{c.total():,}" for c in counts])]
     rows += [(f"  {shortened(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
     if more := len(total) - len(shown):
-        rows.append((f"  {more:,} rarer {kinds}: see --format json", [""] * len(splits)))
+        rows.append((f"  {more:,} rarer {task.kinds}: see --format json", [""] * len(splits)))
     return rows
 
 
-def _rows_against_train(report: CorpusReport, item: str) -> list[Row]:
+def _rows_against_train(report: CorpusReport, task: Task) -> list[Row]:
     found = [(s, report.against_train.get(name)) for name, s in report.splits.items()]
     cells: dict[str, Callable[[SplitReport, HeldOutReport], str]] = {
-        f"{item}s also in train": lambda s, a: share(a.repeated_sentences, s.sentences)
+        f"{task.unit}s also in train": lambda s, a: share(a.repeated_sentences, s.sentences)
     }
-    if report.targets == "entities":
-        cells["distinct entities not in train"] = lambda _, a: share(a.unseen_forms, a.entity_forms)
+    if task.phrases_name:
+        forms = f"distinct {task.phrases_name} not in train"
+        cells[forms] = lambda _, a: share(a.unseen_forms, a.entity_forms)
     else:
         cells["words not seen in train"] = lambda s, a: share(a.unseen_words, s.words)
-    if report.targets not in ("scores", "choices"):
-        lacks = f"{_KINDS.get(report.targets or '', 'labels')} missing from train"
+    if task.has_classes:
+        lacks = f"{task.kinds} missing from train"
         cells[lacks] = lambda _, a: listed(a.new_types) or "none"
     return [(n, ["" if a is None else of(s, a) for s, a in found]) for n, of in cells.items()]
 

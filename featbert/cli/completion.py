@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from featbert.encoders.layers import NAMES
-from featbert.report.figures.registry import NAMES as FIGURES
+from featbert.report.figures.registry import FIGURES
 
 Completion = Callable[..., Iterable[Any]]
 ENDING = ".experiment.json"

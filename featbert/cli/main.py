@@ -1,11 +1,11 @@
 """The `featbert` command: its subcommands, exit codes, signals and one-line errors."""
 
 import gc
-import importlib
 import os
 import re
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,28 +16,64 @@ from typer.core import TyperCommand, TyperGroup
 from featbert.cli.progress import check_address_space, shown, tell
 from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
 from featbert.io import cannot_write, utf8_path
+from featbert.registry import Entry, Registry
 from featbert.text import printable
 
-# Subcommands in the order of `--help`: module of cli/, and what it does. A module is imported when
-# its command is asked for, which keeps `--help` and the light commands fast.
-COMMANDS = {
-    "extract": ("extract", "Store the hidden states of every word, once."),
-    "train": ("train", "Train a small model on stored features."),
-    "finetune": ("train", "Fine-tune the encoder with a head on top."),
-    "adapt": ("adapt", "Train the encoder as a language model on your text first."),
-    "compare": ("compare", "Compare finished runs: quality and cost."),
-    "evaluate": ("evaluate", "Score a finished run on another corpus or split."),
-    "predict": ("predict", "Tag text with a finished run."),
-    "export": ("export", "Write a finished run as a folder to use or share."),
-    "speed": ("speed", "Time how fast finished runs label sentences."),
-    "run": ("run", "Run an experiment file: extract, train, compare."),
-    "runs": ("runs", "List, show and delete runs."),
-    "cache": ("cache", "List and delete feature stores and adapted encoders."),
-    "check": ("check", "Check that a corpus is read as you expect."),
-    "inspect": ("inspect", "Show what a feature store holds."),
-    "verify": ("inspect", "Compare feature stores with their checksums."),
-    "probe": ("probe", "Check features quickly with logistic regression."),
-}
+
+@dataclass(frozen=True)
+class Subcommand(Entry):
+    """A subcommand, and what it does; importing its module adds it to `app`."""
+
+    help: str
+
+
+# In the order of `--help`. A module is imported when its command is asked for, which keeps `--help`
+# and the light commands fast.
+COMMANDS = Registry(
+    "command",
+    {
+        "extract": Subcommand(
+            "featbert.cli.extract:extract", "Store the hidden states of every word, once."
+        ),
+        "train": Subcommand("featbert.cli.train:train", "Train a small model on stored features."),
+        "finetune": Subcommand(
+            "featbert.cli.train:finetune", "Fine-tune the encoder with a head on top."
+        ),
+        "adapt": Subcommand(
+            "featbert.cli.adapt:adapt", "Train the encoder as a language model on your text first."
+        ),
+        "compare": Subcommand(
+            "featbert.cli.compare:compare", "Compare finished runs: quality and cost."
+        ),
+        "evaluate": Subcommand(
+            "featbert.cli.evaluate:evaluate", "Score a finished run on another corpus or split."
+        ),
+        "predict": Subcommand("featbert.cli.predict:predict", "Tag text with a finished run."),
+        "export": Subcommand(
+            "featbert.cli.export:export", "Write a finished run as a folder to use or share."
+        ),
+        "speed": Subcommand(
+            "featbert.cli.speed:speed", "Time how fast finished runs label sentences."
+        ),
+        "run": Subcommand(
+            "featbert.cli.run:run", "Run an experiment file: extract, train, compare."
+        ),
+        "runs": Subcommand("featbert.cli.runs:runs_app", "List, show and delete runs."),
+        "cache": Subcommand(
+            "featbert.cli.cache:cache_app", "List and delete feature stores and adapted encoders."
+        ),
+        "check": Subcommand(
+            "featbert.cli.check:check", "Check that a corpus is read as you expect."
+        ),
+        "inspect": Subcommand("featbert.cli.inspect:inspect", "Show what a feature store holds."),
+        "verify": Subcommand(
+            "featbert.cli.inspect:verify", "Compare feature stores with their checksums."
+        ),
+        "probe": Subcommand(
+            "featbert.cli.probe:probe", "Check features quickly with logistic regression."
+        ),
+    },
+)
 # Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
 INTERRUPTED, TERMINATED = 130, 143
 WRONG_USAGE = 2
@@ -119,14 +155,14 @@ class Commands(Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in COMMANDS and cmd_name not in self.commands:
-            importlib.import_module(f"featbert.cli.{COMMANDS[cmd_name][0]}")
+            COMMANDS.load(cmd_name)
             built = typer.main.get_group(app)
             self.commands = {**built.commands, **self.commands}
         return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+            formatter.write_dl([(name, command.help) for name, command in COMMANDS.items()])
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         try:

@@ -17,7 +17,7 @@ from featbert.cli import completion
 from featbert.cli.main import Command, app
 from featbert.errors import InputError, MissingError, check_known, nearest, with_options
 from featbert.progress import report
-from featbert.report.figures.registry import NAMES
+from featbert.report.figures import registry
 from featbert.text import listed
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ TABLE_FORMAT = option(None, "How to print the result.", default="text")
 FIGURES = option("DIR", "Draw figures to this folder, as PNG and PDF.")
 FIGURE_NAMES = option(
     "NAME",
-    f"Which figure: {', '.join(NAMES)}; may be given several times.  [default: all that apply]",
+    f"Which figure: {', '.join(registry.FIGURES)}; may be given several times.  "
+    "[default: all that apply]",
     completion.figures,
 )
 REPORT = option("FILE", "Write everything that is known of the comparison to this HTML file.")

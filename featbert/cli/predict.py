@@ -30,6 +30,8 @@ STDIN = "-"
 # Characters of a line of a stream, which may never end; a file may have all of its JSON on one.
 LONGEST = 1 << 26
 DIALECT = ("delimiter", "quoting", "escape")
+# The texts that --question and --passage give.
+ASKED = ("question", "context")
 COLUMNS = {"text", "pair", "token_column", *DIALECT}
 
 
@@ -98,7 +100,7 @@ def predict(
     kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
         wanted = " or ".join(kinds)
-        how = "--input" if usable.task.targets != "spans" else "--question and --passage"
+        how = "--question and --passage" if form.names_of_texts == ASKED else "--input"
         raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give {how}")
     if kind == "text" and columns != Columns():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")
@@ -164,7 +166,7 @@ def _asked(
     if not questions or passage is None or file != STDIN:
         raise InputError("give --question with --passage, and no FILE, or a FILE alone")
     context = "\n".join(read_file(passage, encoding))
-    rows = [{"question": question, "context": context} for question in questions]
+    rows = [dict(zip(ASKED, (question, context), strict=True)) for question in questions]
     return io.BytesIO("".join(json.dumps(row) + "\n" for row in rows).encode())
 
 

@@ -19,7 +19,7 @@ from featbert.errors import InputError, check_known
 from featbert.io import check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
-from featbert.report.figures.registry import NAMES
+from featbert.report.figures.registry import FIGURES
 from featbert.report.units import duration, size
 from featbert.text import counted, printable
 
@@ -47,7 +47,7 @@ class Outputs:
             check_folder(self.figures, "--figures")
         elif self.figure:
             raise InputError("--figure has no folder to draw to; add --figures DIR")
-        check_known("figure", self.figure, NAMES)
+        check_known("figure", self.figure, FIGURES)
         if self.report is not None:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
@@ -114,7 +114,7 @@ class Outputs:
         matrices: Sequence[TransferMatrix],
     ) -> None:
         """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
-        from featbert.report.figures.registry import comparison_figures, crossing_figures, kind_of
+        from featbert.report.figures.registry import comparison_figures, crossing_figures
         from featbert.report.figures.style import save_figure
 
         figures = [
@@ -136,7 +136,7 @@ class Outputs:
             say(f"{folder}: {', '.join(written) or nothing}")
         for name in dict.fromkeys(self.figure):
             if name not in kinds:
-                say(f"no figure {name}: it needs {kind_of(name).needs}")
+                say(f"no figure {name}: it needs {FIGURES.load(name).needs}")
 
 
 def show_tables(tables: Sequence[Table], format: str) -> None:

@@ -274,12 +274,15 @@ def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
     """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
     # Each is read once, but in another way for each task.
     corpora = {id(c): c for c in map(plan.resources.corpus, plan.experiment.configurations)}
+    corpora_by_targets: dict[str | None, list[Corpus]] = {}
+    for corpus in corpora.values():
+        corpora_by_targets.setdefault(corpus.targets, []).append(corpus)
     labels, failures = plan.experiment.keys.labels, dict[str, str]()
     calls = {}
     for job in plan.rows.values():
         if (run := job.run.finished) is not None:
             own, device = plan.resources.corpus(job.configuration), job.configuration.device
-            alike = [one for one in corpora.values() if one.targets == own.targets]
+            alike = corpora_by_targets[own.targets]
             calls[run.name] = (run, device, alike, labels, plan.cache_dir)
     with stage("scoring on the other corpora", "runs", len(calls)) as advance:
         for name, error in each(_evaluate, calls):

@@ -27,13 +27,15 @@ from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.tasks.base import KEPT, Count, Moment, Scores, Seconds
+from featbert.runs.scores import scores_of
+from featbert.schema import STRICT, Count, Moment, Seconds
+from featbert.tasks.base import Scores
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class EvaluationRecord:
     """One run on one split of other data.
 
@@ -327,7 +329,7 @@ def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> Evalu
         mapping=plan.mapping,
         unseen_types=[name for name in classes if name not in taught],
         absent_types=[name for name in taught if name not in classes],
-        scores=dataclasses.replace(task.score(*task.scored(gold, predicted)), words=split.n_words),
+        scores=scores_of(task, gold, predicted, split.n_words),
         scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,

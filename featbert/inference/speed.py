@@ -19,7 +19,7 @@ from pydantic import Field
 from featbert.data.corpus import Sentence
 from featbert.runs.record import read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, learned_corpus
-from featbert.tasks.base import KEPT, Count, Moment, Seconds
+from featbert.schema import STRICT, Count, Moment, Seconds
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
@@ -29,7 +29,7 @@ FILE = "speed.json"
 PER = 1000
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Speed:
     """Seconds in which a run answered sentences: tokenizer, encoder and head, without loading.
 

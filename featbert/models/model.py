@@ -106,7 +106,7 @@ class Model(nn.Module):
         if pools and not self.pools_first:
             self.pooling = Pooling(width, settings, texts)
             width = self.pooling.width
-        self.output = OUTPUTS[settings.output].load()(width, classes, settings)
+        self.output = OUTPUTS.load(settings.output)(width, classes, settings)
 
     @property
     def encoder(self) -> Encoder | None:

@@ -3,46 +3,45 @@
 The lists are read where torch is not loaded yet, so they name a class and do not import it.
 """
 
-import importlib
 from dataclasses import dataclass
-from typing import Any
+
+from featbert.registry import Entry, Registry
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Entry):
     """A body or an output.
 
     Attributes:
-        home: module and class that has it, "featbert.models.bilstm:BiLSTM".
         settings: names of settings that only this part has.
         words: of a body, whether it reads the words of a text; if not, it reads one vector a text
             where the task pools them.
         firsts: of an output, whether it reads the first special piece of each sequence, too.
     """
 
-    home: str
     title: str
     settings: tuple[str, ...] = ()
     words: bool = True
     firsts: bool = False
 
-    def load(self) -> Any:
-        """The class; imports torch."""
-        module, _, name = self.home.partition(":")
-        return getattr(importlib.import_module(module), name)
 
-
-BODIES = {
-    "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
-    "linear": Part("featbert.models.linear:Linear", "linear", words=False),
-}
-OUTPUTS = {
-    "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
-    "crf": Part("featbert.models.crf:CRF", "CRF"),
-    "score": Part("featbert.models.score:Score", "score"),
-    "choice": Part("featbert.models.choice:Choice", "choice"),
-    "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
-}
+BODIES = Registry(
+    "body",
+    {
+        "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
+        "linear": Part("featbert.models.linear:Linear", "linear", words=False),
+    },
+)
+OUTPUTS = Registry(
+    "output",
+    {
+        "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
+        "crf": Part("featbert.models.crf:CRF", "CRF"),
+        "score": Part("featbert.models.score:Score", "score"),
+        "choice": Part("featbert.models.choice:Choice", "choice"),
+        "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
+    },
+)
 # One vector a text; "none" for answers of words. A body that reads words pools what it makes of
 # them.
 POOLINGS = {

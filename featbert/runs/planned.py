@@ -287,7 +287,7 @@ def _named(
         )
     if settings.reads == "sequence" and encoding["packing"] is None:
         raise InputError(f"output {settings.output} reads pairs of texts, but here are single ones")
-    if options.tag_scheme != "bio" and task.targets != "entities":
+    if options.tag_scheme != "bio" and not task.has_scheme:
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
     if len(classes := task.classes_of(corpus)) > (most := task.measure.most_classes):
         raise InputError(

@@ -27,17 +27,8 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import regular_file, slug, write_text
 from featbert.progress import notice
-from featbert.tasks.base import (
-    KEPT,
-    Amount,
-    Count,
-    Moment,
-    Number,
-    Scores,
-    Seconds,
-    Share,
-    get_task,
-)
+from featbert.schema import STRICT, Amount, Count, Moment, Number, Seconds, Share
+from featbert.tasks.base import Scores, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
@@ -112,7 +103,7 @@ def checksum(data: Any) -> str:
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class SplitIdentity:
     """What identifies the text and tags of one split."""
 
@@ -122,7 +113,7 @@ class SplitIdentity:
     words: Count
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Signature:
     """Everything a number depends on besides the settings and the seed.
 
@@ -177,7 +168,7 @@ class Signature:
     packing: Packing | None = None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Mix:
     """Learned scalar mix: softmaxed weights by layer index, and the scale gamma."""
 
@@ -186,7 +177,7 @@ class Mix:
     scale: Number
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Cost:
     """What a run cost. Seconds are wall time; None means: not part of this run.
 
@@ -219,7 +210,7 @@ class Cost:
     prediction_flops: Amount
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class RunRecord:
     """One finished run.
 
@@ -287,7 +278,7 @@ class RunRecord:
         return None if scores is None else scores.values.get(key or get_task(self.task).measure.key)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class PrunedRun:
     """What training a run cost until a search ended it early; it has no other record."""
 
@@ -296,7 +287,7 @@ class PrunedRun:
     seconds: Seconds
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Notes:
     """What people say of a run, next to its record; nothing that its numbers depend on."""
 
@@ -368,7 +359,7 @@ def _parts(record: RunRecord) -> dict[str, bool]:
 # Experiments --------------------------------------------------------------------------------------
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class TriedSettings:
     """One try of a search; scores and costs are null where runs are missing.
 
@@ -389,7 +380,7 @@ class TriedSettings:
     seconds: Seconds | None
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class SearchRecord:
     """A search on dev for one row.
 
@@ -412,7 +403,7 @@ class SearchRecord:
     rows: list[str]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class ExperimentRecord:
     """One experiment after it was last run.
 

@@ -39,7 +39,8 @@ from featbert.runs.record import (
     read_record,
     read_run_record,
 )
-from featbert.tasks.base import Predictions, Seconds, Share, Task, get_task
+from featbert.schema import Seconds, Share
+from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
 
 RUNS_DIR = Path("experiments/runs")

@@ -43,6 +43,7 @@ from featbert.runs.folder import (
 from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import RUNS_DIR, Run
+from featbert.runs.scores import scores_of
 from featbert.runs.states import training_states
 from featbert.tasks.base import IGNORED, get_task, task_of
 from featbert.text import counted, json_text, named_sentence
@@ -264,10 +265,7 @@ class _Training:
             vary=list(plan.options.vary),
             signature=plan.signature,
             scores={
-                s.name: dataclasses.replace(
-                    self.task.score(*self.task.scored(self.task.gold(s), predicted[s.name])),
-                    words=s.n_words,
-                )
+                s.name: scores_of(self.task, self.task.gold(s), predicted[s.name], s.n_words)
                 for s in self.scored
                 if s.is_tagged
             },

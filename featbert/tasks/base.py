@@ -5,60 +5,39 @@ Code outside of a task never asks which one it has.
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import pydantic.dataclasses
 from numpy.typing import NDArray
-from pydantic import AfterValidator, ConfigDict, ValidationInfo
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
-from featbert.data.tags import Targets
-from featbert.errors import check_known
+from featbert.data.tags import Targets, targets_of
+from featbert.registry import Entry, Registry
+from featbert.schema import STRICT, Amount, Count, Share
 
-# Of every class that is kept as JSON.
-KEPT = ConfigDict(strict=True, extra="forbid")
-
-
-def _if_read(check: Callable[[Any], object]) -> AfterValidator:
-    """Values that are read from a file, by a validation with a context, are refused by `check`."""
-
-    def checked(value: Any, info: ValidationInfo) -> Any:
-        if info.context is not None and not check(value):
-            raise ValueError("a value that featbert does not write")
-        return value
-
-    return AfterValidator(checked)
-
-
-# Numbers and times in them; shares may exceed 1 by the rounding of a correlation.
-Count = Annotated[int, _if_read(lambda n: 0 <= n < 2**63)]
-Number = Annotated[float, _if_read(lambda x: -1e30 <= x <= 1e30)]
-Amount = Annotated[float, _if_read(lambda x: 0 <= x <= 1e30)]
-Seconds = Annotated[float, _if_read(lambda x: 0 <= x <= 1e9)]
-Share = Annotated[float, _if_read(lambda x: -1 - 1e-9 <= x <= 1 + 1e-9)]
-Moment = Annotated[str, _if_read(lambda text: datetime.fromisoformat(text[:19]))]
 Rows = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Parts = tuple[NDArray[Any], Counts, Callable[[str], tuple[Sequence[str], Sequence[str]]]]
 
-# Module of each task, which has it as `TASK`.
-TASKS = {
-    "entities": "featbert.tasks.entities",
-    "labels": "featbert.tasks.labels",
-    "classification": "featbert.tasks.classification",
-    "regression": "featbert.tasks.regression",
-    "choice": "featbert.tasks.choice",
-    "spans": "featbert.tasks.spans",
-}
+TASKS = Registry(
+    "task",
+    {
+        "entities": Entry("featbert.tasks.entities:TASK"),
+        "labels": Entry("featbert.tasks.labels:TASK"),
+        "classification": Entry("featbert.tasks.classification:TASK"),
+        "regression": Entry("featbert.tasks.regression:TASK"),
+        "choice": Entry("featbert.tasks.choice:TASK"),
+        "spans": Entry("featbert.tasks.spans:TASK"),
+    },
+)
 # The number of a word without an answer, which no loss counts.
 IGNORED = -100
 # Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
@@ -121,7 +100,7 @@ class Predictions:
     numbers: list[int] = field(default_factory=list)
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Scores:
     """Scores of one split.
 
@@ -146,7 +125,7 @@ class Scores:
         return score > floor + 2 * math.sqrt(floor * (1 - floor) / max(self.examples, 1))
 
 
-class Task(Protocol):
+class Task(ABC):
     """What is asked of a text, and how answers are scored.
 
     The answers of a sequence are a row: a label for each word, or one for the whole text.
@@ -161,7 +140,11 @@ class Task(Protocol):
         scorers: those of the columns that are scorers of their own: key to name.
         facets: by name, the properties by which scores can be broken down.
         of_texts: whether an answer is of a whole text or pair; else of a word.
-        unit: what the sequences of a text are called, in the singular.
+        unit: name of a sequence of a text, in the singular.
+        whole: name of all words of a sequence; by default its `unit`.
+        kinds: name of the classes of answers, in the plural.
+        has_classes: whether answers are classes, which a training text may lack.
+        phrases_name: name of the phrases that tags mark, in the plural; "" without phrases.
         floor: what is shown of a system without skill, such as "chance"; "" for nothing.
         group: what those with one document number have in common, in the singular.
         breakdown: what a reader of scores by a facet should know; "" for nothing.
@@ -179,15 +162,26 @@ class Task(Protocol):
     facets: Mapping[str, Facet]
     of_texts: bool
     unit: str
+    whole: str = ""
+    kinds: str = "labels"
+    has_classes: bool = True
+    phrases_name: str = ""
     floor: str = ""
     group: str = "document"
     breakdown: str = ""
     pipeline: str
     auto_model: str
 
+    @property
+    def has_scheme(self) -> bool:
+        """Whether labels are tags of a scheme."""
+        return targets_of(self.targets).has_scheme
+
+    @abstractmethod
     def measured_by(self, key: str) -> Self:
         """The same task with another measure; InputError for one that it does not have."""
 
+    @abstractmethod
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """Settings that this task has by default.
 
@@ -195,25 +189,34 @@ class Task(Protocol):
         for.
         """
 
+    @abstractmethod
     def check(self, settings: Any) -> None:
         """Raises InputError for a head that cannot give this task's answers."""
 
+    @abstractmethod
     def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         """Gold and predicted answers without what has no gold answer: examples, or words.
 
         Such words are `UNLABELLED` in both, so that the others keep their places.
         """
 
+    @abstractmethod
     def unlabelled(self, split: Split) -> int:
         """How many examples or words have no answer, where others have one."""
 
+    @abstractmethod
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         """All scores of one split; InputError for predictions that do not fit the gold answers."""
+
+    def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
+        """Why values of `score` are undefined, a sentence each."""
+        return []
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are cheap to compute after each epoch; first the measure's."""
         return self.score(gold, predicted).values
 
+    @abstractmethod
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> NDArray[Any]:
         """(S, K) counts of the measure by sentence.
 
@@ -239,6 +242,7 @@ class Task(Protocol):
             }
         return parts
 
+    @abstractmethod
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
         """What a breakdown is made of.
 
@@ -261,6 +265,7 @@ class Task(Protocol):
         """
         return None
 
+    @abstractmethod
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 
@@ -322,7 +327,8 @@ class Task(Protocol):
 
     def classes_in(self, gold: Rows) -> list[str]:
         """Names of the classes that occur, for people, sorted."""
-        return sorted({name for row in gold for name in row} - {UNLABELLED})
+        names = {name for row in gold for name in row} if self.has_classes else set()
+        return sorted(names - {UNLABELLED})
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         """What the config of transformers' model says of answers."""
@@ -363,12 +369,15 @@ class Task(Protocol):
         row |= {"probabilities": shares[0]} if shares[0] else {}
         return [*sentences[0].texts, found], row
 
+    @abstractmethod
     def predictions_name(self, split: str) -> str:
         """File name of the predictions on `split`."""
 
+    @abstractmethod
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
         """Writes a split's predictions with their words and gold answers."""
 
+    @abstractmethod
     def read_predictions(self, path: Path) -> Predictions:
         """What `write_predictions` wrote; OSError, or InputError for a damaged file."""
 
@@ -390,6 +399,5 @@ def task_of(name: str, data: str) -> str:
 def get_task(name: str) -> Task:
     """The task called "entities" or "classification:matthews", say; InputError for no such one."""
     bare, _, measure = name.partition(":")
-    check_known("task", [bare], TASKS)
-    task: Task = importlib.import_module(TASKS[bare]).TASK
+    task: Task = TASKS.load(bare)
     return task.measured_by(measure) if measure else task

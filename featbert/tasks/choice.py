@@ -26,6 +26,7 @@ class Choice(ExampleTask):
     name = "choice"
     title = "multiple choice"
     targets = "choices"
+    has_classes = False
     output = "choice"
     batch_size = 16  # the paper's; rates were not searched for choices
     group = "example"
@@ -61,10 +62,6 @@ class Choice(ExampleTask):
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """What a choice can be."""
         return WRONG, RIGHT
-
-    def classes_in(self, gold: Rows) -> list[str]:
-        """Choices have no classes."""
-        return []
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         return {"num_labels": 1}

@@ -20,6 +20,7 @@ class Classification(ExampleTask):
     name = "classification"
     title = "classification of texts"
     targets = "classes"
+    kinds = "classes"
     output = "softmax"
     floor = "majority class"
     measures = OF_CLASSES

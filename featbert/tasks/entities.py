@@ -38,6 +38,8 @@ class Entities(WordTask):
     name = "entities"
     title = "named entities"
     targets = "entities"
+    kinds = "types"
+    phrases_name = "entities"
     scorer = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
     measure = Measure("f1", "entity F1", f1_of)
     columns: Mapping[str, str] = {

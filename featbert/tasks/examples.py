@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,14 +18,14 @@ from featbert.data.files import excerpt, writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
 from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
-from featbert.tasks.measures import Counts
+from featbert.tasks.measures import Counts, ExampleMeasure
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
 OVERLAPS = ((-1, "one text"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1, "75-100%"))
 FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both texts have")}
 
 
-class ExampleTask(Task, Protocol):
+class ExampleTask(Task):
     """A task with one answer a sequence.
 
     `measures` (`ExampleMeasure`, unless the task has `counts` of its own) are those that can choose
@@ -91,10 +91,9 @@ class ExampleTask(Task, Protocol):
         return values
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
-        known = sorted({*classes, *self.classes_in([*gold, *predicted])})
-        sides = self._answers(gold), self._answers(predicted)
-        found: Counts = self.measure.count(*sides, known)
-        return found
+        all_classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
+        measure: ExampleMeasure = self.measures[self.measure.key]
+        return measure.count(self._answers(gold), self._answers(predicted), all_classes)
 
     def _answers(self, rows: Rows) -> list[str]:
         """The answer of each example, in one string."""

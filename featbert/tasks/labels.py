@@ -8,7 +8,7 @@ The mean is over the labels that occur in gold or prediction, as in scikit-learn
 import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from featbert.tasks.base import Facet, Parts, Predictions, Rows, Scores, Task, i
 from featbert.tasks.measures import OF_CLASSES, Counts, scores_by_class
 
 
-class WordTask(Task, Protocol):
+class WordTask(Task):
     """A task with one label a word, and one measure."""
 
     of_texts: bool = False

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from featbert.data.corpus import Split
-from featbert.progress import notice
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
 from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
@@ -23,25 +22,26 @@ class Regression(ExampleTask):
     name = "regression"
     title = "scores of texts"
     targets = "scores"
+    has_classes = False
     output = "score"
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         """Every measure; a correlation with equal scores is undefined, and shown as 0."""
-        for name, rows in (("gold", gold), ("predicted", predicted)):
-            if len({tuple(row) for row in rows}) == 1 < len(rows):
-                notice(f"all {name} scores are {rows[0][0]}: correlations are undefined, here 0")
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
+
+    def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
+        return [
+            f"all {name} scores are {rows[0][0]}: correlations are undefined, here 0"
+            for name, rows in (("gold", gold), ("predicted", predicted))
+            if len({tuple(row) for row in rows}) == 1 < len(rows)
+        ]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """The lowest and the highest training score."""
         scores = [float(score) for (score,) in self.gold(train)]
         return repr(min(scores)), repr(max(scores))
-
-    def classes_in(self, gold: Rows) -> list[str]:
-        """Scores have no classes."""
-        return []
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         return {"num_labels": 1, "problem_type": "regression"}

@@ -54,6 +54,8 @@ class Spans(ExampleTask):
     targets = "spans"
     output = "span"
     unit = "question"
+    whole = "question and passage"
+    kinds = "kinds of questions"
     group = "passage"
     pipeline = "question-answering"
     auto_model = "AutoModelForQuestionAnswering"

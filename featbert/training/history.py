@@ -6,10 +6,10 @@ from dataclasses import field
 
 import pydantic.dataclasses
 
-from featbert.tasks.base import KEPT, Amount, Count, Number, Seconds, Share
+from featbert.schema import STRICT, Amount, Count, Number, Seconds, Share
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class ParameterGroup:
     """What learns at one rate in one epoch; the rate is the highest of the epoch.
 
@@ -22,7 +22,7 @@ class ParameterGroup:
     learning_rate: Amount
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=KEPT)
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Epoch:
     """One epoch of training.
 
@@ -49,7 +49,7 @@ class Epoch:
         return None if self.dev is None else next(iter(self.dev.values()))
 
 
-@pydantic.dataclasses.dataclass(config=KEPT)
+@pydantic.dataclasses.dataclass(config=STRICT)
 class Progress:
     """How far a training is, and in the end its result.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from featbert.encoders.layers import NAMES
 from featbert.experiments.published import published_tables
-from featbert.report.figures.registry import NAMES as FIGURES
+from featbert.report.figures.registry import FIGURES
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS, get_task
 from tests.processes import HEAVY

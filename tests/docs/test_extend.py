@@ -1,6 +1,5 @@
 """The examples of docs/how-to/extend.md: one file and one registration each."""
 
-import importlib
 import sys
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from featbert import find_runs
 from featbert.encoders.tunings import TUNINGS
 from featbert.models.registry import BODIES, OUTPUTS, Part
+from featbert.registry import Entry
 from featbert.tasks.base import TASKS
 from tests.docs.pages import DOCS, blocks
 from tests.workspace import Workspace, ok
@@ -22,11 +22,10 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert block.file is not None
             (tmp_path / f"extended_{Path(block.file).name}").write_text(block.text, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    tuning = importlib.import_module("extended_attention").TUNING
-    monkeypatch.setitem(TUNINGS, "attention", tuning)
+    monkeypatch.setitem(TUNINGS, "attention", Entry("extended_attention:TUNING"))
     monkeypatch.setitem(OUTPUTS, "smooth", Part("extended_smooth:Smooth", "smoothed softmax"))
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
-    monkeypatch.setitem(TASKS, "mentions", "extended_mentions")
+    monkeypatch.setitem(TASKS, "mentions", Entry("extended_mentions:TASK"))
     yield
     for name in [name for name in sys.modules if name.startswith("extended_")]:
         del sys.modules[name]

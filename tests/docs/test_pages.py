@@ -70,9 +70,11 @@ def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
     monkeypatch.setattr(
         importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
     )
-    for key, tuning in list(TUNINGS.items()):
+    for entry in TUNINGS.values():
+        tuning = entry.load()
         quick = {"epochs": 1, "lstm_size": 8, **tuning.defaults}
-        monkeypatch.setitem(TUNINGS, key, dataclasses.replace(tuning, defaults=quick))
+        changed = dataclasses.replace(tuning, defaults=quick)
+        monkeypatch.setattr(f"{entry.module}.TUNING", changed)
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from featbert.config import Settings, defaults
 from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
-from featbert.encoders.tunings import TUNINGS
+from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.model import Layout, Model, stored_model, tuned_model
 
 
@@ -27,7 +27,7 @@ def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given:
 
 
 # A name of each way to tune an encoder; one that has a number, with another one, too.
-TUNED = [name for name, tuning in TUNINGS.items() if not tuning.frozen] + ["top:2"]
+TUNED = [name for name in TUNINGS if not get_tuning(name).frozen] + ["top:2"]
 
 
 def tuned(

@@ -18,8 +18,8 @@ from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.errors import InputError
-from featbert.report.figures import registry
-from featbert.report.figures.registry import NAMES, comparison_figures, crossing_figures, plot
+from featbert.registry import Entry
+from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
     FULL_WIDTH,
@@ -221,8 +221,7 @@ def test_the_figure_of_the_documentation_is_a_file_and_a_name(monkeypatch):
     page = (ROOT / "docs" / "how-to" / "add-a-figure.md").read_text("utf-8")
     module = types.ModuleType("featbert.report.figures.seconds")
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(registry, "NAMES", (*NAMES, "seconds"))
-    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
+    monkeypatch.setitem(FIGURES, "seconds", Entry(f"{module.__name__}:seconds"))
     exec(page.partition("```python\n")[2].partition("```")[0], vars(module))
     drawn = plot(one(usual_runs()), "seconds")
     check_readable(drawn)

@@ -171,7 +171,7 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     assert run.record.threshold is None
     assert all(answer for (answer,) in run.predictions("test").predicted)
     assert {"no_answer"}.isdisjoint(run.record.scores["test"].values)
-    assert confusion(compare([run])[0], "test", None) is None
+    assert confusion.draw(compare([run])[0], "test", None) is None
     record = evaluate(run, made["corpus"], "test", cache_dir=tmp_path, device="cpu")
     assert record.unseen_types == ["unanswerable"]
     assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}

@@ -93,11 +93,8 @@ def test_f1_of_three_classes_is_refused():
         positive_class(["a", "b", "c"])
 
 
-def test_an_undefined_correlation_is_said(monkeypatch):
-    said = []
-    monkeypatch.setattr("featbert.tasks.regression.notice", said.append)
-    task = get_task("regression")
-    assert set(task.score([["1.0"]] * 3, [["1.0"], ["2.0"], ["3.0"]]).values.values()) == {0.0}
-    assert len(said) == 1
-    task.score([["1.0"], ["2.0"]], [["1.0"], ["2.0"]])
-    assert len(said) == 1
+def test_an_undefined_correlation_is_said():
+    task, constant, varied = get_task("regression"), [["1.0"]] * 3, [["1.0"], ["2.0"], ["3.0"]]
+    assert set(task.score(constant, varied).values.values()) == {0.0}
+    assert len(task.doubts(constant, varied)) == 1
+    assert task.doubts(varied, varied) == []

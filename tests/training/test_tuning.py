@@ -14,7 +14,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
 from featbert.encoders.encoding import Encoding
 from featbert.encoders.source import find_encoder
-from featbert.encoders.tunings import TUNINGS, get_tuning, tuning_title
+from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.errors import InputError
 from featbert.models.model import Model
 from featbert.runs.planned import RunOptions, plan_tuned_run
@@ -101,7 +101,7 @@ def test_gradual_unfreezing_by_hand():
     """Baumann 2019: twelve layers in groups of three take five epochs."""
 
     def lowest(epochs, **given):
-        asked, trains = SETTINGS.but(epochs=9, **given), TUNINGS["full"].trains
+        asked, trains = SETTINGS.but(epochs=9, **given), get_tuning("full").trains
         depths = ([d for d in range(13) if trains("", d, asked, 12, e + 1)] for e in range(epochs))
         return [min(trained, default=13) for trained in depths]
 

@@ -1,46 +1,40 @@
 """Ways to tune an encoder: a module each, with its `TUNING`."""
 
-import importlib
-
 from featbert.encoders.tunings.base import Tuning
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError
+from featbert.registry import Entry, Registry
 
-# A line each; the module is called so, with _ for -.
-_MODULES = (
-    "none",
-    "full",
-    "head-then-full",
-    "top",
-    "lora",
-    "ia3",
-    "bitfit",
-    "layernorm",
+TUNINGS = Registry(
+    "tuning",
+    {
+        "none": Entry("featbert.encoders.tunings.none:TUNING"),
+        "full": Entry("featbert.encoders.tunings.full:TUNING"),
+        "head-then-full": Entry("featbert.encoders.tunings.head_then_full:TUNING"),
+        "top": Entry("featbert.encoders.tunings.top:TUNING"),
+        "lora": Entry("featbert.encoders.tunings.lora:TUNING"),
+        "ia3": Entry("featbert.encoders.tunings.ia3:TUNING"),
+        "bitfit": Entry("featbert.encoders.tunings.bitfit:TUNING"),
+        "layernorm": Entry("featbert.encoders.tunings.layernorm:TUNING"),
+    },
 )
-TUNINGS: dict[str, Tuning] = {
-    name: importlib.import_module(f"{__name__}.{name.replace('-', '_')}").TUNING
-    for name in _MODULES
-}
 
 
 def get_tuning(name: str) -> Tuning:
-    """The tuning called `name`, such as "full" or "top:2"; raises InputError where there is none.
+    """The tuning called `name`, such as "full" or "top:2"; InputError for an unknown name.
 
-    Without its number it has that of `TUNINGS`.
+    A family such as "top" without a number has its default number.
     """
-    way, colon, number = name.partition(":")
-    check_known("tuning", [way], TUNINGS)
-    tuning = TUNINGS[way]
+    family, colon, number = name.partition(":")
+    tuning: Tuning = TUNINGS.load(family)
     if not colon:
         return tuning
     if tuning.numbered is None:
-        raise InputError(f"tuning {way} has no number, but it is {name!r}")
+        raise InputError(f"tuning {family} has no number, but it is {name!r}")
     if not (number.isascii() and number.isdecimal() and int(number)):
-        raise InputError(
-            f"tuning is {name!r}; after {way}: there is a number from 1, as in {way}:2"
-        )
+        raise InputError(f"tuning is {name!r}; {family}: takes a number from 1, as in {family}:2")
     return tuning.numbered(int(number))
 
 
 def tuning_title(name: str) -> str:
-    """What people read for a way to tune; names that are not known stay as they are."""
+    """The name of a tuning for people; an unknown name stays as it is."""
     return get_tuning(name).title if name.partition(":")[0] in TUNINGS else name

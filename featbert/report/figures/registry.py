@@ -6,12 +6,12 @@ A figure is a function in a module of this folder which has the figure's name
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.errors import InputError, check_known
+from featbert.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,33 +19,33 @@ if TYPE_CHECKING:
     from featbert.analysis.compare import Comparison
 
 # In the order of the report.
-NAMES = (
-    "overview",
-    "tradeoff",
-    "tasks",
-    "seeds",
-    "pareto",
-    "budget",
-    "learning",
-    "layers",
-    "freezing",
-    "mix",
-    "types",
-    "confusion",
-    "training",
-    "transfer",
+FIGURES = Registry(
+    "figure",
+    {
+        "overview": Entry("featbert.report.figures.overview:overview"),
+        "tradeoff": Entry("featbert.report.figures.tradeoff:tradeoff"),
+        "tasks": Entry("featbert.report.figures.tasks:tasks"),
+        "seeds": Entry("featbert.report.figures.seeds:seeds"),
+        "pareto": Entry("featbert.report.figures.pareto:pareto"),
+        "budget": Entry("featbert.report.figures.budget:budget"),
+        "learning": Entry("featbert.report.figures.learning:learning"),
+        "layers": Entry("featbert.report.figures.layers:layers"),
+        "freezing": Entry("featbert.report.figures.freezing:freezing"),
+        "mix": Entry("featbert.report.figures.mix:mix"),
+        "types": Entry("featbert.report.figures.types:types"),
+        "confusion": Entry("featbert.report.figures.confusion:confusion"),
+        "training": Entry("featbert.report.figures.training:training"),
+        "transfer": Entry("featbert.report.figures.transfer:transfer"),
+    },
 )
-
-
 # Parts of the report.
 Section = Literal["tasks", "scores", "cost", "learning", "layers", "where", "training", "transfer"]
 Draw = Callable[[Any, str, float | None], Any]
-_KINDS: dict[str, Kind] = {}
 
 
 @dataclass(kw_only=True)
 class Kind:
-    """A kind of figure: decorates the function that draws it, and has its name.
+    """A kind of figure: decorates the function that draws it, takes its name and its place.
 
     Attributes:
         needs: what a comparison must have.
@@ -65,10 +65,9 @@ class Kind:
     name: str = field(init=False)
     draw: Draw = field(init=False)
 
-    def __call__(self, draw: Draw) -> Draw:
+    def __call__(self, draw: Draw) -> Kind:
         self.name, self.draw = draw.__name__, draw
-        _KINDS[self.name] = self
-        return draw
+        return self
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
         """Figures by full name, such as `types-length-dev`; none where there is nothing to show."""
@@ -87,28 +86,21 @@ class Kind:
 figure = Kind
 
 
-def kind_of(name: str) -> Kind:
-    """The kind of that name; InputError for an unknown one."""
-    check_known("figure", [name], NAMES)
-    importlib.import_module(f"featbert.report.figures.{name}")
-    return _KINDS[name]
-
-
 def plot(
     comparison: Comparison, name: str, *, split: str | None = None, width: float | None = None
 ) -> Figure:
     """A figure of a comparison; in a notebook it shows itself.
 
     Args:
-        name: one of `NAMES`, such as "seeds" or "pareto"; if it draws several figures,
+        name: one of `FIGURES`, such as "seeds" or "pareto"; if it draws several figures,
             "types-length" names one of them.
         split: the first evaluated split by default.
         width: inches; by default one column of a page or both, as the figure needs.
 
     InputError if these runs have nothing to draw for it, MissingError without matplotlib.
     """
-    base = next((known for known in NAMES if name.startswith(f"{known}-")), name)
-    kind = kind_of(base)
+    base = next((known for known in FIGURES if name.startswith(f"{known}-")), name)
+    kind: Kind = FIGURES.load(base)
     if kind.of != "comparison":
         raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
     split = comparison.splits[0] if split is None else split
@@ -146,5 +138,5 @@ def crossing_figures(
 
 
 def _kinds(only: Collection[str], of: str) -> list[Kind]:
-    kinds = [kind_of(name) for name in NAMES if not only or name in only]
+    kinds: list[Kind] = [FIGURES.load(name) for name in FIGURES if not only or name in only]
     return [kind for kind in kinds if kind.of == of]

@@ -13,7 +13,7 @@ from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare
 from featbert.analysis.cost import with_costs
 from featbert.analysis.significance import with_significance
-from featbert.report.figures.registry import kind_of
+from featbert.report.figures.registry import FIGURES
 from featbert.report.html.browser import judged_texts
 from featbert.report.html.page import html_report
 from featbert.report.tables import tables
@@ -140,7 +140,7 @@ def test_figures_have_names_and_each_kind_a_caption(page) -> None:
     assert all(attrs["role"] == "img" and attrs["aria-label"] for attrs in figures)
     captions = [text for text in read.text["figcaption"] if text.strip()]
     assert len({*captions}) == len(captions)
-    assert {*captions} >= {kind_of(name).caption for name in ("seeds", "pareto", "mix")}
+    assert {*captions} >= {FIGURES.load(name).caption for name in ("seeds", "pareto", "mix")}
 
 
 def test_several_comparisons_and_those_without_predictions_have_a_page() -> None:
