@@ -27,10 +27,11 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
-from featbert.models.model import Model, stored_model, tuned_model
+from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
+from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Compute, predict, prediction_budget
 

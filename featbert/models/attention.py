@@ -11,7 +11,6 @@ Sources: Parikh et al. 2016, section 3; Chen et al. 2017 (ESIM), sections 3.2 an
 """
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
@@ -28,9 +27,9 @@ SIZE = 256  # d
 class Attention(nn.Module):
     """Dropout, and one layer of attention from each text to the other."""
 
-    def __init__(self, width: int, settings: Any) -> None:
+    def __init__(self, width: int, *, dropout: float) -> None:
         super().__init__()
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(dropout)
         self.project = nn.Linear(width, SIZE, bias=False)
         self.width = 4 * SIZE
 

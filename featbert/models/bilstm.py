@@ -38,17 +38,17 @@ from featbert.models.combination import full_precision
 class BiLSTM(nn.Module):
     """Dropout, BiLSTM, dropout."""
 
-    def __init__(self, width: int, settings: Any) -> None:
+    def __init__(self, width: int, *, dropout: float, lstm_size: int, lstm_layers: int) -> None:
         super().__init__()
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(dropout)
         self.lstm = nn.LSTM(
             width,
-            settings.lstm_size,
-            num_layers=settings.lstm_layers,
-            dropout=settings.dropout if settings.lstm_layers > 1 else 0.0,
+            lstm_size,
+            num_layers=lstm_layers,
+            dropout=dropout if lstm_layers > 1 else 0.0,
             bidirectional=True,
         )
-        self.width = 2 * settings.lstm_size
+        self.width = 2 * lstm_size
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (W, width), unpadded; lengths (B,) are words of each sequence, at least 1."""

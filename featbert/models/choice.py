@@ -5,8 +5,6 @@
 Source: Devlin et al. 2019, section 4.4 (SWAG).
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -18,7 +16,7 @@ from featbert.models.combination import full_precision
 class Choice(nn.Module):
     """One vector v; targets and answers are 1 for the right vector of a group and 0 for others."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
         super().__init__()
         self.scores = nn.Linear(width, 1, bias=False)  # a bias would change no probability
 

@@ -12,8 +12,6 @@ Source: Lafferty, McCallum and Pereira 2001; as the output of a BiLSTM: Lample e
 2.1.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
@@ -24,7 +22,7 @@ from featbert.models.combination import full_precision
 class CRF(nn.Module):
     """Emissions of a linear layer, and learned scores of neighbouring classes."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
         super().__init__()
         n = len(classes)
         self.classifier = nn.Linear(width, n)

@@ -4,8 +4,6 @@ On a tuned encoder this is the classifier of Devlin et al. 2019, section 5.3; on
 a linear probe.
 """
 
-from typing import Any
-
 from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
@@ -15,10 +13,10 @@ from featbert.encoders.kernels import Dropout
 class Linear(nn.Module):
     """Dropout of the word vectors."""
 
-    def __init__(self, width: int, settings: Any) -> None:
+    def __init__(self, width: int, *, dropout: float) -> None:
         super().__init__()
         self.width = width
-        self.dropout = Dropout(settings.dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (W, D)"""

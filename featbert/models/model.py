@@ -9,6 +9,7 @@ each other before the body.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, cast
@@ -16,15 +17,11 @@ from typing import Any, Protocol, cast
 import numpy as np
 from torch import Tensor, nn
 
-from featbert.config import Settings
 from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.layers import LayerCombination
-from featbert.encoders.tunings import get_tuning
 from featbert.models.attention import Attention
 from featbert.models.combination import CombineLayers
 from featbert.models.pooling import Pooling
-from featbert.models.registry import BODIES, OUTPUTS
 
 
 @dataclass(frozen=True)
@@ -72,41 +69,27 @@ class Output(Protocol):
 
 
 class Model(nn.Module):
-    """States, and a new body and output as the settings name them, as one module.
-
-    `width` is that of a word in the states; `texts` is 2 for pairs of texts that are encoded apart.
-    """
-
-    states: CombineLayers | Encoder
-    body: Body
-    output: Output
+    """States, body and output as one module; `training.assembly` makes it from settings."""
 
     def __init__(
         self,
         states: CombineLayers | Encoder,
-        width: int,
-        classes: tuple[str, ...],
-        settings: Settings,
-        texts: int = 1,
+        body: Body,
+        output: Output,
+        *,
+        attention: Attention | None = None,
+        pooling: Pooling | None = None,
+        pools_first: bool = False,
     ) -> None:
+        """
+        Args:
+            attention: between the word vectors of two texts that are encoded apart.
+            pooling: makes one vector of a sequence's words: before the body if `pools_first`.
+        """
         super().__init__()
-        self.states = states
-        self.attention: Attention | None = None
-        self.pooling: Pooling | None = None
-        pools, part = settings.sentence_pooling != "none", BODIES[settings.body]
-        self.pools_first = not part.words
-        if texts == 2 and not pools:
-            self.attention = Attention(width, settings)
-            width = self.attention.width
-        if pools and self.pools_first:
-            self.pooling = Pooling(width, settings, texts)
-            width = self.pooling.width
-        self.body = part.load()(width, settings)
-        width = self.body.width
-        if pools and not self.pools_first:
-            self.pooling = Pooling(width, settings, texts)
-            width = self.pooling.width
-        self.output = OUTPUTS.load(settings.output)(width, classes, settings)
+        self.states, self.attention = states, attention
+        self.body, self.pooling, self.pools_first = body, pooling, pools_first
+        self.output = output
 
     @property
     def encoder(self) -> Encoder | None:
@@ -161,14 +144,16 @@ class Model(nn.Module):
         depths = {f"states.model.{name}": d for name, d in encoder.parameter_depths.items()}
         return {n: depths.get(n, encoder.num_layers + 1) for n, _ in self.named_parameters()}
 
-    def set_trained(self, settings: Settings, epoch: int) -> None:
-        """Marks what is trained in an epoch (from 1); what is not stays as it is."""
+    def set_trained(self, trains: Callable[[str, int], bool]) -> None:
+        """Marks which parameters of the encoder are trained, by name and depth; heads always are.
+
+        Modules in which nothing is trained go to eval mode.
+        """
         if (encoder := self.encoder) is None:
             return
-        trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
         depths = encoder.parameter_depths
         for name, parameter in encoder.model.named_parameters():
-            parameter.requires_grad_(trains(name, depths[name], settings, layers, epoch))
+            parameter.requires_grad_(trains(name, depths[name]))
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Model:
@@ -186,23 +171,3 @@ def matrix_entries(module: nn.Module) -> int:
     """Entries of the matrices that every vector meets; embedding tables are only looked up."""
     tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
     return sum(p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables)
-
-
-def stored_model(
-    combination: LayerCombination,
-    hidden_size: int,
-    classes: tuple[str, ...],
-    settings: Settings,
-    texts: int = 1,
-) -> Model:
-    """A model on stored states of an encoder with H = `hidden_size`."""
-    states = CombineLayers(combination, hidden_size)
-    return Model(states, states.width, classes, settings, texts)
-
-
-def tuned_model(
-    encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
-) -> Model:
-    """A model on an encoder that is tuned."""
-    get_tuning(settings.tuning).prepare(encoder.model, settings)
-    return Model(encoder, encoder.hidden_size, classes, settings, texts)

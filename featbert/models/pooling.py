@@ -17,8 +17,6 @@ cls, mean and max do not depend on what is trained, so they are computed once wh
 between them and the states (`KEPT_POOLINGS`).
 """
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -26,26 +24,29 @@ from torch import Tensor, nn
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
 from featbert.encoders.encoder import segment_pool
-from featbert.encoders.tunings import get_tuning
-from featbert.models.registry import KEPT_POOLINGS
 
 
 class Pooling(nn.Module):
     """One vector of `width` numbers for each sequence."""
 
-    def __init__(self, width: int, settings: Any, texts: int = 1) -> None:
-        """`width` is D of the vectors it reads; `texts` is 2 for pairs that were encoded apart."""
+    def __init__(
+        self, width: int, pooling: str, *, texts: int = 1, vectors_per_text: int | None = None
+    ) -> None:
+        """
+        Args:
+            width: D of the vectors that are pooled.
+            pooling: a name of `POOLINGS`.
+            texts: 2 for pairs of texts that are encoded apart.
+            vectors_per_text: vectors that a store holds of each text, already pooled; None if the
+                vectors are those of words or subwords.
+        """
         super().__init__()
-        # The pooler is the encoder's: what it makes of first pieces is read like these.
-        how = settings.sentence_pooling
-        self.how = {"pooler": "cls", "word_mean": "mean"}.get(how, how)
-        # Of what a store keeps, maximum and mean of a text are two vectors.
-        kept = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS
-        self.kept = len(KEPT_POOLINGS[settings.reads]) if kept else 0
-        self.texts = texts
-        own = 2 * width if self.how == "max_mean" else width
-        self.width = own if texts == 1 else 4 * own
-        self.scores = nn.Linear(width, 1) if self.how == "attention" else None
+        # The encoder itself applies its pooler to the first piece.
+        self.method = {"pooler": "cls", "word_mean": "mean"}.get(pooling, pooling)
+        self.texts, self.vectors_per_text = texts, vectors_per_text
+        text_width = 2 * width if self.method == "max_mean" else width
+        self.width = text_width if texts == 1 else 4 * text_width
+        self.scores = nn.Linear(width, 1) if self.method == "attention" else None
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (B, width); lengths (B,) are vectors of each sequence, (B, 2) of its texts."""
@@ -53,13 +54,13 @@ class Pooling(nn.Module):
         if self.scores is not None:
             vectors = vectors.float()
             pooled = _attended(vectors, self.scores(vectors).float(), sizes)
-        elif self.kept:
-            pooled = vectors.float().view(-1, self.kept * vectors.shape[1])
-        elif self.how == "max_mean":
-            parts = [segment_pool(vectors, sizes, how) for how in ("max", "mean")]
+        elif self.vectors_per_text is not None:
+            pooled = vectors.float().view(-1, self.vectors_per_text * vectors.shape[1])
+        elif self.method == "max_mean":
+            parts = [segment_pool(vectors, sizes, method) for method in ("max", "mean")]
             pooled = torch.cat(parts, dim=1)
         else:
-            pooled = segment_pool(vectors, sizes, self.how)
+            pooled = segment_pool(vectors, sizes, self.method)
         if self.texts == 1:
             return pooled
         first, second = pooled[0::2], pooled[1::2]

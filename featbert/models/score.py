@@ -6,8 +6,6 @@ middle and reach are the middle and half of the range of the training scores, so
 not depend on their unit. Nothing keeps a score inside that range.
 """
 
-from typing import Any
-
 from torch import Tensor
 from torch.nn import functional
 
@@ -18,9 +16,9 @@ from featbert.models.softmax import Softmax
 class Score(Softmax):
     """One number an item."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
         """`width` is D; `classes` are the lowest and the highest training score, as text."""
-        super().__init__(width, ("score",), settings)
+        super().__init__(width, ("score",))
         low, high = map(float, classes)
         self.middle = (low + high) / 2
         self.reach = (high - low) / 2 or 1.0

@@ -3,8 +3,6 @@
 The items are those of the targets: words for tags, sequences for classes.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,7 +14,7 @@ from featbert.models.combination import full_precision
 class Softmax(nn.Module):
     """One logit row an item, each item by itself."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
         super().__init__()
         self.classifier = nn.Linear(width, len(classes))
 

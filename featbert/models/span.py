@@ -11,8 +11,6 @@ first word. Words of the question cannot be answers.
 Source: Devlin et al. 2019, sections 4.2 and 4.3.
 """
 
-from typing import Any
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -26,10 +24,10 @@ from featbert.models.softmax import Softmax
 class Span(Softmax):
     """Start and end scores; `lengths` (B, 2) are the vectors before the passage, and its words."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], settings: Any) -> None:
+    def __init__(self, width: int, classes: tuple[str, ...], *, longest_answer: int) -> None:
         """`classes` are ("answerable",), or those and "unanswerable"."""
-        super().__init__(width, ("start", "end"), settings)
-        self.longest = settings.longest_answer
+        super().__init__(width, ("start", "end"))
+        self.longest = longest_answer
         self.n_classes = len(classes)
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:

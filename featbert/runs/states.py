@@ -20,9 +20,10 @@ from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
-from featbert.models.model import Model, stored_model, tuned_model
+from featbert.models.model import Model
 from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Signature
+from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 

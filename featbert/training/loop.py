@@ -27,6 +27,7 @@ from featbert.errors import InputError, memory_lack, out_of_memory
 from featbert.models.model import Model
 from featbert.progress import stage
 from featbert.text import counted
+from featbert.training.assembly import set_trained
 from featbert.training.checkpoint import Checkpoint, Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
@@ -245,7 +246,7 @@ def fit(
                 break
             epoch_started = time.perf_counter()
             model.train()
-            model.set_trained(settings, epoch)
+            set_trained(model, settings, epoch)
             parameters = model.named_parameters()
             progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
             loss_sum = torch.zeros((), device=device.torch)

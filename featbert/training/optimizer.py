@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from featbert.config import Settings
 from featbert.models.combination import ScalarMix
 from featbert.models.model import Model
+from featbert.training.assembly import set_trained
 from featbert.training.history import ParameterGroup
 
 KINDS = ("matrices", "vectors", "scalar_mix")
@@ -27,7 +28,7 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     other, each layer has its matrices and vectors, and depth d learns at eta / delta^(L + 1 - d)
     (Howard and Ruder 2018, section 3.2). The head on an encoder may have a rate of its own.
     """
-    model.set_trained(settings, settings.epochs)
+    set_trained(model, settings, settings.epochs)
     used = settings.used()  # what has no effect on this way to tune has none here
     slower = used.get("discriminative", 1)
     by_layer = slower != 1 or any(used.get(name) is not None for name in ("unfreeze", "freeze_to"))

@@ -16,6 +16,7 @@ from featbert.encoders.kernels import PRODUCT_FLOPS
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
 from featbert.models.model import matrix_entries
+from featbert.training.assembly import set_trained
 from featbert.training.inputs import PieceInputs
 from tests.features.support import Plain, sentences_of
 from tests.models.support import TUNED, logits_of, settings_of, stored, tuned
@@ -306,7 +307,7 @@ def test_training_against_torch_s_counter(tiny_bert, tuning, given) -> None:
     model = tuned(tiny_bert, tuning=tuning, **given).train()
     encoder = model.encoder
     settings = settings_of(tuning, **given)
-    model.set_trained(settings, settings.epochs)
+    set_trained(model, settings, settings.epochs)
     text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
     alignment = align(text, encoder.wordpieces, positions=encoder.positions)
     inputs = PieceInputs(alignment, encoder, torch.device("cpu"))

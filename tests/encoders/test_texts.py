@@ -20,7 +20,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
 from featbert.features.extraction import extract
-from featbert.models.model import stored_model, tuned_model
+from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.encoders.test_alignment import assert_owned_once
 from tests.features.support import Plain

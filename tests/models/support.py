@@ -9,7 +9,8 @@ from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS, get_tuning
-from featbert.models.model import Layout, Model, stored_model, tuned_model
+from featbert.models.model import Layout, Model
+from featbert.training.assembly import stored_model, tuned_model
 
 
 def classes(n: int) -> tuple[str, ...]:

@@ -1,19 +1,18 @@
 """Attention against brute force, each vector by itself; and what it lets a head learn."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import torch
 
 from featbert.config import RowsTable
 from featbert.encoders.layers import parse_layers
 from featbert.models.attention import Attention
-from featbert.models.model import Layout, stored_model
+from featbert.models.model import Layout
+from featbert.training.assembly import stored_model
 
 
 def test_each_text_attends_to_the_other() -> None:
     torch.manual_seed(0)
-    attention = Attention(5, SimpleNamespace(dropout=0.5)).eval()
+    attention = Attention(5, dropout=0.5).eval()
     lengths = np.array([[2, 7], [3, 1], [1, 4]])
     vectors = torch.randn(int(lengths.sum()), 5, requires_grad=True)
     pairs = torch.split(vectors, lengths.ravel().tolist())

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.models.crf import CRF
-from tests.models.support import classes, settings_of
+from tests.models.support import classes
 
 
 def crf_of(n: int, seed: int) -> CRF:
     torch.manual_seed(seed)
-    crf = CRF(3, classes(n), settings_of("none"))
+    crf = CRF(3, classes(n))
     with torch.no_grad():
         for parameter in (crf.start, crf.transitions, crf.end):
             parameter.normal_()

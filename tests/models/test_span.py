@@ -1,7 +1,5 @@
 """Spans against brute force: every span of every passage by itself."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import torch
@@ -15,7 +13,7 @@ CLASSES = ("answerable", "unanswerable")
 
 def span(longest=3, classes=CLASSES, seed=0) -> Span:
     torch.manual_seed(seed)
-    return Span(4, classes, SimpleNamespace(longest_answer=longest))
+    return Span(4, classes, longest_answer=longest)
 
 
 def parts(output, vectors, lengths):

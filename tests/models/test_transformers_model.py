@@ -16,9 +16,9 @@ from featbert.encoders.encoder import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.errors import InputError
-from featbert.models.model import tuned_model
 from featbert.models.transformers_model import transformers_model
 from featbert.tasks.base import get_task
+from featbert.training.assembly import tuned_model
 from featbert.training.inputs import PieceInputs
 from tests.tiny_encoders import DECODERS, FAMILIES
 

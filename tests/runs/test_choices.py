@@ -20,12 +20,12 @@ from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate
 from featbert.inference.load import load
-from featbert.models.model import tuned_model
 from featbert.report.html.browser import judged_texts
 from featbert.report.summary import findings
 from featbert.report.tables import tables
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
+from featbert.training.assembly import tuned_model
 from featbert.training.inputs import GroupedInputs, PieceInputs
 from featbert.training.loop import Targets
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned

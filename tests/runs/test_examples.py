@@ -23,10 +23,10 @@ from featbert.features.extraction import extract
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.inference.load import load
 from featbert.inference.predict import answer_rows, predict_texts
-from featbert.models.model import stored_model, tuned_model
 from featbert.runs import train as train_module
 from featbert.runs.run import Run
 from featbert.runs.train import finetune, train
+from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
 

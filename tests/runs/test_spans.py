@@ -26,12 +26,12 @@ from featbert.features import extraction
 from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate, read_evaluation
 from featbert.inference.load import load
-from featbert.models.model import tuned_model
 from featbert.report.figures.confusion import confusion
 from featbert.report.html.browser import judged_texts
 from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
+from featbert.training.assembly import tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import Compute, predict
 from tests.features.support import Plain

@@ -15,14 +15,13 @@ from tests.processes import ROOT
 _BILSTM = """
 import json, sys
 import numpy as np, psutil, torch
-from featbert.config import Settings
 from featbert.encoders.device import Device, autocast
 from featbert.encoders.memory import freed_memory_kept
 from featbert.models.bilstm import BiLSTM
 
 torch.set_num_threads(1)
 torch.manual_seed(0)
-model = BiLSTM(128, Settings(lstm_size=64, lstm_layers=1))
+model = BiLSTM(128, dropout=0.1, lstm_size=64, lstm_layers=1)
 parameters = list(model.parameters())
 sizes = np.random.default_rng(0).permutation(np.arange(300, 540)).tolist()
 resident = []

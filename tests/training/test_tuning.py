@@ -19,6 +19,7 @@ from featbert.errors import InputError
 from featbert.models.model import Model
 from featbert.runs.planned import RunOptions, plan_tuned_run
 from featbert.tasks.base import get_task
+from featbert.training.assembly import set_trained
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import Compute, Targets, fit
@@ -163,7 +164,7 @@ def test_frozen_layers_run_without_dropout(encoder_folder):
     batch = inputs_of(model, TEXTS[:2]).batch(np.arange(2))
     still = [s.clone() for s in model.eval().encoder.hidden_states(batch)]
     model.train()
-    model.set_trained(SETTINGS.but(freeze_to=2), 1)  # layer 3 and the head are trained
+    set_trained(model, SETTINGS.but(freeze_to=2), 1)  # layer 3 and the head are trained
     states = model.encoder.hidden_states(batch)
     for layer in range(3):
         torch.testing.assert_close(states[layer], still[layer])
@@ -174,7 +175,7 @@ def test_dropout_is_on_where_something_is_trained(encoder_folder):
     """LoRA's own, and the attention's whose query and value have adapters; no other."""
     model = model_of(encoder_folder("bert"), tuning="lora")
     model.train()
-    model.set_trained(SETTINGS.but(tuning="lora"), 1)
+    set_trained(model, SETTINGS.but(tuning="lora"), 1)
     dropouts = {n: m for n, m in model.encoder.named_modules() if isinstance(m, nn.Dropout)}
     on = {name for name, module in dropouts.items() if module.training}
     assert on == {n for n in dropouts if n.endswith("attention.self.dropout") or "lora" in n}
@@ -207,7 +208,7 @@ def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family):
         found = {n for n, m in model.encoder.model.named_modules() if isinstance(m, BaseTunerLayer)}
         assert found
         assert not [m for m in model.encoder.modules() if type(m) is nn.Linear]
-        model.set_trained(SETTINGS.but(tuning=tuning), 1)
+        set_trained(model, SETTINGS.but(tuning=tuning), 1)
         names, _ = groups_of(model, settings_of(tuning))
         vectors = {n for n, p in model.named_parameters() if p.requires_grad and 1 in p.shape}
         assert vectors <= names["vectors"]

@@ -1,0 +1,81 @@
+"""A model as the settings name it, and which of its parameters an epoch trains."""
+
+from featbert.config import Settings
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.layers import LayerCombination
+from featbert.encoders.tunings import get_tuning
+from featbert.models.attention import Attention
+from featbert.models.combination import CombineLayers
+from featbert.models.model import Model
+from featbert.models.pooling import Pooling
+from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS
+
+
+def stored_model(
+    combination: LayerCombination,
+    hidden_size: int,
+    classes: tuple[str, ...],
+    settings: Settings,
+    texts: int = 1,
+) -> Model:
+    """A model with a new head on stored states of an encoder with H = `hidden_size`.
+
+    `texts` is 2 for pairs of texts that are encoded apart.
+    """
+    states = CombineLayers(combination, hidden_size)
+    return _model(states, states.width, classes, settings, texts)
+
+
+def tuned_model(
+    encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
+) -> Model:
+    """A model with a new head on an encoder that is tuned; see `stored_model`."""
+    get_tuning(settings.tuning).prepare(encoder.model, settings)
+    return _model(encoder, encoder.hidden_size, classes, settings, texts)
+
+
+def set_trained(model: Model, settings: Settings, epoch: int) -> None:
+    """Marks what is trained in an epoch (from 1)."""
+    if (encoder := model.encoder) is None:
+        return
+    trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
+    model.set_trained(lambda name, depth: trains(name, depth, settings, layers, epoch))
+
+
+def _model(
+    states: CombineLayers | Encoder,
+    width: int,
+    classes: tuple[str, ...],
+    settings: Settings,
+    texts: int,
+) -> Model:
+    """`width` is D of the states."""
+    pools, body_entry = settings.sentence_pooling != "none", BODIES[settings.body]
+    pools_first = pools and not body_entry.words
+    attention = pooling = None
+    if texts == 2 and not pools:
+        attention = Attention(width, dropout=settings.dropout)
+        width = attention.width
+    if pools_first:
+        pooling = _pooling(width, settings, texts)
+        width = pooling.width
+    options = {name: getattr(settings, name) for name in body_entry.settings}
+    body = body_entry.load()(width, dropout=settings.dropout, **options)
+    width = body.width
+    if pools and not pools_first:
+        pooling = _pooling(width, settings, texts)
+        width = pooling.width
+    output_entry = OUTPUTS[settings.output]
+    options = {name: getattr(settings, name) for name in output_entry.settings}
+    output = output_entry.load()(width, classes, **options)
+    return Model(
+        states, body, output, attention=attention, pooling=pooling, pools_first=pools_first
+    )
+
+
+def _pooling(width: int, settings: Settings, texts: int) -> Pooling:
+    vectors_per_text = None
+    if get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS:
+        vectors_per_text = len(KEPT_POOLINGS[settings.reads])
+    method = settings.sentence_pooling
+    return Pooling(width, method, texts=texts, vectors_per_text=vectors_per_text)
