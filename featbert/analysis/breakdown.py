@@ -5,21 +5,18 @@ in the run's record, can be read again. Where a run learned from a part of it, t
 """
 
 import dataclasses
-import functools
 import itertools
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from featbert.analysis.compare import Breakdown, Comparison
 from featbert.analysis.rows import Row, Statistic, grouped
-from featbert.data.corpus import Split, joined
-from featbert.data.share import learned_part
 from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
-from featbert.runs.run import Run, learned_corpus
+from featbert.runs.run import TrainingTexts
 from featbert.text import in_percent
 
 
@@ -32,7 +29,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
     task = comparison.task
     check_known("facet", facets, task.facets)
     facets = [*dict.fromkeys(facets)]
-    taught = functools.partial(_taught, texts={}, known={})
+    texts = TrainingTexts()
     found: list[Breakdown] = []
     notes: list[str] = []
     for split, trained in itertools.product(comparison.splits, (False, True)):
@@ -44,7 +41,7 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         )
         for alike in groups.values():
             try:
-                found += _breakdowns(asked, split, alike, taught if trained else None)
+                found += _breakdowns(asked, split, alike, texts)
             except FeatbertError as error:
                 notes.append(f"no scores by {', '.join(asked)} on {split}: {error}")
     found.sort(key=lambda one: facets.index(one.facet))
@@ -54,15 +51,12 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
 
 
 def _breakdowns(
-    facets: Sequence[str], split: str, rows: Sequence[Row], known: Callable[[Run], set[Any]] | None
+    facets: Sequence[str], split: str, rows: Sequence[Row], texts: TrainingTexts
 ) -> Iterator[Breakdown]:
-    """One by each facet; `known` is what a run's training text taught, where that matters."""
+    """One by each facet; either all or none of them need the training text."""
     task, of = rows[0].task, rows[0].task.measure.of
     by_row = {
-        row.name: [
-            task.break_down(facets, run.predictions(split), known=known(run) if known else ())
-            for run in row.runs
-        ]
+        row.name: [run.counts(split, texts=texts).by_facet(facets) for run in row.runs]
         for row in track(rows, f"scoring by {', '.join(facets)} on {split}", "rows")
     }
     for facet in facets:
@@ -82,7 +76,8 @@ def _breakdowns(
             }
             for label, runs in parts.items()
         }
-        title = task.facets[facet].title + (_learned(rows[0]) if known else "")
+        needs_train = task.facets[facet].needs_train
+        title = task.facets[facet].title + (_learned(rows[0]) if needs_train else "")
         yield Breakdown(facet, title, split, gold, scores)
 
 
@@ -91,25 +86,6 @@ def _learned(row: Row) -> str:
     if row.train_share != 1:
         return f" (trained on {in_percent(row.train_share)} of it)"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
-
-
-def _taught(run: Run, texts: dict[object, Split], known: dict[object, set[Any]]) -> set[Any]:
-    """What the text, or the part of it, that a run learned from teaches (`Task.known`).
-
-    `texts` and `known` keep what was read, so that each text is read once.
-    """
-    record, task = run.record, run.task
-    share = float(record.settings.get("train_share", 1.0))
-    text = tuple(map(record.signature.splits.get, record.trained_on))
-    if text not in texts:
-        reading = {"targets": task.targets, **record.reading}
-        corpus = learned_corpus(record, record.trained_on, **reading)
-        texts[text] = joined([corpus[name] for name in record.trained_on])
-    key = (text, share, record.seed if share < 1 else None)
-    if key not in known:
-        part, _ = learned_part(texts[text], share, seed=record.seed)
-        known[key] = task.known([s.words for s in part], part.tags)
-    return known[key]
 
 
 # Several scorers ----------------------------------------------------------------------------------

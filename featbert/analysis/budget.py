@@ -26,6 +26,7 @@ from featbert.analysis.resampling import LEVEL
 from featbert.analysis.rows import Row, same_task
 from featbert.errors import InputError
 from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, read_json
+from featbert.runs.results import listed_in
 
 Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
@@ -88,7 +89,7 @@ def _searched(comparison: Comparison) -> Iterator[tuple[Row, dict[int, TriedSett
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
     searches: list[SearchRecord] = []
     for folder in sorted({run.folder.parent for row in rows for run in row.runs}):
-        for path in sorted(folder.glob(f"*{SUFFIX}")):
+        for path in listed_in(folder, f"*{SUFFIX}"):
             with contextlib.suppress(InputError):  # of another version, or damaged
                 searches += read_json(path, ExperimentRecord, str(path)).searches
     for row in rows:

@@ -123,6 +123,7 @@ class Difference:
         over_seeds: the same with its t interval, None for fewer than three seeds.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the pairs that were tested on the split.
+        uncounted: a results file has the test but no counts, so nobody can compute it again.
     """
 
     row: str
@@ -134,6 +135,7 @@ class Difference:
     over_seeds: Interval | None
     pooled: PairedTest
     adjusted: float
+    uncounted: bool = False
 
     @property
     def sign(self) -> int:

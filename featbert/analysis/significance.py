@@ -28,21 +28,28 @@ from featbert.analysis.rows import Row, best_by_dev, grouped, rivals
 from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing, unlinked
 from featbert.progress import track
+from featbert.runs.folder import TESTS
 from featbert.runs.record import read_json, to_json
+from featbert.runs.results import results_file
 from featbert.runs.run import Run
 from featbert.schema import STRICT
 
 # Summed counts of baselines, which many rows share, by split and folders of runs.
 Known = dict[tuple[object, ...], Counts]
-FOLDER = ".statistics"
 VERSION = 2
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class KeptTest:
-    """A test in a file; `of` is the hash of all that it was computed from, the file's name."""
+    """A test in a file.
+
+    Attributes:
+        of: hash of all that it was computed from, the file's name.
+        predictions: SHA-256 of the predictions of each run.
+    """
 
     of: str
+    predictions: list[str]
     test: PairedTest
 
 
@@ -78,6 +85,8 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     adjusted = _adjusted([*found, *leads])
     if lacking:
         notes[f"not tested, for the lack of predictions: {', '.join(lacking)}"] = None
+    if uncounted := dict.fromkeys(one.row for one in adjusted if one.uncounted):
+        notes[f"tested before the predictions were removed: {', '.join(uncounted)}"] = None
     return dataclasses.replace(
         comparison,
         differences=adjusted[: len(found)],
@@ -119,7 +128,8 @@ def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    apart, pooled = seed_differences(pairs, split), _pooled(pairs, split, resamples, known)
+    apart = seed_differences(pairs, split)
+    pooled, uncounted = _pooled(pairs, split, resamples, known)
     scores = base.runs[0].record.scores[split]
     return Difference(
         row=row.name,
@@ -131,6 +141,7 @@ def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -
         pooled=pooled,
         units=f"{row.task.unit if pooled.units == scores.examples else row.task.group}s",
         adjusted=1.0,
+        uncounted=uncounted,
     )
 
 
@@ -148,51 +159,39 @@ def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float
 
 def _pooled(
     pairs: Sequence[tuple[Run, Run]], split: str, resamples: int, known: Known
-) -> PairedTest:
-    """The test of second against first, counts summed over the pairs; results are kept."""
+) -> tuple[PairedTest, bool]:
+    """The test of second against first, counts summed over the pairs; results are kept.
+
+    Also whether a results file has it because the predictions are gone.
+    """
     one = pairs[0][0]
     hashes = [[_hash(run, split) for run in pair] for pair in pairs]
     name = json_hash([VERSION, resamples, one.record.signature.scorer, hashes])[:32]
-    kept = one.folder.parent / FOLDER / f"{name}.json"
+    kept = one.folder.parent / TESTS / f"{name}.json"
     with contextlib.suppress(FeatbertError):  # missing, damaged or of another test: made anew
         if (before := read_json(kept, KeptTest, "")).of == name:
-            return before.test
+            return before.test, results_file(kept) is not None
     # Counts by class are exchanged class by class, so all runs are counted by the classes of all.
     classes = tuple(sorted({n for p in pairs for r in p for n in r.record.signature.entity_types}))
     key = (split, classes, *(run.folder for run, _ in pairs))
     if key not in known:
-        known[key] = np.sum([unit_counts(run, split, classes) for run, _ in pairs], axis=0)
-    second = np.sum([unit_counts(run, split, classes) for _, run in pairs], axis=0)
+        known[key] = np.sum([run.counts(split, classes).units for run, _ in pairs], axis=0)
+    second = np.sum([run.counts(split, classes).units for _, run in pairs], axis=0)
     found = paired_test(known[key], second, one.task.measure.of, resamples=resamples)
     # The runs directory may be read-only, or its folder a link: then nothing is kept.
     with contextlib.suppress(OSError, FeatbertError):
         unlinked(kept.parent).mkdir(exist_ok=True)
         with replacing(kept, durable=False) as temporary:
-            temporary.write_text(to_json(KeptTest(name, found)), "utf-8")
-    return found
+            compared = KeptTest(name, [one for pair in hashes for one in pair], found)
+            temporary.write_text(to_json(compared), "utf-8")
+    return found, False
 
 
 def score_interval(run: Run, split: str) -> tuple[float, float]:
     """Bootstrap interval over the units of a run's measure."""
-    counts = unit_counts(run, split)
+    counts = run.counts(split).units
     # Nothing counted has a value of 0.
     return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
-
-
-def unit_counts(run: Run, split: str, classes: Sequence[str] = ()) -> Counts:
-    """(U, K) counts of each document, or of each sentence where there are not several.
-
-    By class where the measure is, in the order of `classes`; by default the run's own.
-    """
-    found = run.predictions(split)
-    classes = classes or run.record.signature.entity_types
-    counts = run.task.counts(found.gold, found.predicted, classes)
-    documents, places = np.unique(found.documents, return_inverse=True)
-    if len(documents) < 2:
-        return counts
-    summed = np.zeros((len(documents), counts.shape[1]), counts.dtype)
-    np.add.at(summed, places, counts)
-    return summed
 
 
 def _hash(run: Run, split: str) -> str:

@@ -26,7 +26,7 @@ def compare(
         completion.runs,
         None,
     ),
-    runs_dir: Path = o.RUNS_DIR,
+    runs_dir: Path = o.KEPT_RUNS,
     format: o.ReportFormat = o.REPORT_FORMAT,
     against: str | None = o.option(
         "ROW",

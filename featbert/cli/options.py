@@ -80,6 +80,9 @@ FEATURES = option(
 )
 CACHE_DIR = option("DIR", "Folder of feature stores.", default=completion.FOLDERS["cache_dir"])
 RUNS_DIR = option("DIR", "Folder of runs.", default=completion.FOLDERS["runs_dir"])
+KEPT_RUNS = option(
+    "DIR", "Folder of runs, or a results file.", default=completion.FOLDERS["runs_dir"]
+)
 SEEDS = option("SEEDS", "Random seeds, a run each: 1,2,3 or 1-5.", default="1")
 OVERWRITE = flag("--overwrite", "Train again what is finished already.")
 LOG_WITH = option(
@@ -174,10 +177,11 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     from featbert.analysis.compare import compare, rows_called
     from featbert.analysis.rows import base_name
     from featbert.runs.record import RECORD_NAME
+    from featbert.runs.results import exists, is_folder
     from featbert.runs.run import find_folders, find_run, find_runs
 
     folders = find_folders(name, runs_dir)
-    if len(folders) != 1 and runs_dir.is_dir():
+    if len(folders) != 1 and is_folder(runs_dir):
         tables = [one.rows for one in compare(find_runs(runs_dir))]
         called = [row for rows in tables for row in rows_called(name, rows)]
         if called:
@@ -188,7 +192,7 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
             raise MissingError(
                 f"no run or row {name!r} in {runs_dir}{near}; featbert runs lists them"
             )
-        folders = [folder for folder in folders if (folder / RECORD_NAME).is_file()]
+        folders = [folder for folder in folders if exists(folder / RECORD_NAME)]
     return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
 
 

@@ -1,4 +1,4 @@
-"""featbert runs: list, show, rm"""
+"""featbert runs: list, show, rm, tag, note, pack"""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import grid, remove, show_tables
 from featbert.errors import InputError, MissingError
 from featbert.io import owning
-from featbert.text import json_text, printable
+from featbert.progress import notice
+from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
     from featbert.runs.record import Notes
@@ -32,7 +33,7 @@ app.add_typer(runs_app, name="runs", invoke_without_command=True)
 @runs_app.callback(epilog="Example: featbert runs --runs-dir experiments/runs")
 def runs(
     ctx: typer.Context,
-    runs_dir: Path = o.RUNS_DIR,
+    runs_dir: Path = o.KEPT_RUNS,
     data: str | None = o.RUN_DATA,
     model: str | None = o.option("TEXT", "Only runs of encoders with this in their name."),
     task: str | None = o.RUN_TASK,
@@ -155,6 +156,37 @@ def note(
     typer.echo(printable(f"{folder.name}: {found.note or 'no note'}"))
 
 
+@runs_app.command(
+    cls=Command, epilog="Example: featbert runs pack quickstart -o quickstart.jsonl.xz"
+)
+def pack(
+    ctx: typer.Context,
+    experiment: str | None = o.argument(
+        "EXPERIMENT",
+        "An experiment that was run.  [default: all finished runs]",
+        completion.experiments,
+        None,
+    ),
+    output: Path = o.option(
+        "FILE", "Results file to write, *.jsonl.xz.", None, "--output", "-o", default=...
+    ),
+    text: bool = o.flag("--text", "Keep predictions too, with the sentences of the corpus."),
+    runs_dir: Path | None = RUNS_DIR,
+) -> None:
+    """Write records and counts of runs into one file, which is read like a runs folder.
+
+    It has all that tables, tests and breakdowns are computed from, and neither weights nor text.
+    """
+    from featbert.experiments.pack import pack_runs
+    from featbert.report.units import size
+
+    packed = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
+    for note in packed.notes:
+        notice(note)
+    n_bytes = size(output.stat().st_size)
+    typer.echo(printable(f"{output}: {counted(packed.runs, 'run')}, {n_bytes}"))
+
+
 def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
     """The notes of a run after a change, which is kept; other processes wait meanwhile."""
     from featbert.runs.record import NOTES, read_notes, write_json
@@ -170,12 +202,15 @@ def _run_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
 
     Of several, the one with `data` in its corpus, which its name begins with.
     """
+    from featbert.runs.results import results_file
     from featbert.runs.run import find_folder, find_folders
 
     folders = find_folders(name, runs_dir) if data else []
     of_data = [
         f for f in folders if data and data.casefold() in f.name.partition("--")[0].casefold()
     ]
+    if results_file(runs_dir) is not None:
+        raise InputError(f"{runs_dir} is a results file, which is only read; name a folder of runs")
     folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
     if data and folder not in of_data:
         raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")

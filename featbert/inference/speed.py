@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import statistics
 import time
@@ -17,6 +18,7 @@ import pydantic.dataclasses
 from pydantic import Field
 
 from featbert.data.corpus import Sentence
+from featbert.errors import MissingError
 from featbert.runs.record import read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, learned_corpus
 from featbert.schema import STRICT, Count, Moment, Seconds
@@ -76,8 +78,9 @@ class Speed:
 
 def read_speed(run: Run) -> Speed | None:
     """The newest measurement of a run; None, and a notice, if it cannot be read."""
-    path = run.folder / FILE
-    return read_or_left_out(read_json, path, Speed, "") if path.exists() else None
+    with contextlib.suppress(MissingError):
+        return read_or_left_out(read_json, run.folder / FILE, Speed, "")
+    return None
 
 
 def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:

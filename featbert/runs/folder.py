@@ -27,6 +27,7 @@ from featbert.io import (
     utf8_path,
 )
 from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
+from featbert.runs.results import listed_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -39,6 +40,8 @@ PRUNED = "pruned.json"
 CARD = "README.md"
 ENCODER = "encoder"
 EVALUATIONS = "evaluations"
+# In a runs directory: tests of differences, by what they were computed from.
+TESTS = ".statistics"
 # All that the folder of a run may hold, and that of an exported one.
 _OF_BOTH = (
     *(WEIGHTS, NOTES, "speed.json"),
@@ -158,4 +161,4 @@ def check_free(folder: Path, overwrite: bool) -> None:
 
 def evaluation_files(run_folder: Path) -> list[Path]:
     """Records of a run's evaluations, by file name."""
-    return sorted((run_folder / EVALUATIONS).glob("*--????????.json"))
+    return listed_in(run_folder / EVALUATIONS, "*--????????.json")

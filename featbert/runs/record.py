@@ -27,6 +27,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import regular_file, slug, write_text
 from featbert.progress import notice
+from featbert.runs.results import listed_in, read_text
 from featbert.schema import STRICT, Amount, Count, Moment, Number, Seconds, Share
 from featbert.tasks.base import Scores, get_task
 from featbert.training.history import Epoch
@@ -79,7 +80,7 @@ def write_json(path: Path, record: Any) -> None:
 def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
     """The record of class `kind` in a file, see `from_json`; MissingError where it is `missing`."""
     try:
-        text = regular_file(path).read_text("utf-8")
+        text = read_text(path)
     except InputError:
         raise
     except (FileNotFoundError, NotADirectoryError):
@@ -297,8 +298,9 @@ class Notes:
 
 def read_notes(folder: Path) -> Notes:
     """The notes of a run's folder; InputError where they cannot be read."""
-    path = folder / NOTES
-    return read_json(path, Notes, "") if path.exists() else Notes()
+    with contextlib.suppress(MissingError):
+        return read_json(folder / NOTES, Notes, "")
+    return Notes()
 
 
 def read_record(folder: Path) -> RunRecord:
@@ -453,10 +455,10 @@ def write_experiment_record(runs_dir: Path, record: ExperimentRecord) -> None:
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     """The record of the experiment called `name`; MissingError where there is none."""
     path = experiment_path(runs_dir, name)
-    known = [p.name.removesuffix(SUFFIX) for p in sorted(runs_dir.glob(f"*{SUFFIX}"))]
+    names = [p.name.removesuffix(SUFFIX) for p in listed_in(runs_dir, f"*{SUFFIX}")]
     missing = (
-        f"no experiment {name!r} was run in {runs_dir}{nearest(name, known)}; "
-        f"there are {', '.join(known) or 'none'}"
+        f"no experiment {name!r} was run in {runs_dir}{nearest(name, names)}; "
+        f"there are {', '.join(names) or 'none'}"
     )
     record = read_json(path, ExperimentRecord, missing)
     for row in record.rows:  # names of folders here; no path of a record is followed elsewhere

@@ -1,11 +1,11 @@
-"""Finished runs: found in a runs directory, read, and checked before they are used again.
+"""Finished runs: found in a runs directory or a results file, and checked before they are used.
 
 Finding runs reads their records and nothing else; predictions are read when they are asked for.
 """
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import pydantic.dataclasses
 from pydantic import ConfigDict, TypeAdapter
 
 from featbert.config import Settings, defaults
-from featbert.data.corpus import SPLITS, Corpus
+from featbert.data.corpus import SPLITS, Corpus, Split, joined
 from featbert.data.load import load_corpus
+from featbert.data.share import learned_part
 from featbert.encoders.encoding import Reading
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import (
@@ -28,17 +29,20 @@ from featbert.errors import (
 )
 from featbert.io import file_hash, regular_file
 from featbert.progress import track
+from featbert.runs.counts import ENDING, Buckets, KeptCounts, SplitCounts
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     EXPORTED,
     RECORD_NAME,
     Notes,
     RunRecord,
+    read_json,
     read_notes,
     read_or_left_out,
     read_record,
     read_run_record,
 )
+from featbert.runs.results import exists, is_folder, on_disk, results_file, run_folders
 from featbert.schema import Seconds, Share
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
@@ -48,9 +52,35 @@ RUNS_DIR = Path("experiments/runs")
 SHORTEST_PART = 4
 
 
+class TrainingTexts:
+    """What the training texts of runs teach (`Task.known`); each text is read once."""
+
+    def __init__(self) -> None:
+        self._texts: dict[object, Split] = {}
+        self._taught: dict[object, Set[Any]] = {}
+
+    def taught(self, run: "Run") -> Set[Any]:
+        """What the text, or the part of it, that a run learned from teaches.
+
+        MissingError if the text is gone, InputError if it has changed.
+        """
+        record = run.record
+        share = float(record.settings.get("train_share", 1.0))
+        text = tuple(map(record.signature.splits.get, record.trained_on))
+        if text not in self._texts:
+            reading = {"targets": run.task.targets, **record.reading}
+            corpus = learned_corpus(record, record.trained_on, **reading)
+            self._texts[text] = joined([corpus[name] for name in record.trained_on])
+        key = (text, share, record.seed if share < 1 else None)
+        if key not in self._taught:
+            part, _ = learned_part(self._texts[text], share, seed=record.seed)
+            self._taught[key] = run.task.known([s.words for s in part], part.tags)
+        return self._taught[key]
+
+
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder and its record."""
+    """A finished run: its folder, which may be in a results file, and its record."""
 
     folder: Path
     record: RunRecord
@@ -90,18 +120,47 @@ class Run:
         scores were counted on.
         """
         path = self.predictions_path(split)
-        if not path.exists():
+        if not exists(path):
             raise MissingError(
                 f"no predictions of {split} at {path}; the run is scored on "
                 f"{', '.join(self.record.scores) or 'no split'}"
             )
-        known = self.record.predictions.get(split)
-        if known is not None and file_hash(path) != known:
-            raise InputError(
-                f"{path} is not what {self.name} was scored on; it is damaged, or another "
-                "run's: train or evaluate the run again"
-            )
-        return self.task.read_predictions(path)
+        expected_hash = self.record.predictions.get(split)
+        with on_disk(path) as file:
+            if expected_hash is not None and file_hash(file) != expected_hash:
+                raise InputError(
+                    f"{path} is not what {self.name} was scored on; it is damaged, or another "
+                    "run's: train or evaluate the run again"
+                )
+            return self.task.read_predictions(file)
+
+    def counts(
+        self, split: str, classes: Sequence[str] = (), texts: TrainingTexts | None = None
+    ) -> SplitCounts:
+        """Counts of `split`: those of a results file, else of its predictions; read at each call.
+
+        Args:
+            classes: of a measure by class, all that the compared runs know; by default the run's.
+            texts: training texts that were read before, for facets that need them.
+
+        Errors are those of `predictions`; InputError also if a results file has other classes.
+        """
+        kept = (path := self.predictions_path(split)).with_name(path.stem + ENDING)
+        classes = classes or self.record.signature.entity_types
+        if exists(kept):
+            counts = read_json(kept, KeptCounts, "")
+            if counts.predictions != self.record.predictions.get(split, ""):
+                raise InputError(f"{kept} has the counts of another run than {self.name}")
+            return counts.restored(str(kept), classes)
+        answers = self.predictions(split)
+
+        def by_facet(facets: Sequence[str]) -> Buckets:
+            needs_train = any(self.task.facets[name].needs_train for name in facets)
+            taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
+            return self.task.break_down(facets, answers, known=taught)
+
+        examples = self.task.counts(answers.gold, answers.predicted, classes)
+        return SplitCounts(examples, answers.documents, by_facet)
 
 
 @dataclass(frozen=True)
@@ -137,10 +196,13 @@ class FoundRuns:
 
 
 def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
-    """The runs in `runs_dir`: its folders, except those whose name starts with a dot."""
+    """The runs in a folder, except in folders whose name starts with a dot, or in a results file.
+
+    InputError if the folder or file cannot be read.
+    """
     runs_dir = Path(runs_dir)
     try:
-        folders = sorted(p for p in runs_dir.iterdir() if p.is_dir() and p.name[:1] != ".")
+        folders = run_folders(runs_dir)
     except FileNotFoundError:
         raise MissingError(
             f"no runs yet in {runs_dir}, which does not exist{nearest_path(runs_dir)}; train one "
@@ -157,7 +219,7 @@ def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
         except InputError as error:
             problems[folder] = str(error)
         except MissingError:
-            if not (folder / PRUNED).exists():
+            if not exists(folder / PRUNED):
                 unfinished.append(folder)
     return FoundRuns(tuple(runs), problems, tuple(unfinished))
 
@@ -179,16 +241,18 @@ def find_run(name: str, runs_dir: Path | str) -> Run:
 
 def find_folder(name: str, runs_dir: Path) -> Path:
     """The folder of this name or part of a name in the runs directory, or any folder."""
-    found = find_folders(name, runs_dir)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = listed((folder.name for folder in found), 4, width=255)
+    folders = find_folders(name, runs_dir)
+    if len(folders) == 1:
+        return folders[0]
+    if folders:
+        names = listed((folder.name for folder in folders), 4, width=255)
         raise InputError(f"{name!r} is a part of {names}; give the id of one, its last part")
-    where = nearest_path(runs_dir)
-    if runs_dir.is_dir():
-        where = nearest(name, sorted(path.name for path in runs_dir.iterdir()))
-    raise MissingError(f"no run {name!r}, here or in {runs_dir}{where}; featbert runs lists them")
+    suggestion = nearest_path(runs_dir)
+    if is_folder(runs_dir):
+        suggestion = nearest(name, [path.name for path in run_folders(runs_dir)])
+    raise MissingError(
+        f"no run {name!r}, here or in {runs_dir}{suggestion}; featbert runs lists them"
+    )
 
 
 def find_folders(name: str, runs_dir: Path) -> list[Path]:
@@ -197,12 +261,11 @@ def find_folders(name: str, runs_dir: Path) -> list[Path]:
     for folder in (runs_dir / name, here):
         # A folder here that has only the name of a run's part is no run.
         kept = [RECORD_NAME, EXPORTED] if folder is here and here.name == name else [""]
-        if name and folder.is_dir() and any((folder / file).exists() for file in kept):
+        if name and not folder.is_file() and any(exists(folder / file) for file in kept):
             return [folder]
-    if len(name) < SHORTEST_PART or not runs_dir.is_dir():
+    if len(name) < SHORTEST_PART or not is_folder(runs_dir):
         return []
-    folders = (path for path in sorted(runs_dir.iterdir()) if path.is_dir())
-    return [path for path in folders if path.name[0] != "." and f"--{name}" in f"--{path.name}"]
+    return [path for path in run_folders(runs_dir) if f"--{name}" in f"--{path.name}"]
 
 
 _LOOSE = ConfigDict(strict=True, extra="ignore")
@@ -279,6 +342,8 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     from featbert.features.store import encoder_differences  # h5py, which runs are found without
 
     record, signature = run.record, run.record.signature
+    if (file := results_file(run.folder)) is not None:
+        raise MissingError(f"{file} has no weights of {run.name}; train it again to use it")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
     counted = Corpus("", {})

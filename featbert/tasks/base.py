@@ -74,7 +74,7 @@ class Facet:
 class Bucket:
     """One part of a breakdown: counts (K,) of the task's measure, and its number of gold items."""
 
-    counts: tuple[float, ...]
+    counts: tuple[int | float, ...]
     size: int
 
 

@@ -14,9 +14,10 @@ from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import paired_test, t_interval
-from featbert.analysis.significance import unit_counts, with_significance
+from featbert.analysis.significance import with_significance
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
+from featbert.runs.folder import TESTS
 from featbert.runs.record import read_json, to_json
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
@@ -73,7 +74,7 @@ def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
     assert (found.units, found.pooled.units) == ("sentences", N)
     assert found.over_seeds is None
     kept = runs[0].predictions("dev")
-    assert unit_counts(runs[0], "dev").tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
+    assert runs[0].counts("dev").units.tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
 
 
 def test_few_documents_are_named_and_one_is_not_a_unit(tmp_path) -> None:
@@ -115,7 +116,7 @@ def test_what_cannot_be_tested_is_told(tmp_path) -> None:
 def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     runs = both(tmp_path)
     first = compared(runs)
-    (kept,) = (tmp_path / module.FOLDER).iterdir()
+    (kept,) = (tmp_path / TESTS).iterdir()
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("tested again")
@@ -146,13 +147,13 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     path.write_text(path.read_text("utf-8").replace("B-ORG\tO", "B-ORG\tB-ORG"), "utf-8")
     assert compared(runs).differences != first.differences
     # A runs directory that cannot be written to keeps nothing.
-    (tmp_path / module.FOLDER).rename(tmp_path / "kept")
-    (tmp_path / module.FOLDER).write_text("in the way", "utf-8")
+    (tmp_path / TESTS).rename(tmp_path / "kept")
+    (tmp_path / TESTS).write_text("in the way", "utf-8")
     assert len(compared(runs).differences) == 1
     # Nor does a link in its place.
-    (tmp_path / module.FOLDER).unlink()
+    (tmp_path / TESTS).unlink()
     (tmp_path / "of another").mkdir()
-    (tmp_path / module.FOLDER).symlink_to(tmp_path / "of another")
+    (tmp_path / TESTS).symlink_to(tmp_path / "of another")
     assert len(compared(runs).differences) == 1
     assert [*(tmp_path / "of another").iterdir()] == []
 

@@ -7,7 +7,6 @@ import pytest
 
 from featbert import compare
 from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.significance import unit_counts
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
@@ -75,7 +74,7 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_
     assert {i for i, gold in enumerate(golds) if gold is None} == lacking
     assert run.record.scores["dev"].examples == len(whole) - len(lacking)
     assert len(run.predictions("dev").gold) == len(whole) - len(lacking)
-    assert unit_counts(run, "dev").sum() == pytest.approx(unit_counts(other, "dev").sum(), abs=3)
+    assert run.counts("dev").units.sum() == pytest.approx(other.counts("dev").units.sum(), abs=3)
 
 
 LABELS = {"the": "DET", "dog": "NOUN", "ran": "VERB", "far": "ADV"}
@@ -113,7 +112,7 @@ def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert,
     cells = [line.split("\t") for line in run.predictions_path("dev").read_text().splitlines()]
     assert [row for row in cells if len(row) == 3 and not row[2]] == []
     assert sum(len(row) == 3 and not row[1] for row in cells) == 8
-    assert unit_counts(run, "dev").sum(axis=0)[-1] == (24 if task == "labels" else 8)
+    assert run.counts("dev").units.sum(axis=0)[-1] == (24 if task == "labels" else 8)
     # A tag of its own would have been learned instead.
     wrong = write(tmp_path / "wrong", test=word_rows(tags, 8, "X" if task == "labels" else "B-X"))
     other = evaluate(run, load_corpus(wrong, targets=task), device="cpu", cache_dir=tmp_path)

@@ -1,0 +1,97 @@
+"""Additive counts of a run on one split: all that tests, intervals and breakdowns need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pydantic.dataclasses
+
+from featbert.errors import InputError, MissingError
+from featbert.schema import STRICT, Count, Number
+from featbert.tasks.base import Bucket
+from featbert.tasks.measures import Counts
+
+# Counts by bucket, by facet.
+Buckets = Mapping[str, Mapping[str, Bucket]]
+ENDING = ".counts.json"
+
+
+@dataclass(frozen=True)
+class SplitCounts:
+    """Counts of a split's S examples by the task's measure, which add up to its score.
+
+    Attributes:
+        examples: (S, K) counts of each example; see `Task.counts`.
+        documents: (S,) number of each one's document from 1; all are 0 in a text without documents.
+        by_facet: counts by bucket of the facets that are asked for; MissingError if the training
+            text that a facet needs is gone.
+    """
+
+    examples: Counts
+    documents: Sequence[int]
+    by_facet: Callable[[Sequence[str]], Buckets]
+
+    @property
+    def units(self) -> Counts:
+        """(U, K) counts of each document, or of each example if there are not several documents."""
+        documents, places = np.unique(self.documents, return_inverse=True)
+        if len(documents) < 2:
+            return self.examples
+        summed = np.zeros((len(documents), self.examples.shape[1]), self.examples.dtype)
+        np.add.at(summed, places, self.examples)
+        return summed
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
+class KeptCounts:
+    """`SplitCounts` as a results file has them.
+
+    Attributes:
+        predictions: SHA-256 of the predictions that were counted.
+        classes: of a measure with counts by class, in the order of its columns.
+        rows: (R, K) the different counts of examples.
+        examples: (S,) which of the rows each example has, from 0.
+    """
+
+    predictions: str
+    classes: list[str]
+    rows: list[list[int | Number]]
+    examples: list[Count]
+    documents: list[Count]
+    facets: dict[str, dict[str, Bucket]]
+
+    def restored(self, where: str, classes: Sequence[str]) -> SplitCounts:
+        """The counts; InputError if they are damaged, or were not counted by all `classes`."""
+        if unknown := sorted({*classes} - {*self.classes}):
+            raise InputError(
+                f"{where} has no counts of {', '.join(unknown)}; pack both runs into one file"
+            )
+        try:
+            examples = np.array(self.rows)[self.examples]
+            if examples.ndim != 2 or len(examples) != len(self.documents):
+                raise ValueError
+        except (ValueError, IndexError):
+            raise InputError(f"{where} is damaged: its counts are not of its examples") from None
+        return SplitCounts(examples, self.documents, lambda facets: self._facets(where, facets))
+
+    def _facets(self, where: str, facets: Sequence[str]) -> Buckets:
+        if missing := [name for name in facets if name not in self.facets]:
+            raise MissingError(f"{where} has no counts by {', '.join(missing)}")
+        return {name: self.facets[name] for name in facets}
+
+
+def kept_counts(
+    counts: SplitCounts, predictions: str, classes: Sequence[str], facets: Buckets
+) -> KeptCounts:
+    """Counts for a results file."""
+    rows, places = np.unique(counts.examples, axis=0, return_inverse=True)
+    return KeptCounts(
+        predictions=predictions,
+        classes=[*classes],
+        rows=rows.tolist(),
+        examples=places.ravel().tolist(),
+        documents=[*counts.documents],
+        facets={name: dict(buckets) for name, buckets in facets.items()},
+    )

@@ -1,0 +1,200 @@
+"""Runs in a results file give the numbers of the runs in their folders."""
+
+import dataclasses
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from featbert import find_runs
+from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.compare import Comparison, compare
+from featbert.analysis.significance import score_interval, with_significance
+from featbert.analysis.transfer import transfer_matrices
+from featbert.cli.main import app
+from featbert.data.corpus import Sentence
+from featbert.errors import InputError, MissingError
+from featbert.experiments.pack import pack_runs
+from featbert.inference.evaluate import runs_elsewhere
+from featbert.io import file_hash
+from featbert.runs.folder import TESTS
+from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
+from featbert.runs.run import Run, check_usable, find_run
+from featbert.tasks.base import get_task
+from tests.analysis.evaluation_records import evaluate
+from tests.analysis.records import make_record
+from tests.report.html.judged import usual
+from tests.workspace import error_of, ok
+
+
+def featbert(*words: object) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+def answered(folder: Path, name: str, seed: int, task_name: str, wrong: float, **changes) -> Run:
+    """A finished run of a task of texts or labels, whose answers are wrong with a probability."""
+    task, draw = get_task(task_name), random.Random(f"{name} {seed}")
+    classes = ["1.5", "2.5", "4.0"] if task.name == "regression" else ["x", "y", "z"]
+    sentences = [
+        Sentence(("a", "b"), (classes[n % 3],) * (1 if task.of_texts else 2), texts=("a b",))
+        for n in range(40)
+    ]
+    gold = [list(sentence.tags or ()) for sentence in sentences]
+    predicted = [
+        row if draw.random() > wrong else [draw.choice(classes)] * len(row) for row in gold
+    ]
+    path = folder / f"{name}-{seed}" / task.predictions_name("dev")
+    path.parent.mkdir(parents=True)
+    task.write_predictions(path, sentences, predicted)
+    signature = {"entity_types": changes.pop("classes", [])}
+    scores = {"dev": task.score(gold, predicted)}
+    record = make_record(
+        path.parent.name, seed=seed, task=task_name, signature=signature, scores=scores, **changes
+    )
+    return recorded(Run(path.parent, record))
+
+
+def recorded(run: Run) -> Run:
+    """The run with the hashes of its predictions; its record is written."""
+    hashes = {split: file_hash(run.predictions_path(split)) for split in run.record.scores}
+    run = Run(run.folder, dataclasses.replace(run.record, predictions=hashes))
+    write_json(run.folder / "record.json", run.record)
+    return run
+
+
+def analysed(comparison: Comparison) -> Comparison:
+    facets = [name for name, facet in comparison.task.facets.items() if not facet.needs_train]
+    return with_breakdowns(with_significance(comparison, resamples=200), facets)
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for run in usual(tmp_path / "runs", signature={"entity_types": ["LOC", "ORG", "PER"]}):
+        recorded(run)
+    return tmp_path / "runs"
+
+
+@pytest.mark.parametrize(
+    "task",
+    ["entities", "labels", "classification:macro_f1", "classification:matthews", "regression"],
+)
+def test_tests_intervals_and_breakdowns_are_computed_from_counts(tmp_path, task: str) -> None:
+    folder, file = tmp_path / "runs", tmp_path / "all.jsonl.xz"
+    if task == "entities":
+        for run in usual(folder):
+            recorded(run)
+    for seed in (1, 2, 3) if task != "entities" else ():
+        answered(folder, "tuned", seed, task, 0.4, layers=None, classes=["x", "y"])
+        answered(folder, "last", seed, task, 0.2, layers="last", classes=["x", "y", "z"])
+    assert pack_runs(folder, file).runs == len(find_runs(folder))
+    (ours,), (theirs,) = compare(find_runs(folder)), compare(find_runs(file))
+    ours, theirs = analysed(ours), analysed(theirs)
+    assert theirs.differences == ours.differences != ()
+    assert theirs.breakdowns == ours.breakdowns != ()
+    assert theirs.notes == ours.notes
+    assert [run.name for run in find_runs(file)] == [run.name for run in find_runs(folder)]
+    expected = score_interval(find_runs(folder).runs[0], "dev")
+    assert score_interval(find_runs(file).runs[0], "dev") == expected
+    before = file.read_bytes()
+    pack_runs(file, again := tmp_path / "again.jsonl.xz")
+    pack_runs(folder, file)
+    assert before == again.read_bytes() == file.read_bytes()
+
+
+def experiment(folder: Path, rows: list[str], tried: list[str]) -> None:
+    tries = [TriedSettings({}, tried, None, None, "failed", None, None)]
+    search = SearchRecord("none", "last", "wikigold", "", "grid", tries, None, rows)
+    record = ExperimentRecord("trial", "", [], rows, [], [], [], False, {}, [search], {})
+    write_json(folder / "trial.experiment.json", record)
+
+
+def test_an_experiment_has_its_rows_what_was_tried_and_what_these_name(runs, tmp_path) -> None:
+    based = find_run("last-1", runs)
+    record = dataclasses.replace(based.record, epochs_from="tuned-1")
+    signature = dataclasses.replace(record.signature, source="/home/me/wikigold")
+    moved = dataclasses.replace(record, signature=signature, model_source="/home/me/model")
+    write_json(based.folder / "record.json", moved)
+    experiment(runs, ["last-1"], ["last-2", "never finished"])
+    evaluate(find_run("last-2", runs), "de", source="/home/me/de")
+    packed = pack_runs(runs, tmp_path / "trial.jsonl.xz", "trial")
+    assert [run.name for run in find_runs(packed.file)] == ["last-1", "last-2", "tuned-1"]
+    kept = find_run("last-1", packed.file).record
+    assert (kept.signature.source, kept.model_source) == ("wikigold", "all-MiniLM-L6-v2")
+    assert len(transfer_matrices(find_runs(packed.file))) == 1
+    experiment(runs, ["last-1", "gone"], [])
+    with pytest.raises(MissingError, match="gone"):
+        pack_runs(runs, packed.file, "trial")
+
+
+def test_evaluations_on_other_data_have_counts(runs, tmp_path) -> None:
+    for run in find_runs(runs):
+        predictions = run.predictions_path("test")
+        path = evaluate(run, "de", predictions=file_hash(predictions))
+        shutil.copyfile(predictions, path.with_suffix(".conll"))
+    packed = pack_runs(runs, tmp_path / "all.jsonl.xz")
+    both = [
+        compare(runs_elsewhere(find_runs(place), "wikiann-de")) for place in (runs, packed.file)
+    ]
+    ours, theirs = (analysed(comparison) for (comparison,) in both)
+    assert theirs.differences == ours.differences != ()
+
+
+def test_predictions_are_kept_with_their_text_if_asked_for(runs, tmp_path) -> None:
+    ours, file = find_run("last-1", runs), tmp_path / "all.jsonl.xz"
+    pack_runs(runs, file)
+    with pytest.raises(MissingError, match=r"dev\.conll"):
+        find_run("last-1", file).predictions("dev")
+    pack_runs(runs, file, with_text=True)
+    assert find_run("last-1", file).predictions("dev") == ours.predictions("dev")
+
+
+def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path) -> None:
+    (comparison,) = compare(find_runs(runs))
+    tested = with_significance(comparison)
+    assert len([*(runs / TESTS).iterdir()]) == 4  # two rows on two splits
+    (runs / TESTS / "damaged.json").write_text("{")
+    for run in find_runs(runs):
+        run.predictions_path("dev").unlink()
+    packed = pack_runs(runs, tmp_path / "all.jsonl.xz")
+    assert len(packed.notes) == 2  # the training text is gone too
+    (kept,) = compare(find_runs(packed.file))
+    kept = with_significance(kept)
+    assert [one.pooled for one in kept.differences] == [one.pooled for one in tested.differences]
+    assert {one.split: one.uncounted for one in kept.differences} == {"dev": True, "test": False}
+    assert len(kept.notes) == len(tested.notes) + 1
+
+
+def test_counts_of_another_run_or_of_other_classes_are_refused(runs, tmp_path) -> None:
+    run = find_run("last-1", pack_runs(runs, tmp_path / "all.jsonl.xz").file)
+    with pytest.raises(InputError, match="MISC"):
+        run.counts("dev", ["PER", "MISC"])
+    with pytest.raises(MissingError, match="seen"):
+        run.counts("dev").by_facet(["type", "seen"])
+    other = dataclasses.replace(run.record, predictions={"dev": "0" * 64})
+    with pytest.raises(InputError, match=r"dev\.counts\.json"):
+        Run(run.folder, other).counts("dev")
+    with pytest.raises(MissingError, match="weights"):
+        check_usable(run)
+
+
+def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
+    experiment(runs, ["last-1", "tuned-1"], [])
+    file = tmp_path / "trial.jsonl.xz"
+    ok(featbert("runs", "pack", "trial", "-o", file, "--runs-dir", runs))
+    asked = ("compare", "--experiment", "trial", "--stats", "--format", "json", "--runs-dir")
+    assert json.loads(ok(featbert(*asked, file)).stdout) == json.loads(
+        ok(featbert(*asked, runs)).stdout
+    )
+    listed = ok(featbert("runs", "--runs-dir", file, "--format", "json")).stdout
+    assert {line["run"] for line in json.loads(listed)} == {"last-1", "tuned-1"}
+    assert "last-1" in ok(featbert("runs", "show", "last-1", "--runs-dir", file)).stdout
+    assert "last-1" in ok(featbert("runs", "show", file / "last-1")).stdout
+    assert "last-2" in error_of(featbert("runs", "show", "last-2", "--runs-dir", file))
+    for words in (("rm", "last-1", "--yes"), ("tag", "last-1", "x"), ("note", "last-1", "x")):
+        assert file.name in error_of(featbert("runs", *words, "--runs-dir", file))
+    file.write_bytes(file.read_bytes()[:-9])
+    assert file.name in error_of(featbert(*asked, file))
+    assert file.name in error_of(featbert("runs", "--runs-dir", file))
