@@ -25,6 +25,7 @@ from featbert.features.store import Manifest, StoredSplit
 from featbert.inference.evaluate import EvaluationRecord
 from featbert.inference.speed import Speed
 from featbert.runs import record
+from featbert.runs.counts import KeptCounts
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch, ParameterGroup
 from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS
@@ -33,7 +34,7 @@ _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 RECORDS = (
     *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
     *(Scores, Epoch, ParameterGroup, EvaluationRecord, Speed, Manifest, StoredSplit),
-    *(record.ExperimentRecord, record.SearchRecord, record.TriedSettings),
+    *(record.ExperimentRecord, record.SearchRecord, record.TriedSettings, KeptCounts),
 )
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "commands": lambda: command_lines(),

@@ -53,6 +53,8 @@ class KeptCounts:
         classes: of a measure with counts by class, in the order of its columns.
         rows: (R, K) the different counts of examples.
         examples: (S,) which of the rows each example has, from 0.
+        documents: (S,) number of each example's document from 1; all are 0 without documents.
+        facets: by facet and bucket, the counts (K,) and the number of gold items.
     """
 
     predictions: str
