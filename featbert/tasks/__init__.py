@@ -1,1 +1,1 @@
-"""What is asked of a text and how answers are scored."""
+"""Tasks: the questions that are asked of a text, and how answers are scored."""

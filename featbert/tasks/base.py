@@ -46,10 +46,10 @@ GLUE = {"cola": "classification:matthews", "stsb": "regression"}
 
 @dataclass(frozen=True)
 class Measure:
-    """A number up to 1, and from `lowest` on, that is computed from additive counts.
+    """A number from `lowest` to 1 that is computed from additive counts.
 
-    `key` is its name in records ("f1"), `name` for people; `of` gives values (...) of (..., K). It
-    is of at most `most_classes`.
+    `key` is its name in records ("f1"), `name` for people. `of` maps counts (..., K) to values
+    (...). It is defined for at most `most_classes`.
     """
 
     key: str
@@ -61,7 +61,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Facet:
-    """A property by which scores can be broken down; `title` says for people what buckets are.
+    """A property by which scores can be broken down; `title` describes its buckets for people.
 
     `needs_train`: whether the buckets depend on the training text.
     """
@@ -80,15 +80,15 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a run predicted on one split of S sequences.
+    """A run's predictions on one split of S sequences.
 
     Attributes:
-        gold, predicted: answers, aligned word by word, or one a sequence; without gold answers, ().
-            A word without a gold answer is `UNLABELLED` in both.
-        documents: (S,) number of each one's document from 1; all are 0 where the text has none.
-        texts: (S,) words of each text of a sequence; empty where all are one text.
-        places: (S,) first and end character of each word in its text, where there are raw texts.
-        numbers: (S,) which one of the split each is, from 1; all of it where there are none.
+        gold, predicted: answers, one per word or one per sequence. Without gold answers `gold` is
+            (). A word without a gold answer is `UNLABELLED` in both.
+        documents: (S,) number of each sequence's document from 1, or 0 without documents.
+        texts: (S,) words of each text of a sequence; empty if each sequence is one text.
+        places: (S,) first and end character of each word in its text, for raw texts.
+        numbers: (S,) place of each sequence in the split, from 1; empty for the whole split.
     """
 
     words: list[list[str]]
@@ -109,7 +109,7 @@ class Scores:
         by_class: values and counts by class, such as an entity type.
         examples: number of sentences (or of other examples).
         words: number of words.
-        floor: what a system without skill gets by the measure (`Task.floor`); None if unknown.
+        floor: the measure of a system without skill (`Task.floor`); None if unknown.
     """
 
     values: dict[str, Share]
@@ -126,18 +126,18 @@ class Scores:
 
 
 class Task(ABC):
-    """What is asked of a text, and how answers are scored.
+    """The question that is asked of a text, and how answers are scored.
 
     The answers of a sequence are a row: a label for each word, or one for the whole text.
 
     Attributes:
         name: in records, files and options.
         title: for people.
-        targets: what a corpus is read for, as `load_corpus` takes it.
+        targets: name of the answers that `load_corpus` reads.
         scorer: who counts, with version; a part of every run's signature.
         measure: chooses the epoch; differences of it are tested.
-        columns: every value that scores have, key to name for people; first the measure's.
-        scorers: those of the columns that are scorers of their own: key to name.
+        columns: every value that scores have, key to name for people. The measure is first.
+        scorers: key to name of the columns that have scorers of their own.
         facets: by name, the properties by which scores can be broken down.
         of_texts: whether an answer is of a whole text or pair; else of a word.
         unit: name of a sequence of a text, in the singular.
@@ -145,10 +145,10 @@ class Task(ABC):
         kinds: name of the classes of answers, in the plural.
         has_classes: whether answers are classes, which a training text may lack.
         phrases_name: name of the phrases that tags mark, in the plural; "" without phrases.
-        floor: what is shown of a system without skill, such as "chance"; "" for nothing.
-        group: what those with one document number have in common, in the singular.
-        breakdown: what a reader of scores by a facet should know; "" for nothing.
-        pipeline: what the Hub and transformers call it.
+        floor: name of a system without skill, such as "chance"; "" shows none.
+        group: name of the sequences with one document number, in the singular.
+        breakdown: a note for readers of scores by a facet; "" for none.
+        pipeline: name of the task on the Hub.
         auto_model: transformers' class of models with such answers.
     """
 
@@ -179,14 +179,14 @@ class Task(ABC):
 
     @abstractmethod
     def measured_by(self, key: str) -> Self:
-        """The same task with another measure; InputError for one that it does not have."""
+        """The same task with another of its measures; InputError for an unknown one."""
 
     @abstractmethod
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """Settings that this task has by default.
 
-        `frozen`: the tuning leaves the encoder as it is. `words`: a body that reads words is asked
-        for.
+        `frozen`: the tuning leaves the encoder as it is. `words`: the user asks for a body that
+        reads words.
         """
 
     @abstractmethod
@@ -195,14 +195,14 @@ class Task(ABC):
 
     @abstractmethod
     def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
-        """Gold and predicted answers without what has no gold answer: examples, or words.
+        """Gold and predicted answers without examples or words that have no gold answer.
 
         Such words are `UNLABELLED` in both, so that the others keep their places.
         """
 
     @abstractmethod
     def unlabelled(self, split: Split) -> int:
-        """How many examples or words have no answer, where others have one."""
+        """How many examples or words have no answer, if others have one."""
 
     @abstractmethod
     def score(self, gold: Rows, predicted: Rows) -> Scores:
@@ -213,7 +213,7 @@ class Task(ABC):
         return []
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        """The values that are cheap to compute after each epoch; first the measure's."""
+        """The values that are computed after each epoch. The measure is first."""
         return self.score(gold, predicted).values
 
     @abstractmethod
@@ -226,32 +226,33 @@ class Task(ABC):
     def break_down(
         self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:
-        """Counts by bucket of each facet, in the order of buckets; they add up to the whole.
+        """Counts by bucket of each facet, in the order of buckets. They add up to the whole.
 
-        For facets that need it, `known` is what the method `known` returned for the training text.
+        `known`: the result of `Task.known` on the training text, for facets that need it.
         """
         counts, gold, buckets = self.parts(found, known)
         parts: dict[str, dict[str, Bucket]] = {}
         for facet in facets:
-            names, order = buckets(facet)
-            each = np.array(names, dtype=object)
+            bucket_names, order = buckets(facet)
+            bucket_of = np.array(bucket_names, dtype=object)
             parts[facet] = {
                 name: Bucket(tuple(counts[inside].sum(axis=0).tolist()), int(gold[inside].sum()))
                 for name in order
-                if (inside := each == name).any()
+                if (inside := bucket_of == name).any()
             }
         return parts
 
     @abstractmethod
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        """What a breakdown is made of.
+        """The material of a breakdown into T items.
 
-        The counts (T, K) of its items, which of them are gold (T,), and a function of a facet that
-        gives the bucket of each item (T,) and all buckets in order.
+        Returns:
+            Counts (T, K); which items are gold (T,); and a function that maps a facet to the bucket
+            of each item (T,) and all buckets in order.
         """
 
     def known(self, words: Rows, gold: Rows) -> set[Any]:
-        """What a training text teaches, as far as a facet asks for it."""
+        """Words or phrases of a training text that a facet asks for."""
         return set()
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
@@ -261,7 +262,7 @@ class Task(ABC):
     def groups(self, sentences: Sequence[Sentence]) -> Counts | None:
         """(G + 1,) sequences before each group that is answered together; None without groups.
 
-        Where there are groups, they are what batches, items, answers and scores are of.
+        A group is then the unit of batches, items, answers and scores.
         """
         return None
 
@@ -270,9 +271,9 @@ class Task(ABC):
         """(S + 1,) items to answer before each sequence: its words, or one for each sequence."""
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> NDArray[Any]:
-        """(T,) the right answer for each item, as numbers; T is the last of `items`.
+        """(T,) the right answer to each item as a number, `IGNORED` for a word without an answer.
 
-        `IGNORED` for a word without an answer.
+        T is the last of `items`.
         """
         number = {name: i for i, name in enumerate(classes)} | {UNLABELLED: IGNORED}
         names = (name for row in self.gold(split) for name in self.written(row, scheme))
@@ -288,7 +289,7 @@ class Task(ABC):
     ) -> Rows:
         """Answers by sequence, from the numbers of their items.
 
-        `threshold` is what the margin of an answer must exceed, where answers have one.
+        If answers have margins, they are given only with a margin above `threshold`.
         """
         rows = np.split(self.named(numbers, classes), self.items(sentences)[1:-1])
         return [self.read(row.tolist(), scheme) for row in rows]
@@ -309,11 +310,11 @@ class Task(ABC):
     def threshold(
         self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...]
     ) -> float | None:
-        """The threshold with which these answers have the best score; None where it is not used."""
+        """The threshold with which these answers have the best score; None without one."""
         return None
 
     def gold(self, split: Split) -> Rows:
-        """The right answers by sequence; () for an example without one."""
+        """The right answers by sequence, () for an example without one."""
         return split.tags
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
@@ -331,14 +332,14 @@ class Task(ABC):
         return sorted(names - {UNLABELLED})
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
-        """What the config of transformers' model says of answers."""
+        """The part on answers in the config of transformers' model."""
         return {
             "id2label": dict(enumerate(classes)),
             "label2id": {n: i for i, n in enumerate(classes)},
         }
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        """An answer with classes under other names; "O" is no class."""
+        """An answer with classes under other names ("O" is no class)."""
         return [mapping.get(tag, tag) for tag in tags]
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]] | None:
@@ -350,11 +351,11 @@ class Task(ABC):
         return [{(n, i, i) for i, n in enumerate(row) if n != UNLABELLED} for row in rows]
 
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """What is marked where the words of `found` are shown with these answers; see `spans`."""
+        """Marks on the words of `found` that show these answers, as in `spans`."""
         return self.spans(rows)
 
     def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
-        """The texts of an example as a JSON object; `sentences` are its sequence or group."""
+        """The texts of an example as a JSON object, given its sequence or group."""
         return dict(zip(("text", "pair"), sentences[0].texts, strict=False))
 
     def answered(
@@ -362,12 +363,14 @@ class Task(ABC):
     ) -> tuple[list[str], dict[str, Any]]:
         """An example and its answer: the columns of a line, and a JSON object.
 
-        `sentences` are as of `shown`, `shares` the probabilities of its items, {} for scores.
+        Args:
+            sentences: the example's sequence or group.
+            shares: the probabilities of its items, {} for scores.
         """
-        (found,), row = answer, self.shown(sentences)
-        row |= {"answer": found if shares[0] else float(found)}
+        (text,), row = answer, self.shown(sentences)
+        row |= {"answer": text if shares[0] else float(text)}
         row |= {"probabilities": shares[0]} if shares[0] else {}
-        return [*sentences[0].texts, found], row
+        return [*sentences[0].texts, text], row
 
     @abstractmethod
     def predictions_name(self, split: str) -> str:
@@ -379,25 +382,28 @@ class Task(ABC):
 
     @abstractmethod
     def read_predictions(self, path: Path) -> Predictions:
-        """What `write_predictions` wrote; OSError, or InputError for a damaged file."""
+        """Reads a file of `write_predictions`; OSError, or InputError for a damaged file."""
 
 
 def in_buckets(
     values: Iterable[float], bounds: Sequence[tuple[float, str]]
 ) -> tuple[list[str], list[str]]:
-    """The bucket of each value, the first whose highest value is not below it, and all in order."""
+    """The bucket of each value, and all buckets in order.
+
+    `bounds` are highest values with names. A value is in the first bucket that reaches it.
+    """
     names = [next(name for highest, name in bounds if value <= highest) for value in values]
     return names, [name for _, name in bounds]
 
 
 def task_of(name: str, data: str) -> str:
-    """`name`, or where it is just "classification" the task that GLUE has for this data set."""
-    found = re.fullmatch(r"hf:(?:.*/)?glue:(\w+)", data)
-    return GLUE.get(found[1], name) if found and name == "classification" else name
+    """`name`, or instead of a plain "classification" the task that GLUE has for this data set."""
+    glue = re.fullmatch(r"hf:(?:.*/)?glue:(\w+)", data)
+    return GLUE.get(glue[1], name) if glue and name == "classification" else name
 
 
 def get_task(name: str) -> Task:
-    """The task called "entities" or "classification:matthews", say; InputError for no such one."""
-    bare, _, measure = name.partition(":")
-    task: Task = TASKS.load(bare)
+    """The task called "entities" or "classification:matthews", say; InputError if unknown."""
+    base_name, _, measure = name.partition(":")
+    task: Task = TASKS.load(base_name)
     return task.measured_by(measure) if measure else task

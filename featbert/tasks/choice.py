@@ -21,14 +21,14 @@ WRONG, RIGHT = "0", "1"
 
 
 class Choice(ExampleTask):
-    """The task of multiple choice; see `Task` for what its methods return."""
+    """The task of multiple choice."""
 
     name = "choice"
     title = "multiple choice"
     targets = "choices"
     has_classes = False
     output = "choice"
-    batch_size = 16  # the paper's; rates were not searched for choices
+    batch_size = 16  # as in the paper
     group = "example"
     pipeline = "multiple-choice"
     auto_model = "AutoModelForMultipleChoice"
@@ -60,7 +60,6 @@ class Choice(ExampleTask):
         return [[tag for row in tags[first:end] for tag in row] for first, end in edges]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
-        """What a choice can be."""
         return WRONG, RIGHT
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class Choice(ExampleTask):
     ) -> tuple[list[str], dict[str, Any]]:
         """The number of the chosen one, from 0, and the probability of each choice."""
         row, number = self.shown(sentences), answer.index(RIGHT)
-        row |= {"answer": number, "probabilities": [one[RIGHT] for one in shares]}
+        row |= {"answer": number, "probabilities": [share[RIGHT] for share in shares]}
         return [row["context"], *row["choices"], str(number)], row
 
     def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from featbert.text import natural
 
 
 class Classification(ExampleTask):
-    """The task of classification; see `Task` for what its methods return."""
+    """The task of classification."""
 
     name = "classification"
     title = "classification of texts"
@@ -28,8 +28,8 @@ class Classification(ExampleTask):
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         by_class = scores_by_class(single(gold), single(predicted))
-        most = [list(answer) for answer, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
-        floor = float(self.measure.of(self.counts(gold, most).sum(axis=0))) if most else None
+        majority = [list(row) for row, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
+        floor = float(self.measure.of(self.counts(gold, majority).sum(axis=0))) if gold else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:

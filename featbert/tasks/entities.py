@@ -2,12 +2,12 @@
 
     P = correct / predicted    R = correct / gold    F1 = 2 correct / (predicted + gold)
 
-and 0 where the denominator is 0. An entity is correct when its type, first and last word all
-agree. seqeval says what an entity is: its default mode follows the conlleval script, in which an
-I- tag begins an entity where none of its type is before it; its strict mode (IOB2) ignores such a
-tag. All values follow from counts. The only module that imports seqeval, and only when it scores.
+and 0 if the denominator is 0. An entity is correct when its type, first and last word all agree.
+seqeval finds the entities in tags. Its default mode follows the conlleval script: an I- tag begins
+an entity if the word before is of another type. Its strict mode (IOB2) ignores such a tag. All
+values follow from counts. Only this module imports seqeval, and only when it scores.
 
-Source: Tjong Kim Sang and De Meulder 2003, `conlleval`; Nakayama 2018, seqeval.
+Sources: Tjong Kim Sang and De Meulder 2003, `conlleval`, and Nakayama 2018, seqeval.
 """
 
 import importlib.metadata
@@ -33,7 +33,7 @@ _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "4
 
 
 class Entities(WordTask):
-    """The task of named entities; see `Task` for what its methods return."""
+    """The task of named entities."""
 
     name = "entities"
     title = "named entities"
@@ -60,9 +60,9 @@ class Entities(WordTask):
     }
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split; ill-formed tags (I- after O) are scored the conlleval way."""
-        found = Predictions([*map(list, gold)], [*map(list, gold)], [*map(list, predicted)], [])
-        by_type = {n: b.counts for n, b in self.break_down(["type"], found)["type"].items()}
+        """All scores of one split, with ill-formed tags (I- after O) as in conlleval."""
+        tags = Predictions([*map(list, gold)], [*map(list, gold)], [*map(list, predicted)], [])
+        by_type = {n: b.counts for n, b in self.break_down(["type"], tags)["type"].items()}
         total = [sum(counts) for counts in zip([0, 0, 0], *by_type.values(), strict=True)]
         strict = _sentence_counts(_strict_entities(gold), _strict_entities(predicted)).sum(axis=0)
         word, right = _word_counts(gold, predicted)
@@ -80,7 +80,6 @@ class Entities(WordTask):
         )
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        """Entity F1, precision and recall."""
         return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
@@ -94,14 +93,16 @@ class Entities(WordTask):
         return [set(get_entities([*map(_mark, row)])) for row in rows]
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        """Of each gold or predicted entity.
+        """An item is a gold or predicted entity.
 
-        A predicted entity counts in the bucket that it belongs to itself, so that precision is of
-        the predictions in a bucket.
+        A predicted entity counts in its own bucket, so that a bucket's precision is that among its
+        predictions.
         """
         check_tags(found.gold, found.predicted)
-        each = zip(found.words, self.spans(found.gold), self.spans(found.predicted), strict=True)
-        items = [(row, one, one in g, one in p) for row, g, p in each for one in g | p]
+        rows = zip(found.words, self.spans(found.gold), self.spans(found.predicted), strict=True)
+        items = [
+            (words, entity, entity in g, entity in p) for words, g, p in rows for entity in g | p
+        ]
         counts = [(gold and predicted, predicted, gold) for *_, gold, predicted in items]
         of_items = np.array(counts, dtype=np.int64).reshape(-1, 3)
 
@@ -122,21 +123,20 @@ class Entities(WordTask):
         """The words of every entity, as they are written."""
         return {
             tuple(row[first : last + 1])
-            for row, found in zip(words, self.spans(gold), strict=True)
-            for _, first, last in found
+            for row, entities in zip(words, self.spans(gold), strict=True)
+            for _, first, last in entities
         }
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Tags of a training text in the scheme: "O" first, then by type."""
-        seen = {tag for tags in self.gold(train) for tag in self.written(tags, scheme)}
-        seen -= {"O", UNLABELLED}
-        return ("O", *sorted(seen, key=lambda t: (t[2:], t[:1])))
+        tags = {tag for row in self.gold(train) for tag in self.written(row, scheme)}
+        return ("O", *sorted(tags - {"O", UNLABELLED}, key=lambda t: (t[2:], t[:1])))
 
     def written(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
         return answer if scheme == "bio" else from_bio(answer, scheme)
 
     def read(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
-        """BIO tags as they are, ill-formed ones too, which strict scoring sees; others as BIO."""
+        """BIO tags unchanged, since strict scoring sees ill-formed ones. Other schemes as BIO."""
         return answer if scheme == "bio" else list(to_bio(answer, scheme)[0])
 
     def classes_in(self, gold: Rows) -> list[str]:
@@ -147,17 +147,17 @@ class Entities(WordTask):
         """BIO tags (T,) of one sentence with types under their new names.
 
         Entities are renamed, not tags: two that get one type and touch stay two. An entity that
-        ill-formed tags begin with I- stays so, unless it would become one with that before it.
+        begins with I- keeps it, unless it would join the entity before it.
         """
-        found = [tag and "O" for tag in tags]
+        renamed = [tag and "O" for tag in tags]
         for type_, start, end in spans(tags):
             new = mapping.get(type_, type_)
             if new == "O":
                 continue
-            touches = start > 0 and found[start - 1][2:] == new
-            found[start:end] = [f"I-{new}"] * (end - start)
-            found[start] = f"{'B' if touches else tags[start][0]}-{new}"
-        return found
+            touches = start > 0 and renamed[start - 1][2:] == new
+            renamed[start:end] = [f"I-{new}"] * (end - start)
+            renamed[start] = f"{'B' if touches else tags[start][0]}-{new}"
+        return renamed
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]]:
         return [(type_, start, end) for type_, start, end in spans(tags)]
@@ -169,34 +169,34 @@ TASK = Entities()
 def check_tags(gold: Rows, predicted: Rows) -> None:
     """Raises InputError for predictions that do not fit the gold tags, or tags that are not BIO."""
     check_lengths(gold, predicted)
-    known = {"O"}
+    checked_tags = {"O"}
     for number, pair in enumerate(zip(gold, predicted, strict=True), 1):
         rows = labelled(*([row] for row in pair))
         for side, row in zip(("gold", "predicted"), rows, strict=True):
-            for tag in {*row} - known:
+            for tag in {*row} - checked_tags:
                 if tag[:2] not in ("B-", "I-") or len(tag) == 2:
                     raise InputError(
                         f"{tag!r}, a {side} tag of sentence {number}, is no BIO tag (O, B-type, "
                         "I-type)"
                     )
-                known.add(tag)
+                checked_tags.add(tag)
 
 
 def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:
-    found = prf(correct, predicted, gold)
-    return {key: found[key] for key in ("f1", "precision", "recall")}
+    values = prf(correct, predicted, gold)
+    return {key: values[key] for key in ("f1", "precision", "recall")}
 
 
 def _strict_entities(rows: Rows) -> list[set[Entity]]:
     """Entities by sentence in seqeval's `mode="strict", scheme=IOB2`."""
     from seqeval.scheme import IOB2, Entities
 
-    found = Entities([[*map(_mark, row)] for row in rows], scheme=IOB2)
-    return [{(e.tag, e.start, e.end) for e in sentence} for sentence in found.entities]
+    entities = Entities([[*map(_mark, row)] for row in rows], scheme=IOB2).entities
+    return [{(e.tag, e.start, e.end) for e in sentence} for sentence in entities]
 
 
 def _mark(tag: str) -> str:
-    """The tag as seqeval takes it: a word without one ends an entity, as "O" does."""
+    """The tag for seqeval: an unlabelled word ends an entity, as "O" does."""
     return "O" if tag == UNLABELLED else tag
 
 
@@ -207,12 +207,10 @@ def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> C
 
 
 def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int]:
-    """Words with a type (correct, predicted, gold), and words whose whole tag is right."""
-    # Pairs of tags are few and words are many, so each pair is looked at once.
-    pairs = [
-        (*pair, n) for pair, n in Counter(zip(*labelled(gold, predicted), strict=True)).items()
-    ]
-    correct = sum(n for g, p, n in pairs if g != "O" and g[2:] == p[2:])
-    found = sum(n for _, p, n in pairs if p != "O")
-    wanted = sum(n for g, _, n in pairs if g != "O")
-    return (correct, found, wanted), sum(n for g, p, n in pairs if g == p)
+    """Words with a type (correct, predicted, gold), and the number of words with the right tag."""
+    # There are few pairs of tags and many words.
+    pairs = Counter(zip(*labelled(gold, predicted), strict=True)).items()
+    correct = sum(n for (g, p), n in pairs if g != "O" and g[2:] == p[2:])
+    n_predicted = sum(n for (_, p), n in pairs if p != "O")
+    n_gold = sum(n for (g, _), n in pairs if g != "O")
+    return (correct, n_predicted, n_gold), sum(n for (g, p), n in pairs if g == p)

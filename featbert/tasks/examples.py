@@ -1,4 +1,4 @@
-"""What tasks with one answer for each text or pair share: items, scores, files of predictions.
+"""Base of tasks with one answer for each text or pair: items, scores, files of predictions.
 
 An answer is a tuple of one string, so that it is laid out like the tags of a sentence.
 """
@@ -28,8 +28,8 @@ FACETS = {"length": Facet("words"), "overlap": Facet("share of words that both t
 class ExampleTask(Task):
     """A task with one answer a sequence.
 
-    `measures` (`ExampleMeasure`, unless the task has `counts` of its own) are those that can choose
-    the epoch, by key; the first does unless another is named.
+    `measures` can choose the epoch, by key. The first does by default. Each is an `ExampleMeasure`,
+    unless the task has its own `counts`.
     """
 
     name: str
@@ -46,7 +46,7 @@ class ExampleTask(Task):
         if key is not None:
             self.name = f"{self.name}:{key}"
         self.scorer = f"{self.measure.name} of examples"
-        names = {key: one.name for key, one in self.measures.items()}
+        names = {key: measure.name for key, measure in self.measures.items()}
         self.columns = {self.measure.key: self.measure.name} | names
 
     def measured_by(self, key: str) -> Self:
@@ -80,7 +80,6 @@ class ExampleTask(Task):
             raise InputError("features are read without the checkpoint's pooler; use cls")
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        """Every measure that applies."""
         classes = self.classes_in([*gold, *predicted])
         sides = self._answers(gold), self._answers(predicted)
         values = {}
@@ -128,7 +127,7 @@ class ExampleTask(Task):
         return f"{split}.jsonl"
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
-        """A line an example: its text or texts, gold and predicted answer."""
+        """A line for each example: its text or texts, gold and predicted answer."""
         with writing(path) as stream:
             edges = pairwise(self.items(sentences))
             for (first, end), answer in zip(edges, predicted, strict=True):
@@ -136,54 +135,54 @@ class ExampleTask(Task):
                 stream.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
-        """Gold and predicted answer for a line of predictions; None where the gold is hidden."""
+        """Gold answer, None if it is hidden, and predicted answer for a line of predictions."""
         return {"gold": (sentences[0].tags or (None,))[0], "predicted": answer[0]}
 
     def read_predictions(self, path: Path) -> Predictions:
-        """Of examples with a gold answer, or of all where these are hidden."""
+        """Reads the examples with a gold answer, or all if no example has one."""
         from featbert.data.examples import split_text
 
-        found = Predictions([], [], [], [])
+        predictions = Predictions([], [], [], [])
         for number, line in enumerate(regular_file(path).read_bytes().split(b"\n")[:-1], 1):
             try:
                 row = json.loads(line)
                 texts, gold, answer = self._read(row)
-                cut = [split_text(one) for one in texts]
+                cut = [split_text(text) for text in texts]
                 document = int(row.get("document", 0))
             except (ValueError, KeyError, TypeError, RecursionError):
                 raise InputError(
                     f"line {number} of {path} is no prediction: {excerpt(repr(line))}"
                 ) from None
             words = [t[a:b] for t, places in zip(texts, cut, strict=True) for a, b in places]
-            found.words.append(words)
-            found.places.append([place for places in cut for place in places])
-            found.texts.append(tuple(map(len, cut)))
-            found.gold.append(gold)
-            found.predicted.append(answer)
-            found.documents.append(document)
-            found.numbers.append(number)
-        answered = [i for i, gold in enumerate(found.gold) if gold]
-        if 0 < len(answered) < len(found.gold):
-            columns = (getattr(found, column.name) for column in fields(found))
-            found = Predictions(*([column[i] for i in answered] for column in columns))
-        return found
+            predictions.words.append(words)
+            predictions.places.append([place for places in cut for place in places])
+            predictions.texts.append(tuple(map(len, cut)))
+            predictions.gold.append(gold)
+            predictions.predicted.append(answer)
+            predictions.documents.append(document)
+            predictions.numbers.append(number)
+        answered = [i for i, gold in enumerate(predictions.gold) if gold]
+        if 0 < len(answered) < len(predictions.gold):
+            columns = (getattr(predictions, column.name) for column in fields(predictions))
+            predictions = Predictions(*([column[i] for i in answered] for column in columns))
+        return predictions
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
-        """Texts, gold and predicted answer of a line of predictions; no gold where it is hidden."""
+        """Texts, gold answer ([] if it is hidden) and predicted answer of a line of predictions."""
         texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
         gold = [] if row["gold"] is None else [str(row["gold"])]
         return texts, gold, [str(row["predicted"])]
 
 
 def single(rows: Rows) -> list[str]:
-    """The answer of each example; InputError where there is not one each."""
+    """The answer of each example; InputError unless each has one."""
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]
 
 
 def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float:
-    """Share of a pair's different words that both texts have, whatever their case; else -1."""
+    """Share of a pair's different words, in lower case, that both texts have; -1 for one text."""
     if len(sizes) < 2:
         return -1.0
     first = {word.lower() for word in words[: sizes[0]]}

@@ -2,7 +2,7 @@
 
     accuracy = right / words        macro F1 = mean over labels of 2 right / (predicted + gold)
 
-The mean is over the labels that occur in gold or prediction, as in scikit-learn's `f1_score`.
+The mean is across labels that occur in gold or prediction, as in scikit-learn's `f1_score`.
 """
 
 import math
@@ -33,7 +33,7 @@ class WordTask(Task):
         return self
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        return {}  # those of the tunings were searched for words
+        return {}  # tunings have defaults for words
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
@@ -63,7 +63,7 @@ class WordTask(Task):
         write_conll(path, sentences, predicted)
 
     def read_predictions(self, path: Path) -> Predictions:
-        """Of lines with word, gold and predicted label; `-DOCSTART-` begins a document."""
+        """Reads lines with word, gold and predicted label. `-DOCSTART-` begins a document."""
         lines = read_file(path)
         separator = "\t" if any("\t" in line for line in lines) else " "
         sentences: list[list[list[str]]] = []
@@ -91,13 +91,13 @@ class WordTask(Task):
 
 
 def check_lengths(gold: Rows, predicted: Rows) -> None:
-    """Raises InputError where there is not one predicted label for each gold one."""
+    """Raises InputError unless there is one predicted label for each gold label."""
     if [*map(len, gold)] != [*map(len, predicted)]:
         raise InputError("the predictions are not of these sentences: their lengths differ")
 
 
 class Labels(WordTask):
-    """The task of labels; see `Task` for what its methods return."""
+    """The task of labels."""
 
     name = "labels"
     title = "labels of words"
@@ -137,8 +137,9 @@ class Labels(WordTask):
         def buckets(facet: str) -> tuple[list[str], list[str]]:
             if facet == "sentence":
                 return in_buckets((len(row) for row in found.words for _ in row), _LENGTHS)
-            seen = ("seen" if word in known else "unseen" for word in _flat(found.words))
-            names = labels if facet == "label" else [*seen]
+            names = labels
+            if facet == "seen":
+                names = ["seen" if word in known else "unseen" for word in _flat(found.words)]
             return names, sorted({*names} - {UNLABELLED})
 
         return counts, counts[:, 1], buckets
@@ -149,14 +150,14 @@ class Labels(WordTask):
 
 
 def _flat(rows: Rows) -> list[str]:
-    return [one for row in rows for one in row]
+    return [item for row in rows for item in row]
 
 
 def labelled(gold: Rows, predicted: Rows) -> tuple[list[str], list[str]]:
     """Gold and predicted labels of all words that have a gold one."""
     pairs = zip(_flat(gold), _flat(predicted), strict=True)
-    kept = [pair for pair in pairs if pair[0] != UNLABELLED]
-    return [right for right, _ in kept], [answer for _, answer in kept]
+    labels = [pair for pair in pairs if pair[0] != UNLABELLED]
+    return [right for right, _ in labels], [answer for _, answer in labels]
 
 
 _LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (math.inf, "41+"))

@@ -1,17 +1,17 @@
-"""Measures of answers that are one a sequence: additive counts by example, and their function.
+"""Measures of one answer per sequence: additive counts by example, and their function.
 
-One example adds one row of counts; a text is the sum of its rows, and so is a resample or a part of
-it. So every measure can be resampled, broken down and pooled over seeds in the same way.
+One example adds one row of counts. The counts of a text, of a part of it and of a resample are the
+sums of their rows, so every measure is resampled, broken down and pooled over seeds in one way.
 
     accuracy          right / n
     f1                2 tp / (predicted + gold) of the positive one of two classes
     macro_f1          mean of F1 over the classes that occur in gold or prediction
-    matthews          correlation of two classifications; for several classes R_K (Gorodkin 2004)
+    matthews          correlation of two classifications, R_K for several classes (Gorodkin 2004)
     pearson           correlation of scores
     spearman          the same of their ranks, which are taken once, in the whole text
     pearson_spearman  mean of the two, as GLUE reports STS-B
 
-A correlation with a constant is undefined; its value here is 0.
+A correlation with a constant is undefined. Its value here is 0.
 """
 
 from collections import Counter
@@ -71,18 +71,19 @@ def prf(correct: float, predicted: float, gold: float) -> dict[str, float]:
 def scores_by_class(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
     """`prf` of every class that occurs, sorted by name."""
     right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
-    found, wanted = Counter(predicted), Counter(gold)
-    return {name: prf(right[name], found[name], wanted[name]) for name in sorted(found | wanted)}
+    n_predicted, n_gold = Counter(predicted), Counter(gold)
+    classes = sorted(n_predicted | n_gold)
+    return {name: prf(right[name], n_predicted[name], n_gold[name]) for name in classes}
 
 
 def accuracy_of(counts: Counts) -> Floats:
-    """(..., 2) right and n -> (...) accuracy; 0 where n is 0."""
+    """(..., 2) right and n -> (...) accuracy, 0 if n is 0."""
     right, n = counts[..., 0], counts[..., 1]
     return np.asarray(right / np.maximum(n, 1), dtype=np.float64)
 
 
 def f1_of(counts: Counts) -> Floats:
-    """(..., 3) true positives, predicted and gold -> (...) F1; 0 where neither occurs."""
+    """(..., 3) true positives, predicted and gold -> (...) F1, 0 if neither occurs."""
     right, predicted, gold = (counts[..., k] for k in range(3))
     return np.asarray(2 * right / np.maximum(predicted + gold, 1), dtype=np.float64)
 
@@ -121,8 +122,8 @@ def pearson_spearman_of(counts: Counts) -> Floats:
 
 def _ratio(covariance: Floats, spread: Floats) -> Floats:
     defined = spread > 0
-    found = np.where(defined, covariance / np.sqrt(np.where(defined, spread, 1)), 0)
-    return np.asarray(np.clip(found, -1, 1), dtype=np.float64)
+    ratios = np.where(defined, covariance / np.sqrt(np.where(defined, spread, 1)), 0)
+    return np.asarray(np.clip(ratios, -1, 1), dtype=np.float64)
 
 
 def _one_hot(names: Sequence[str], classes: Sequence[str]) -> Counts:
@@ -140,8 +141,9 @@ def _f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -
 
 
 def _macro_f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    wanted, found = _one_hot(gold, classes), _one_hot(predicted, classes)
-    return np.stack([wanted * found, found, wanted], axis=2).reshape(len(gold), -1)
+    of_gold, of_predicted = _one_hot(gold, classes), _one_hot(predicted, classes)
+    counts = [of_gold * of_predicted, of_predicted, of_gold]
+    return np.stack(counts, axis=2).reshape(len(gold), -1)
 
 
 def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
@@ -150,16 +152,16 @@ def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[s
 
 
 def _sums(x: Floats, y: Floats) -> Counts:
-    """(S, 6) the counts of `pearson_of`; x is put on one scale, as those of systems are added."""
+    """(S, 6) the counts of `pearson_of`. Counts of systems are added, so x is standardised."""
     x = (x - x.mean()) / x.std() if len({*x.tolist()}) > 1 else np.zeros_like(x)
     return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
 
 
 def _scores(gold: Sequence[str], predicted: Sequence[str]) -> tuple[Floats, Floats]:
-    """Both as numbers, less the mean of gold: the sums of large numbers lose bits."""
-    wanted, found = (np.array([float(v) for v in side], np.float64) for side in (gold, predicted))
-    middle = wanted.mean() if len(wanted) else 0.0
-    return found - middle, wanted - middle
+    """Predicted and gold scores, less the mean of gold: the sums of large numbers lose bits."""
+    y, x = (np.array([float(v) for v in side], np.float64) for side in (gold, predicted))
+    mean = y.mean() if len(y) else 0.0
+    return x - mean, y - mean
 
 
 def _ranks(values: Floats) -> Floats:
@@ -174,15 +176,15 @@ def _pearson(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[st
 
 
 def _spearman(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    found, wanted = _scores(gold, predicted)
-    return _sums(_ranks(found), _ranks(wanted))
+    x, y = _scores(gold, predicted)
+    return _sums(_ranks(x), _ranks(y))
 
 
 def _both(*answers: Sequence[str]) -> Counts:
     return np.concatenate([_pearson(*answers), _spearman(*answers)], axis=1)
 
 
-# The first of each task is its own where none is named.
+# The first of each task is its default.
 OF_CLASSES = {
     "accuracy": ExampleMeasure("accuracy", "accuracy", accuracy_of, _accuracy),
     "f1": ExampleMeasure("f1", "F1", f1_of, _f1, most_classes=2),

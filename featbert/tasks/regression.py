@@ -17,7 +17,7 @@ from featbert.tasks.measures import OF_SCORES
 
 
 class Regression(ExampleTask):
-    """The task of regression; see `Task` for what its methods return."""
+    """The task of regression."""
 
     name = "regression"
     title = "scores of texts"
@@ -28,7 +28,7 @@ class Regression(ExampleTask):
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """Every measure; a correlation with equal scores is undefined, and shown as 0."""
+        """Every measure. A correlation with equal scores is undefined and shown as 0."""
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
     def doubts(self, gold: Rows, predicted: Rows) -> list[str]:

@@ -1,15 +1,14 @@
 """Answers in passages: a span of words for each question, or no answer, as in SQuAD 1.1 and 2.0.
 
-Exact match and F1 are those of the official script, evaluate-v2.0: of texts in lower case without
-punctuation, articles and further white space. F1 is that of their words; with several gold answers
-the best one counts, and for a question without an answer only no answer is right.
+Exact match and F1 of words follow the official script, evaluate-v2.0. It compares texts in lower
+case without punctuation, articles and further white space. The best of several gold answers counts.
+If a question has no answer, only no answer is right.
 
-A model gives the best span of each question and its margin over no answer; spans whose margin is
-not above a threshold are not given. The threshold is chosen on dev, the same way for every row: of
-those that make the measure highest, the one that answers most. What learned from no question
-without an answer always answers.
+A model gives the best span of each question and its margin over no answer. A span is the answer if
+its margin is above a threshold, which is chosen on dev: among thresholds with the highest measure,
+the one that answers most. A model that learned only from answerable questions always answers.
 
-Sources: Rajpurkar et al. 2016 and 2018; Devlin et al. 2019, sections 4.2 and 4.3.
+Sources: Rajpurkar et al. 2016 and 2018, and Devlin et al. 2019, sections 4.2 and 4.3.
 """
 
 import functools
@@ -34,7 +33,7 @@ from featbert.tasks.examples import ExampleTask, single
 from featbert.tasks.measures import Counts, accuracy_of
 
 CLASSES = ("answerable", "unanswerable")
-# What people read of no answer.
+# The title of no answer.
 _NOTHING = "(no answer)"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -44,7 +43,7 @@ _QUESTIONS = ("what", "who", "when", "where", "why", "which", "how")
 
 
 class Spans(ExampleTask):
-    """The task of answers in passages; see `Task` for what its methods return.
+    """The task of answers in passages.
 
     Counts of a question are its exact match, its F1 and 1.
     """
@@ -74,22 +73,23 @@ class Spans(ExampleTask):
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)
         self.scorer = f"evaluate-v2.0, {self.measure.name}"
-        has = [(f"has_answer_{key}", f"HasAns {name}") for key, name in self.columns.items()]
-        own, *others = zip(self.columns.items(), has, strict=True)
-        self.columns = dict([*own, ("no_answer", "NoAns accuracy"), *chain(*others)])
+        pairs = [
+            ((key, name), (f"has_answer_{key}", f"HasAns {name}"))
+            for key, name in self.columns.items()
+        ]
+        self.columns = dict([*pairs[0], ("no_answer", "NoAns accuracy"), *chain(*pairs[1:])])
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """A BiLSTM on frozen states, start and end vectors alone on tuned ones.
+        """A BiLSTM on frozen states, only start and end vectors on tuned states.
 
         Tried on the sample (`sample:spans`). `experiments/squad-half.toml` tried two rates and two
         numbers of epochs for each on SQuAD: the higher of both were best, 4e-3 and 6 for features,
         2e-4 and 4 for fine-tuning.
         """
-        settings = {"output": self.output, "batch_size": 16}
+        settings = {"output": self.output, "batch_size": 16, "epochs": 3}
         if frozen:
-            more = {"epochs": 6, "learning_rate": 4e-3, "lstm_size": 256, "dropout": 0.2}
-            return settings | more
-        return settings | {"epochs": 3}
+            settings |= {"epochs": 6, "learning_rate": 4e-3, "lstm_size": 256, "dropout": 0.2}
+        return settings
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling != "none":
@@ -99,45 +99,44 @@ class Spans(ExampleTask):
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         counts = self.counts(gold, predicted)
-        wanted, found = ([_class_of(row) for row in rows] for rows in (gold, predicted))
+        gold_classes, classes = ([*map(_class_of, rows)] for rows in (gold, predicted))
         by_class = {}
         for name in self.classes_in(gold):
-            exact, f1, n = counts[[one == name for one in wanted]].sum(axis=0)
-            sizes = {"gold": float(n), "predicted": float(found.count(name))}
+            exact, f1, n = counts[[c == name for c in gold_classes]].sum(axis=0)
+            sizes = {"gold": float(n), "predicted": float(classes.count(name))}
             by_class[name] = {"f1": f1 / n, "exact": exact / n} | sizes
         nothing = self.counts(gold, [NO_ANSWER] * len(gold)).sum(axis=0)
         floor = float(self.measure.of(nothing)) if len(gold) else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        """All values; those of answerable or unanswerable questions where there are some."""
+        """Values of all questions, of answerable and of unanswerable ones, as far as there are."""
         counts = self.counts(gold, predicted)
         has = np.array([_class_of(row) == CLASSES[0] for row in gold], dtype=bool)
-        values = {key: one.of(counts.sum(axis=0)) for key, one in self.measures.items()}
-        for key, one in self.measures.items() if has.any() else ():
-            values[f"has_answer_{key}"] = one.of(counts[has].sum(axis=0))
+        values = {key: measure.of(counts.sum(axis=0)) for key, measure in self.measures.items()}
+        for key, measure in self.measures.items() if has.any() else ():
+            values[f"has_answer_{key}"] = measure.of(counts[has].sum(axis=0))
         if not has.all():
             values["no_answer"] = self.measures["exact"].of(counts[~has].sum(axis=0))
         return {key: float(values[key]) for key in self.columns if key in values}
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         rows = zip(gold, single(predicted), strict=True)
-        found = [(*text_scores([*map(_text, g)], _text(p)), 1) for g, p in rows]
-        return np.array(found, dtype=np.float64).reshape(-1, 3)
+        counts = [(*text_scores([*map(_text, g)], _text(p)), 1) for g, p in rows]
+        return np.array(counts, dtype=np.float64).reshape(-1, 3)
 
     def classes_in(self, gold: Rows) -> list[str]:
-        """Whether there are questions with an answer and without one."""
         return sorted({_class_of(row) for row in gold if row})
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.
 
-        Place 0 is the first special piece and means no answer; 1 is the first word.
+        Place 0 is the first special piece and means no answer. Place 1 is the first word.
         """
         rows = zip(split, self.gold(split), strict=True)
-        places = [answer_words(s.places, s.pair or 0, row[0]) for s, row in rows]
-        found = [(0, 0) if at is None else (at[0] + 1, at[1] + 1) for at in places]
-        return np.array(found, dtype=np.int64).reshape(-1, 2)
+        words = [answer_words(s.places, s.pair or 0, row[0]) for s, row in rows]
+        places = [(0, 0) if at is None else (at[0] + 1, at[1] + 1) for at in words]
+        return np.array(places, dtype=np.int64).reshape(-1, 2)
 
     def answers(
         self,
@@ -147,7 +146,7 @@ class Spans(ExampleTask):
         scheme: str,
         threshold: float | None = None,
     ) -> Rows:
-        """Of (S, 3) first and last place of the best span, and its margin over no answer."""
+        """Answers from (S, 3) first and last place of the best span, and its margin."""
         return [
             [*NO_ANSWER]
             if threshold is not None and margin <= threshold
@@ -159,20 +158,20 @@ class Spans(ExampleTask):
         """In the middle between the margins of two questions of dev, or beyond all of them."""
         if CLASSES[1] not in classes:
             return None
-        asked = [i for i, s in enumerate(split) if s.tags is not None]
-        sentences, numbers = [split.sentences[i] for i in asked], numbers[asked]
+        labelled = [i for i, s in enumerate(split) if s.tags is not None]
+        sentences, numbers = [split.sentences[i] for i in labelled], numbers[labelled]
         gold = [row for row in self.gold(split) if row]
-        given = self.answers(numbers, classes, sentences, "")
+        spans = self.answers(numbers, classes, sentences, "")
         margins = numbers[:, 2].astype(np.float64)
         order = np.argsort(margins, kind="stable")
         margins = margins[order]
         start = np.zeros((1, 3))
         refused = self.counts(gold, [NO_ANSWER] * len(gold))[order]
-        answered = self.counts(gold, given)[order]
-        # (S + 1, 3) counts where the questions with the k lowest margins are not answered
+        answered = self.counts(gold, spans)[order]
+        # (S + 1, 3) counts if the questions with the k lowest margins are not answered
         totals = np.concatenate([start, (refused - answered).cumsum(axis=0)]) + answered.sum(axis=0)
         values = np.round(self.measure.of(totals), 12)
-        values[1:-1][margins[1:] == margins[:-1]] = -1  # which cannot be told apart
+        values[1:-1][margins[1:] == margins[:-1]] = -1  # no threshold is between equal margins
         k = int(values.argmax())
         low = margins[k - 1] if k else margins[0] - 2
         high = margins[k] if k < len(margins) else margins[-1] + 2
@@ -182,16 +181,15 @@ class Spans(ExampleTask):
         return tuple(classes)
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
-        """Scores of start and end."""
-        return {"num_labels": 2}
+        return {"num_labels": 2}  # scores of start and end
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         texts = [(words, sizes[0]) for words, sizes in zip(found.words, found.texts, strict=True)]
         if facet == "answer":
             return [_class_of(row) for row in found.gold], [*CLASSES]
         if facet == "question":
-            asked = ([word.lower() for word in words[:pair]] for words, pair in texts)
-            names = [next((word for word in row if word in _QUESTIONS), "other") for row in asked]
+            questions = ([word.lower() for word in words[:pair]] for words, pair in texts)
+            names = [next((w for w in words if w in _QUESTIONS), "other") for words in questions]
             return names, [*_QUESTIONS, "other"]
         if facet == "length":
             sizes = [len(_text(row[0]).split()) for row in found.gold]
@@ -201,14 +199,14 @@ class Spans(ExampleTask):
         return in_buckets((len(words) - pair for words, pair in texts), _PASSAGES)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """Whether there is an answer, before the first word: what is confused."""
+        """Whether there is an answer, before the first word, for matrices of confusion."""
         return [{(_class_of(row), 0, -1)} for row in rows]
 
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The words of the answer; of a right one those of the first gold answer."""
+        """The words of the answer. A right one is marked as the first gold answer."""
         marks = []
-        each = zip(rows, found.gold, found.places, found.texts, strict=True)
-        for row, gold, places, (before, _) in each:
+        questions = zip(rows, found.gold, found.places, found.texts, strict=True)
+        for row, gold, places, (before, _) in questions:
             right = gold and text_scores([*map(_text, gold)], _text(row[0]))[0]
             at = answer_words(places, before, (gold if right else row)[0])
             marks.append({(_NOTHING, 0, -1) if at is None else ("answer", *at)})
@@ -217,9 +215,9 @@ class Spans(ExampleTask):
     def answered(
         self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
     ) -> tuple[list[str], dict[str, Any]]:
-        """The question with its answer, "" for none in the object, and where that starts.
+        """The question with its answer ("" for none in the object) and where the answer begins.
 
-        Probabilities are of the best span and of no answer; the rest is of other spans.
+        Probabilities are of the best span and of no answer. Other spans have the rest.
         """
         row, text = self.shown(sentences), _text(answer[0])
         start = (_object(answer[0]) or {}).get("answer_start")
@@ -227,24 +225,24 @@ class Spans(ExampleTask):
         return [row["question"], text or _NOTHING], row
 
     def write_predictions(self, path: Path, sentences: Sequence[Sentence], predicted: Rows) -> None:
-        """A line a question, and beside it {id: text} in one object, as the official script has."""
+        """A line for each question. A second file has {id: text}, as the official script reads."""
         super().write_predictions(path, sentences, predicted)
-        given = {s.id: _text(answer) for s, (answer,) in zip(sentences, predicted, strict=True)}
-        write_text(path.with_suffix(".squad.json"), json.dumps(given, ensure_ascii=False) + "\n")
+        texts = {s.id: _text(answer) for s, (answer,) in zip(sentences, predicted, strict=True)}
+        write_text(path.with_suffix(".squad.json"), json.dumps(texts, ensure_ascii=False) + "\n")
 
     def shown(self, sentences: Sequence[Sentence]) -> dict[str, Any]:
         question, context = sentences[0].texts
         return {"id": sentences[0].id, "question": question, "context": context}
 
     def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
-        """Gold and predicted answers as SQuAD has them, and the number of the passage."""
+        """Gold and predicted answers in SQuAD's form, and the number of the passage."""
         (question,) = sentences
         gold = None if question.tags is None else [*map(_object, filter(None, question.tags))]
         document = 0 if question.document is None else question.document + 1
         return {"answers": gold, "predicted": _object(answer[0]), "document": document}
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
-        texts, gold = [row["question"], row["context"]], [_tag(one) for one in row["answers"] or ()]
+        texts, gold = [row["question"], row["context"]], [*map(_tag, row["answers"] or ())]
         return texts, gold or [*NO_ANSWER][: row["answers"] is not None], [_tag(row["predicted"])]
 
 
@@ -272,20 +270,20 @@ def normalised(text: str) -> str:
 
 
 def text_scores(gold: Sequence[str], predicted: str) -> tuple[float, float]:
-    """Exact match and F1 of a text with the gold answer that is best for each; `gold` is never ().
+    """Exact match and F1 of a text, each with its best gold answer. There is at least one.
 
-    Gold answers without a word but articles and punctuation count as no answer if all are such.
+    If all gold answers are only articles and punctuation, they count as no answer.
     """
-    wanted = [*filter(None, map(normalised, gold))] or [""]
-    found = normalised(predicted)
-    return float(found in wanted), max(_f1(one.split(), found.split()) for one in wanted)
+    answers = [*filter(None, map(normalised, gold))] or [""]
+    text = normalised(predicted)
+    return float(text in answers), max(_f1(answer.split(), text.split()) for answer in answers)
 
 
 def _f1(gold: Sequence[str], predicted: Sequence[str]) -> float:
     if not gold or not predicted:
         return float(gold == predicted)
-    same = (Counter(gold) & Counter(predicted)).total()
-    return 2 * same / (len(gold) + len(predicted))
+    common = (Counter(gold) & Counter(predicted)).total()
+    return 2 * common / (len(gold) + len(predicted))
 
 
 TASK = Spans()
