@@ -1,8 +1,7 @@
-"""How long planned runs take here and what they keep: from finished runs like them, or short ones.
+"""Expected time and disk of planned runs here, from similar finished runs or short ones.
 
-Runs are alike that make the same operations for a word on the same device: their time follows from
-the words that they read. A first epoch is slower than those after it, so it counts only where it is
-the only one.
+Runs are of one kind if they make the same operations per word on the same device. Their time then
+follows from their words. A first epoch is slower, so it counts only if there is no other.
 """
 
 import contextlib
@@ -11,6 +10,7 @@ import logging
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 from featbert.data.share import learned_part
@@ -27,86 +27,98 @@ from featbert.runs.run import find_runs
 from featbert.runs.train import train_planned
 from featbert.text import counted
 
-# Words that a short run learns from in each of two epochs, and seconds after which no further one
-# begins.
-WORDS, PATIENCE = 1000, 45.0
-# What people read of it.
+# Words of train in each of a short run's two epochs.
+WORDS = 1000
+# Seconds after which no further short run begins.
+PATIENCE = 45.0
 SHORT = f"a short run: two epochs on {WORDS:,} words, of which the second is timed"
-# Settings besides rates and shares that change nothing in what a word costs.
+# Settings besides rates and shares that do not change the cost of a word.
 _FREE = {"epochs", "patience", "schedule", "train_on", "bias_correction", "longest_answer"}
 
 
 class Estimates:
-    """What is known of the runs and stores that an experiment lacks.
+    """Expected cost of the runs and stores that an experiment lacks.
 
-    `measure`: whether short runs, in a folder that is removed, stand in for missing records.
+    Attributes:
+        records: finished runs, or one short run, by kind.
+        short: a missing run of each kind without finished runs.
+        stopped: whether short runs were left out after `PATIENCE`.
     """
 
     def __init__(self, plan: ExperimentPlan, *, measure: bool) -> None:
-        self.known: dict[str, list[RunRecord]] = defaultdict(list)
+        """`measure`: short runs, in a temporary folder, replace missing records."""
+        self.records: dict[str, list[RunRecord]] = defaultdict(list)
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
-            self.known[_kind(run.record)].append(run.record)
+            self.records[_kind(run.record)].append(run.record)
         missing = {_kind(job.run): job for job in plan.missing}
-        self.stopped = False  # before all short runs
-        self.short = {kind: job for kind, job in missing.items() if kind not in self.known}
+        self.short = {kind: job for kind, job in missing.items() if kind not in self.records}
+        self.stopped = False
         began = time.monotonic()
-        logging.disable(logging.WARNING)  # what a short run says is not about the experiment
-        with tempfile.TemporaryDirectory() as folder:
+        with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
             for kind in track([*self.short] if measure else [], "measuring", "short runs"):
-                if time.monotonic() - began < PATIENCE:
+                self.stopped = time.monotonic() - began >= PATIENCE
+                if not self.stopped:
                     with contextlib.suppress(FeatbertError):  # such as too few sentences
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
-                        self.known[kind] = [record]
-                else:
-                    self.stopped = True
-        logging.disable(logging.NOTSET)
+                        self.records[kind] = [record]
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
-        """Seconds and bytes of a run, and by what they were measured; None where by nothing."""
+        """Seconds and bytes of a run, and the source of the estimate; None without a source."""
         kind = _kind(job.run)
-        if not (like := self.known.get(kind)):
+        if not (records := self.records.get(kind)):
             return None
-        timed = [(r, row.seconds) for r in like for row in r.history[1:] or r.history]
-        did = sum(_work(r.signature, r.train_words) for r, _ in timed)
+        epochs = [(r, row.seconds) for r in records for row in r.history[1:] or r.history]
+        timed_words = sum(_work(r.signature, r.train_words) for r, _ in epochs)
         settings, splits = job.run.options.settings, job.run.signature.splits
         words = settings.train_share * sum(splits[name].words for name in settings.trained_splits)
-        done = settings.epochs * _work(job.run.signature, words)
-        seconds = done * sum(took for _, took in timed) / did
-        costs = [r.cost for r in like]
-        each = sum(c.prediction_seconds for c in costs) / sum(c.prediction_words for c in costs)
-        seconds += each * sum(split.words for name, split in splits.items() if name != "train")
-        source = "a short run" if kind in self.short else counted(len(like), "finished run")
-        return seconds, like[-1].cost.run_bytes, source
+        words = settings.epochs * _work(job.run.signature, words)
+        seconds = words * sum(epoch_seconds for _, epoch_seconds in epochs) / timed_words
+        costs = [r.cost for r in records]
+        rate = sum(c.prediction_seconds for c in costs) / sum(c.prediction_words for c in costs)
+        seconds += rate * sum(split.words for name, split in splits.items() if name != "train")
+        source = "a short run" if kind in self.short else counted(len(records), "finished run")
+        return seconds, records[-1].cost.run_bytes, source
 
     def extraction(self, job: Job, words: int) -> float | None:
-        """Seconds of extracting the words of the store that a run reads."""
-        for cost in (record.cost for record in self.known.get(_kind(job.run), ())):
+        """Seconds of extracting so many words for the store that a run reads."""
+        for cost in (record.cost for record in self.records.get(_kind(job.run), ())):
             if cost.extraction_seconds and cost.extraction_words:
                 return words * cost.extraction_seconds / cost.extraction_words
         return None
 
 
+@contextlib.contextmanager
+def _without_log_lines() -> Iterator[None]:
+    """Hides log lines of short runs, which are not about the experiment."""
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
 def _kind(run: RunRecord | PlannedRun) -> str:
+    """A hash of what determines the cost of a word."""
     s = run.signature
     combination = run.layers and parse_layers(run.layers, s.encoder_layers)
     shape = combination and (combination.mode, len(combination.indices))
-    same = {
+    settings = {
         name: value
         for name, value in run.settings.items()
         if value is not None and not isinstance(value, float) and name not in _FREE
     }
-    where = (s.device_name, s.threads, s.training_precision, s.encoder_precision)
+    machine = (s.device_name, s.threads, s.training_precision, s.encoder_precision)
     encoder = (s.encoder_layers, s.encoder_hidden_size, s.context, s.packing)
-    return json_hash([*where, *encoder, run.tuning, shape, same])
+    return json_hash([*machine, *encoder, run.tuning, shape, settings])
 
 
 def _work(signature: Signature, train_words: float) -> float:
-    """Words of an epoch: those that are learned from count three times, backward as forward."""
+    """Words of an epoch. Words of train count three times, backward as forward."""
     return 3 * train_words + signature.splits["dev"].words
 
 
 def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
-    """Two epochs of the run on a part of its text, which is dev and test as well."""
+    """Two epochs of the run on a part of its train text, which is dev and test too."""
     configuration, corpus = job.configuration, resources.corpus(job.configuration)
     source, train = resources.encoder(configuration.model), corpus["train"]
     part, _ = learned_part(train, min(1.0, WORDS / train.n_words), seed=1)

@@ -1,7 +1,7 @@
-"""An experiment file (`docs/reference/experiment-files.md`); all mistakes are reported at once.
+"""An experiment file (`docs/reference/experiment-files.md`). All mistakes are reported at once.
 
-Each combination of what `[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary is a
-configuration with its own rows.
+`[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary conditions. Each combination is a
+configuration with rows of its own.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
 from featbert.experiments.published import published_table
-from featbert.experiments.search import distinct, ends_of
 from featbert.progress import notice
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.record import TriedSettings
@@ -58,15 +57,47 @@ MOST_FAILED = 10
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 
 
+RANGES = ("uniform", "log_uniform", "integers")
+
+
+def distinct(values: list[Any]) -> list[Any]:
+    """The values; ValueError if a value occurs twice."""
+    if len({repr(v) for v in values}) != len(values):
+        raise ValueError(f"a value occurs twice in {values!r:.80}")
+    return values
+
+
+def ends_of(values: Any) -> list[Any]:
+    """The choices in a list, or the lowest and the highest value of `{uniform = [0, 0.5]}`.
+
+    ValueError for other values.
+    """
+    if isinstance(values, list) and values:
+        return distinct(values)
+    kind, ends = next(iter(values.items())) if isinstance(values, Mapping) and values else ("", [])
+    if kind not in RANGES or len(values) > 1:
+        raise ValueError(
+            f"{values!r:.80} is no list of choices and no range; write [16, 32] or "
+            f"{{ uniform = [0, 0.5] }}; ranges are {', '.join(RANGES)}"
+        )
+    numbers = (int,) if kind == "integers" else (int, float)
+    two = isinstance(ends, list) and [type(end) in numbers for end in ends] == [True, True]
+    if not two or not ends[0] < ends[1] or (kind == "log_uniform" and ends[0] <= 0):
+        what = "integers" if kind == "integers" else "numbers"
+        above = " above 0" if kind == "log_uniform" else ""
+        raise ValueError(f"{kind} is {ends!r:.80}; write two {what}{above}, [lowest, highest]")
+    return ends
+
+
 def _canonical(layers: str) -> str:
     return EACH if layers == EACH else parse_layers(layers).name
 
 
 def _lists(table: dict[str, Any]) -> dict[str, Any]:
-    """A table with lists at its ends; ValueError for others, or where there are too many."""
+    """A table with lists at its ends; ValueError for other values, or too many combinations."""
     ends = dict(flattened(table))
-    if others := [f"{k} is {v!r:.80}" for k, v in ends.items() if not isinstance(v, list)]:
-        raise ValueError(f"{'; '.join(others)}; write lists, as in [1, 2]")
+    if no_lists := [f"{k} is {v!r:.80}" for k, v in ends.items() if not isinstance(v, list)]:
+        raise ValueError(f"{'; '.join(no_lists)}; write lists, as in [1, 2]")
     if (count := math.prod(len(ends_of(v)) for v in ends.values())) > MOST_COMBINATIONS:
         raise ValueError(f"{count:,} combinations; at most {MOST_COMBINATIONS:,}")
     return table
@@ -170,7 +201,7 @@ class Configuration(Data, Encoding, Compute):
     search: Search = Field(Search(), description="The same with ranges and a budget.")
 
     def settings(self, table: str, num_layers: int = 0) -> Settings:
-        """Settings of the rows of a table; "all" means the encoder's L = `num_layers`."""
+        """Settings of a table's rows. "all" means the encoder's L = `num_layers`."""
         rows: RowsTable = getattr(self, table) or RowsTable()
         common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
         tuning = "none" if table == "features" else "full"
@@ -183,65 +214,60 @@ class Configuration(Data, Encoding, Compute):
         return settings
 
     def searched(self, table: str) -> Search | None:
-        """The search of a table's settings, if there is one; a grid is one that tries all."""
-        asked, lists = self.search, self.grid.ranges(table)
-        if lists and asked.ranges(table):
+        """The search of a table's settings, if there is one. A grid is a search of all lists."""
+        search, lists = self.search, self.grid.ranges(table)
+        if lists and search.ranges(table):
             raise InputError(f"[grid.{table}] and [search.{table}] exclude each other")
         rows: RowsTable | None = getattr(self, table)
-        if (lists or asked.ranges(table)) and rows and "train_on" in rows.model_fields_set:
+        if (lists or search.ranges(table)) and rows and "train_on" in rows.model_fields_set:
             raise InputError("train_on of a table that is searched; set it outside of the table")
         if lists:
             return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
-        if not asked.ranges(table):
+        if not search.ranges(table):
             return None
-        if asked.sampler != "grid" and asked.is_sized and asked.trials is None:
+        if search.sampler != "grid" and search.is_sized and search.trials is None:
             raise InputError("[search] has no budget; give trials, seconds or operations")
-        return asked
+        return search
 
     def at(self, table: str, settings: Mapping[str, Any]) -> Configuration:
-        """The configuration that a search tries, which never learns from dev: dev decides."""
-        given = self.model_dump(exclude_unset=True)
-        found = validated(Configuration, merged(given, {table: settings}))
-        return found.model_copy(update={"train_on": "train"})
+        """The configuration of one try of a search. It learns from train, since dev decides."""
+        data = merged(self.model_dump(exclude_unset=True), {table: settings})
+        return validated(Configuration, data).model_copy(update={"train_on": "train"})
 
     def tries(self, table: str) -> list[Configuration]:
         """With the first value of each searched setting, and with each choice or end of one."""
-        asked = self.searched(table)
-        ends = {n: ends_of(v) for n, v in asked.ranges(table).items()} if asked else {}
+        search = self.searched(table)
+        ends = {n: ends_of(v) for n, v in search.ranges(table).items()} if search else {}
         first = {name: values[0] for name, values in ends.items()}
-        others = [first | {name: end} for name in ends for end in ends[name][1:]]
-        return [self.at(table, point) for point in (first, *others)]
+        changed = [first | {name: end} for name in ends for end in ends[name][1:]]
+        return [self.at(table, point) for point in (first, *changed)]
 
     @property
     def reads(self) -> set[str]:
-        """What rows on features, searched ones too, read of a store (`Settings.reads`)."""
-        rows = [] if self.features is None else self.tries("features")
-        return {one.settings("features").reads for one in rows}
+        """The vectors that rows on features read, searched rows too (`Settings.reads`)."""
+        tries = [] if self.features is None else self.tries("features")
+        return {configuration.settings("features").reads for configuration in tries}
 
     @property
     def stored_text(self) -> str:
         """The text and its encoding: configurations that share them read one store."""
-        named = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields, "adapt"}
-        return repr(self.model_dump(include=named - {"task", "tag_scheme", "keep"}))
+        fields = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields, "adapt"}
+        return repr(self.model_dump(include=fields - {"task", "tag_scheme", "keep"}))
 
     def idle(self, table: str) -> set[str]:
         """Settings of a table, searched ones too, that have no effect on its rows."""
         layers = self.features.layers if self.features and table == "features" else []
-        weighted = any(parse_layers(one).mode == "weighted" for one in layers if one != EACH)
-        found = ((one.settings(table), getattr(one, table)) for one in self.tries(table))
-        return set.intersection(*(s.idle(t.model_fields_set, weighted=weighted) for s, t in found))
+        weighted = any(parse_layers(spec).mode == "weighted" for spec in layers if spec != EACH)
+        tries = ((c.settings(table), getattr(c, table)) for c in self.tries(table))
+        return set.intersection(*(s.idle(t.model_fields_set, weighted=weighted) for s, t in tries))
 
 
 def with_kept_vectors(configurations: Sequence[Configuration]) -> list[Configuration]:
-    """Configurations with "words" or "pooled" for `keep`: what all that share a store need."""
+    """Configurations with "words" or "pooled" for `keep`, as all that share a store need it."""
     reads: dict[str, set[str]] = {}
-    for one in configurations:
-        reads.setdefault(one.stored_text, set()).update(
-            one.reads, ["words"] * (one.keep == "words")
-        )
-    kept = [one.kept(reads[one.stored_text]) for one in configurations]
-    pairs = zip(configurations, kept, strict=True)
-    return [one.model_copy(update={"keep": keep}) for one, keep in pairs]
+    for c in configurations:
+        reads.setdefault(c.stored_text, set()).update(c.reads, ["words"] * (c.keep == "words"))
+    return [c.model_copy(update={"keep": c.kept(reads[c.stored_text])}) for c in configurations]
 
 
 class TrainSizes(Section):
@@ -256,14 +282,14 @@ class TrainSizes(Section):
 
 
 class Variant(Section):
-    """`[[variant]]`: keys of a configuration, and for which corpora they are (None: all)."""
+    """`[[variant]]`: keys of a configuration, and names of its corpora (None: all)."""
 
     model_config = ConfigDict(extra="allow")
     corpora: list[str] | None = None
 
 
 class FileKeys(Section):
-    """Keys of the file itself; all others are those of its configurations."""
+    """Keys of the file itself. All others are keys of its configurations."""
 
     name: str = Field("experiment", pattern=r"\w", description="Name; the file's by default.")
     description: str = Field("", description="What the experiment asks.")
@@ -288,10 +314,10 @@ class FileKeys(Section):
 
 @dataclass(frozen=True)
 class Experiment:
-    """The configurations that the file combines, and what is done with them.
+    """The configurations that the file combines, and the keys of the file.
 
     Attributes:
-        names: what distinguishes each configuration, "context=document"; "" for a plain file.
+        names: the distinguishing keys of each configuration, "context=document", or "".
         vary: what its runs may differ in and still share a table.
     """
 
@@ -315,7 +341,7 @@ def shipped_experiments() -> dict[str, Path]:
 def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
 
-    A name such as "quickstart" is a file that comes with the program, unless there is one here.
+    A name such as "quickstart" is a file that comes with the program, unless a local file has it.
     InputError has all mistakes of file and changes together.
     """
     path = Path(path)
@@ -333,16 +359,17 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     where = f"{path} with {', '.join(changes)}" if changes else str(path)
     for change in changes:
         _change(data, change)
-    found = check_experiment({"name": path.stem} | data, where=where)
-    ways = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
-    own = {key for way in ways if isinstance(way, dict) for key, _ in flattened(way)}
-    if kept := [change for change in changes if change.partition("=")[0].strip() in own]:
-        notice(f"{', '.join(kept)}: corpora and variants that have this key keep their own value")
-    return found
+    experiment = check_experiment({"name": path.stem} | data, where=where)
+    tables = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
+    keys = {key for table in tables if isinstance(table, dict) for key, _ in flattened(table)}
+    if without_effect := [text for text in changes if text.partition("=")[0].strip() in keys]:
+        names = ", ".join(without_effect)
+        notice(f"{names}: corpora and variants that have this key keep their own value")
+    return experiment
 
 
 def _change(data: dict[str, Any], change: str) -> None:
-    """Applies one `key=value` to the file's data; the value is TOML, or plain text."""
+    """Applies one `key=value` to the file's data. The value is TOML, or plain text."""
     key, equals, text = change.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
@@ -363,19 +390,19 @@ def _change(data: dict[str, Any], change: str) -> None:
 def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     """The experiment that a table describes; `where` names it in messages."""
     try:
-        json.dumps(data, default=str)  # what cannot be written cannot be named in a message
+        json.dumps(data, default=str)  # values that messages can show
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} cannot be read: {error}") from None
     reader = _Reader(data)
-    found = reader.experiment()
-    if reader.wrong or found is None:
+    experiment = reader.experiment()
+    if reader.wrong or experiment is None:
         wrong = "; ".join(mistake[:400] for mistake in reader.wrong)
         raise InputError(f"{counted(len(reader.wrong), 'mistake')} in {where}: {wrong}")
-    return found
+    return experiment
 
 
 class _Reader:
-    """Collects what is wrong with a file while it reads."""
+    """Reads a file and collects its mistakes."""
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.common = {k: v for k, v in data.items() if k not in FileKeys.model_fields}
@@ -387,14 +414,11 @@ class _Reader:
             file = FileKeys.model_validate(self.own)
         except ValidationError as error:
             self.note(mistakes(FileKeys, error, Configuration.model_fields))
-            wrong = {one["loc"][0] for one in error.errors()}
+            wrong = {mistake["loc"][0] for mistake in error.errors()}
             file = FileKeys.model_validate({k: v for k, v in self.own.items() if k not in wrong})
         overlays = self.overlays(file)
-        configurations: list[Configuration] = []
-        for data in (merged(self.common, overlay) for overlay in overlays):
-            configuration = self.configuration(data)
-            if configuration is not None:
-                configurations.append(configuration)
+        data = (merged(self.common, overlay) for overlay in overlays)
+        configurations = [c for c in map(self.configuration, data) if c is not None]
         for table in TABLES:
             with_rows = [c for c in configurations if getattr(c, table) is not None]
             for key in SEARCHES:
@@ -404,7 +428,7 @@ class _Reader:
                 idle = set.intersection(*(c.idle(table) for c in with_rows))
                 self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
         searches = [c.search for c in configurations if c.search.model_fields_set]
-        if searches and not any(one.ranges(table) for one in searches for table in TABLES):
+        if searches and not any(s.ranges(table) for s in searches for table in TABLES):
             self.note(["[search] without [search.features] or [search.finetune]"])
         if not configurations:
             return None
@@ -414,45 +438,47 @@ class _Reader:
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
-        known = {"language": "corpus"} if file.corpora else {}
+        titles = {"language": "corpus"} if file.corpora else {}
         freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
         return Experiment(
             keys=file,
             configurations=tuple(configurations),
             names=tuple(
-                ", ".join(f"{known.get(k, k)}={end[k]}" for k in varied if k in end and k != "data")
+                ", ".join(
+                    f"{titles.get(k, k)}={end[k]}" for k in varied if k in end and k != "data"
+                )
                 for end in ends
             ),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),
         )
 
     def overlays(self, file: FileKeys) -> list[dict[str, Any]]:
-        """What each configuration changes in the file's own keys."""
+        """The changes of each configuration to the file's own keys."""
         corpora: dict[str, dict[str, Any]] = {
             name: {"language": name} | ({"data": own} if isinstance(own, str) else own)
             for name, own in file.corpora.items()
         }
-        for name in (name for way in file.variant for name in way.corpora or ()):
+        for name in (name for variant in file.variant for name in variant.corpora or ()):
             if name not in corpora:
                 self.note([f"variant.corpora: unknown corpus {name!r}{nearest(name, corpora)}"])
         sizes: list[dict[str, Any]] = [{}]
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
-        found = []
+        overlays = []
         parts = (corpora or [""], file.variant or [Variant()], every(file.variants), sizes)
-        for name, way, combination, size in itertools.product(*parts):
-            if way.corpora is not None and name not in way.corpora:
+        for name, variant, combination, size in itertools.product(*parts):
+            if variant.corpora is not None and name not in variant.corpora:
                 continue
-            overlay = merged(merged(corpora.get(name, {}), way.model_extra or {}), combination)
-            given = dict(flattened(merged(self.common, overlay)))
-            if size and {"train_share", *(f"{table}.train_share" for table in TABLES)} & {*given}:
+            overlay = merged(merged(corpora.get(name, {}), variant.model_extra or {}), combination)
+            keys = dict(flattened(merged(self.common, overlay))).keys()
+            if size and {"train_share", *(f"{table}.train_share" for table in TABLES)} & keys:
                 self.note(["train_share is given twice: by itself and in [train_sizes]"])
-            found.append(merged(overlay, size))
-        return found
+            overlays.append(merged(overlay, size))
+        return overlays
 
     def configuration(self, data: dict[str, Any]) -> Configuration | None:
-        """The configuration that `data` describes; None where it cannot be read."""
+        """The configuration that `data` describes; None if it cannot be read."""
         try:
             configuration = Configuration.model_validate(data)
         except ValidationError as error:
@@ -464,13 +490,13 @@ class _Reader:
         for table in tables:
             try:
                 configuration.settings(table)
-                asked = configuration.searched(table)
-                ranges = {} if asked is None else asked.ranges(table)
+                search = configuration.searched(table)
+                ranges = {} if search is None else search.ranges(table)
                 check_known("setting to search", ranges, Settings.model_fields)
-                if asked is not None and asked.sampler == "grid":
+                if search is not None and search.sampler == "grid":
                     _lists(ranges)
-                for one in configuration.tries(table):
-                    one.settings(table)
+                for point in configuration.tries(table):
+                    point.settings(table)
             except ValueError as error:
                 self.note([f"[{table}]: {error}"])
         return configuration
@@ -487,7 +513,7 @@ def every(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with the keys of `over` instead, tables merged; neither is changed."""
+    """A new table: `base` with the keys of `over` instead, and tables merged."""
     result = dict(base)
     for key, value in over.items():
         before = result.get(key)

@@ -1,9 +1,8 @@
-"""What an experiment will do, as far as it is known.
+"""The runs of an experiment, as far as they are known.
 
-With a search, the settings of a row follow from the runs that were tried; with train+dev, the
-epochs follow from the run on train alone. So a plan depends on what is finished and, with TPE, on
-what was asked before, and an experiment is planned again whenever runs have finished, until none is
-missing.
+With a search, the settings of a row follow from the runs that were tried. With train+dev, the
+epochs follow from the run on train. So a plan depends on finished runs and, with TPE, on earlier
+trials. An experiment is planned again whenever runs have finished, until no run is missing.
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ from featbert.experiments.file import (
     Experiment,
     Grid,
     Search,
+    ends_of,
     every,
     with_kept_vectors,
 )
-from featbert.experiments.search import ends_of, open_trials
+from featbert.experiments.search import open_trials
 from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.features.store import FeatureStore
 from featbert.io import json_hash
@@ -54,7 +54,7 @@ from featbert.tasks.base import get_task
 FEWEST = 5
 # A row of a configuration: its table, and the layers that it reads from a store.
 RowOf = tuple[str, str | None]
-# A configuration before its encoder is adapted, to be checked alone.
+# A configuration before its encoder is adapted, without searches.
 _UNSEARCHED = {"adapt": None, "grid": Grid(), "search": Search()}
 
 
@@ -79,7 +79,7 @@ class Resources:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of an experiment, and the store that it reads (None where the encoder is tuned)."""
+    """One run of an experiment, and the store that it reads (None if the encoder is tuned)."""
 
     configuration: Configuration
     run: PlannedRun
@@ -97,11 +97,13 @@ class Job:
 
 @dataclass
 class ExperimentPlan:
-    """The runs that are known now, by name, in the order they will be trained.
+    """The runs that are known now, by name, in the order of training.
 
-    `adaptations` are encoders to be trained as language models first, by folder. `failures` say why
-    a run could not be trained: searches end without it. Where further tries depend on those before,
-    `at_a_time` are asked for, which are kept in the runs directory where `keep` says so.
+    Attributes:
+        adaptations: encoders to be trained as language models first, by folder.
+        failures: why a run could not be trained, by name. Searches end without it.
+        at_a_time: number of tries that are planned at a time if they depend on earlier ones.
+        keep: whether tries are written to the runs directory.
     """
 
     experiment: Experiment
@@ -114,28 +116,28 @@ class ExperimentPlan:
     adaptations: dict[Path, AdaptationPlan] = field(default_factory=dict, init=False)
     jobs: dict[str, Job] = field(default_factory=dict, init=False)
     rows: dict[str, Job] = field(default_factory=dict, init=False)
-    found: dict[str, SearchRecord] = field(default_factory=dict, init=False)
+    search_records: dict[str, SearchRecord] = field(default_factory=dict, init=False)
     extractions: dict[str, ExtractionPlan] = field(default_factory=dict, init=False)
 
     def renewed(self, **changes: Any) -> ExperimentPlan:
-        """The same, with changes, for what is finished now: checks everything that can be checked.
+        """The plan, with changes, for the runs that are finished now.
 
-        Nothing is written but, with `keep`, what searches try.
+        InputError for all that can be checked. Only tries of searches are written, with `keep`.
         """
         plan = dataclasses.replace(self, **changes)
         arms = with_kept_vectors(plan.experiment.configurations)
         labels = plan.experiment.keys.labels
         if labels:
             texts = ((get_task(c.task), plan.resources.corpus(c)) for c in arms)
-            known = {name for task, corpus in texts for name in task.classes_of(corpus)}
-            check_known("class in labels", labels, sorted(known))
+            classes = {name for task, corpus in texts for name in task.classes_of(corpus)}
+            check_known("class in labels", labels, sorted(classes))
         for configuration, name in zip(arms, plan.experiment.names, strict=True):
             plan.add(configuration, name)
         return plan
 
     @property
     def searches(self) -> list[SearchRecord]:
-        return list(self.found.values())
+        return list(self.search_records.values())
 
     @property
     def runs(self) -> list[Run]:
@@ -150,29 +152,29 @@ class ExperimentPlan:
     @property
     def record(self) -> ExperimentRecord:
         """The record of the experiment as it is now."""
-        kept = {"name", "description", "published", "show", "transfer", "labels"}
+        keys = {"name", "description", "published", "show", "transfer", "labels"}
         return ExperimentRecord(
             vary=list(self.experiment.vary),
             rows=[run.name for run in self.runs],
             missing=[job.name for job in self.missing],
             searches=self.searches,
             failures=dict(self.failures),
-            **self.experiment.keys.model_dump(include=kept),
+            **self.experiment.keys.model_dump(include=keys),
         )
 
     def add(self, configuration: Configuration, name: str) -> None:
         """Adds the runs of a configuration, or the adaptation that its encoder needs before."""
         use_threads(configuration.threads)
-        if (asked := configuration.adapt) is not None:
+        if (table := configuration.adapt) is not None:
             plan = plan_adaptation(
                 self.resources.corpus(configuration),
                 self.resources.encoder(configuration.model),
-                settings=Adapt(**asked.model_dump(exclude={"seed"})),
+                settings=Adapt(**table.model_dump(exclude={"seed"})),
                 models_dir=self.cache_dir / "models",
-                seed=asked.seed,
+                seed=table.seed,
                 **configuration.where,
             )
-            if plan.finished is None:  # its runs are checked on the encoder that it begins from
+            if plan.finished is None:  # checks its runs with the encoder before adaptation
                 self.adaptations.setdefault(plan.folder, plan)
                 before = configuration.model_copy(update=_UNSEARCHED)
                 dataclasses.replace(self).add(before, name)
@@ -187,98 +189,107 @@ class ExperimentPlan:
             self._add_row(name, configuration, ("finetune", None))
 
     def _add_row(self, name: str, configuration: Configuration, row: RowOf) -> None:
-        """The runs of one row, and before them those that it follows from."""
-        chosen, tried, search = configuration, 1, None
-        if (asked := configuration.searched(row[0])) is not None:
-            search = self._search(name, configuration, asked, row)
-            if search.chosen is None:
+        """The runs of one row, and before them the runs of its search."""
+        chosen, n_tried, record = configuration, 1, None
+        if (search := configuration.searched(row[0])) is not None:
+            record = self._search(name, configuration, search, row)
+            if record.chosen is None:
                 return
+            best = self.jobs[record.tried[record.chosen].runs[0]].configuration
             own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
-            best = self.jobs[search.tried[search.chosen].runs[0]]
-            chosen, tried = best.configuration.model_copy(update=own), len(search.tried)
+            chosen, n_tried = best.model_copy(update=own), len(record.tried)
         for seed in chosen.seeds:
-            job = self._job(chosen, row, seed, configurations_tried=tried)
+            job = self._job(chosen, row, seed, configurations_tried=n_tried)
             if job.run.base is not None:
-                base = dataclasses.replace(job, run=job.run.base)
-                self.jobs.setdefault(base.name, base)
+                self.jobs.setdefault(job.run.base.name, dataclasses.replace(job, run=job.run.base))
             job = self.jobs.setdefault(job.name, job)
             self.rows.setdefault(job.name, job)
-            if search is not None and job.name not in search.rows:
-                search.rows.append(job.name)
+            if record is not None and job.name not in record.rows:
+                record.rows.append(job.name)
 
     def _search(
-        self, name: str, configuration: Configuration, asked: Search, row: RowOf
+        self, name: str, configuration: Configuration, search: Search, row: RowOf
     ) -> SearchRecord:
-        """The search of one row; rows that differ in nothing that it depends on share it."""
-        ranges = asked.ranges(row[0])
-        prune_below: tuple[float, ...] | None = () if asked.pruning else None
+        """The search of one row. Rows that differ in nothing that it depends on share it."""
+        ranges = search.ranges(row[0])
 
         def jobs_at(settings: Mapping[str, Any]) -> list[Job]:
-            at = configuration.at(row[0], settings)
-            return [self._job(at, row, seed, prune_below=prune_below) for seed in asked.seeds]
+            at, prune_below = configuration.at(row[0], settings), () if search.pruning else None
+            return [self._job(at, row, seed, prune_below=prune_below) for seed in search.seeds]
 
         first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
         signature, settings = first[0].run.signature, first[0].run.options.settings
-        how = asked.model_dump(include={"sampler", "sampler_seed", "pruning"}) | {"ranges": ranges}
+        how = search.model_dump(include={"sampler", "sampler_seed", "pruning"}) | {"ranges": ranges}
         study = json_hash([how, settings.model_dump(), [job.name for job in first]])[:8]
-        key = json_hash([study, asked.trials, asked.seconds, asked.operations])
-        if key in self.found:
-            return self.found[key]
-        # Where later tries depend on earlier ones, only those are asked for that can run now.
-        at_once = asked.sampler != "tpe" and asked.is_sized and not asked.pruning
-        most = MOST_COMBINATIONS if at_once else self.at_a_time
+        key = json_hash([study, search.trials, search.seconds, search.operations])
+        if key in self.search_records:
+            return self.search_records[key]
+        study_name = "--".join([*first[0].name.split("--")[:-2], study])
+        jobs, tried = self._tries(study_name, search, ranges, jobs_at)
+        prune_below = _medians([job.run.finished for job in jobs]) if search.pruning else None
+        size = search.trials if search.sampler != "grid" and search.is_sized else None
+        for job in jobs:
+            options = dataclasses.replace(
+                job.run.options, configurations_tried=size or len(tried), prune_below=prune_below
+            )
+            run = dataclasses.replace(job.run, options=options)
+            self.jobs.setdefault(job.name, dataclasses.replace(job, run=run))
+        scores = [t.dev for t in tried]
+        best = max((score for score in scores if score is not None), default=None)
+        # The first of the best, once no more scores can come.
+        waits = best is None or any(t.state == "waiting" for t in tried)
+        chosen = None if waits else scores.index(best)
+        of_row = (settings.tuning, row[1], signature.corpus, name, search.sampler)
+        self.search_records[key] = SearchRecord(*of_row, tried, chosen, rows=[])
+        return self.search_records[key]
+
+    def _tries(
+        self,
+        study: str,
+        search: Search,
+        ranges: Mapping[str, Any],
+        jobs_at: Callable[[Mapping[str, Any]], list[Job]],
+    ) -> tuple[list[Job], list[TriedSettings]]:
+        """The runs and settings of the trials of a study, as far as they are known."""
+        # If later tries depend on earlier ones, only tries that can run now are added.
+        at_once = search.sampler != "tpe" and search.is_sized and not search.pruning
+        most_waiting = MOST_COMBINATIONS if at_once else self.at_a_time
         jobs: list[Job] = []
         tried: list[TriedSettings] = []
         journal = open_trials(
             search_path(self.runs_dir, self.experiment.name),
-            "--".join([*first[0].name.split("--")[:-2], study]),
+            study,
             keep=self.keep,
             ranges=ranges,
-            sampler=asked.sampler,
-            seed=asked.sampler_seed,
-            points=list(every(ranges)) if asked.sampler == "grid" else (),
+            sampler=search.sampler,
+            seed=search.sampler_seed,
+            points=list(every(ranges)) if search.sampler == "grid" else (),
         )
         with journal as trials:
             for number in itertools.count():
-                waiting = sum(one.state == "waiting" for one in tried)
-                if asked.is_spent(tried) or waiting >= most:
+                n_waiting = sum(settings.state == "waiting" for settings in tried)
+                if search.is_spent(tried) or n_waiting >= most_waiting:
                     break
                 if (point := trials.settings(number)) is None:
                     break
-                of_point = jobs_at(point)
-                one = self._tried(of_point, ranges)
-                if one.state in ("finished", "pruned"):
-                    trials.tell(number, one.dev)
+                jobs_of_point = jobs_at(point)
+                settings = self._tried(jobs_of_point, ranges)
+                if settings.state in ("finished", "pruned"):
+                    trials.tell(number, settings.dev)
                 # A grid tries settings that make no difference once.
-                if asked.sampler != "grid" or all(one.runs != other.runs for other in tried):
-                    jobs += of_point
-                    tried.append(one)
-        known = asked.sampler != "grid" and asked.is_sized and asked.trials
-        if asked.pruning:
-            prune_below = _medians([job.run.finished for job in jobs])
-        for job in jobs:
-            options = dataclasses.replace(
-                job.run.options, configurations_tried=known or len(tried), prune_below=prune_below
-            )
-            run = dataclasses.replace(job.run, options=options)
-            self.jobs.setdefault(job.name, dataclasses.replace(job, run=run))
-        scores = [one.dev for one in tried]
-        best = max((score for score in scores if score is not None), default=None)
-        # The first of the best, once no more scores can come.
-        waits = best is None or any(one.state == "waiting" for one in tried)
-        chosen = None if waits else scores.index(best)
-        of_row = (settings.tuning, row[1], signature.corpus, name, asked.sampler)
-        self.found[key] = SearchRecord(*of_row, tried, chosen, rows=[])
-        return self.found[key]
+                if search.sampler != "grid" or all(settings.runs != t.runs for t in tried):
+                    jobs += jobs_of_point
+                    tried.append(settings)
+        return jobs, tried
 
     def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:
-        """What is known of one try, given its runs, one a seed."""
+        """The scores and costs of one try, given its runs, one per seed."""
         settings = jobs[0].run.options.settings.model_dump()
         names = [job.name for job in jobs]
-        records = [run.record for job in jobs if (run := job.run.finished) is not None]
-        pruned = [ended for job in jobs if (ended := job.run.pruned) is not None]
+        records = [done.record for job in jobs if (done := job.run.finished) is not None]
+        pruned = [run for job in jobs if (run := job.run.pruned) is not None]
         spent = [(one.cost.training_flops, one.cost.training_seconds) for one in records]
-        spent += [(one.operations, one.seconds) for one in pruned]
+        spent += [(run.operations, run.seconds) for run in pruned]
         state: Literal["finished", "pruned", "failed", "waiting"] = "waiting"
         if len(records) == len(jobs):
             state = "finished"
@@ -286,19 +297,19 @@ class ExperimentPlan:
             state = "pruned"
         elif {*names} & {*self.failures}:
             state = "failed"
-        done, paid = state == "finished", len(spent) == len(jobs)
+        is_paid = len(spent) == len(jobs)
         return TriedSettings(
             settings={n: settings[n] for n, of in ranges.items() if len(ends_of(of)) > 1},
             runs=names,
-            dev=_mean(records, "dev") if done else None,
-            test=_mean(records, "test") if done else None,
+            dev=_mean(records, "dev") if state == "finished" else None,
+            test=_mean(records, "test") if state == "finished" else None,
             state=state,
-            operations=math.fsum(one for one, _ in spent) if paid else None,
-            seconds=math.fsum(one for _, one in spent) if paid else None,
+            operations=math.fsum(operations for operations, _ in spent) if is_paid else None,
+            seconds=math.fsum(seconds for _, seconds in spent) if is_paid else None,
         )
 
     def _job(self, configuration: Configuration, row: RowOf, seed: int, **further: Any) -> Job:
-        """One run; `further` are options that it was not asked in the file."""
+        """One run; `further` are options that the file does not have."""
         source, (table, layers) = self.resources.encoder(configuration.model), row
         corpus = self.resources.corpus(configuration)
         options = RunOptions(
@@ -320,9 +331,9 @@ class ExperimentPlan:
         return Job(configuration, run, extraction)
 
     def _extraction(self, configuration: Configuration) -> ExtractionPlan:
-        """That of a text and encoding, planned once however many rows read it."""
-        named = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields}
-        key = repr(configuration.model_dump(include=named))
+        """The extraction of a text and encoding, which is planned once for all rows."""
+        fields = {*Data.model_fields, *Encoding.model_fields, *Compute.model_fields}
+        key = repr(configuration.model_dump(include=fields))
         if key not in self.extractions:
             self.extractions[key] = plan_extraction(
                 self.resources.corpus(configuration),
@@ -334,14 +345,13 @@ class ExperimentPlan:
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:
-    """None where a score is not known."""
-    scores = [record.score(split) for record in records]
-    known = [score for score in scores if score is not None]
-    return statistics.fmean(known) if len(known) == len(scores) else None
+    """The mean score; None if a score is unknown."""
+    scores = [score for record in records if (score := record.score(split)) is not None]
+    return statistics.fmean(scores) if len(scores) == len(records) else None
 
 
 def _medians(runs: Sequence[Run | None]) -> tuple[float, ...]:
-    """The median dev score of finished runs after each epoch; none before `FEWEST` are finished."""
+    """The median dev score of finished runs after each epoch; () before `FEWEST` are finished."""
     curves = [[row.dev_score or 0.0 for row in run.record.history] for run in runs if run]
     if len(curves) < FEWEST:
         return ()

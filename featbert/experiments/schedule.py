@@ -1,22 +1,14 @@
-"""Carrying out an experiment: adapt and extract once, train what is missing, score elsewhere.
+"""Carrying out an experiment: adapt and extract once, train missing runs, score elsewhere.
 
-Finished work is skipped; failures are collected and reported at the end. Runs and stores that
-another process makes are left to it, and awaited when nothing else is left to do.
+Finished work is skipped. Failures are collected and reported at the end. Runs and stores that
+another process makes are awaited when nothing else can be done.
 """
 
 import dataclasses
 import functools
-import multiprocessing
-import os
-import signal
-import sys
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -26,24 +18,20 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, here
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.experiments.plan import ExperimentPlan, Job, Resources
+from featbert.experiments.processes import SMALLER, in_processes
 from featbert.features.extraction import run_extraction
 from featbert.features.plan import under_way
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
-from featbert.progress import Advance, Relay, forwarded, labelled, notice, report, stage
+from featbert.progress import Advance, labelled, notice, report, stage
 from featbert.runs.folder import settle
 from featbert.runs.planned import PlannedRun, check_as_planned
 from featbert.runs.record import write_experiment_record
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
 
-# What to do about a run that needs too much memory.
-SMALLER = "lower --token-budget or --jobs"
-# Seconds between two looks at the lock of another process, and those a process has to end.
+# Seconds between two looks at the lock of another process.
 LOOK_EVERY = 0.2
-PATIENCE = 5.0
-# How processes start: where they can be forked safely, from one that computes nothing.
-METHOD = "forkserver" if sys.platform.startswith("linux") else "spawn"
 
 
 def carry_out(
@@ -54,11 +42,13 @@ def carry_out(
     each: Each | None = None,
     labels: Callable[[Iterable[PlannedRun]], Mapping[str, str]] = lambda runs: {},
 ) -> ExperimentPlan:
-    """The last plan of an experiment: its runs are finished or have failed, and its record is kept.
+    """The last plan of an experiment: its runs are finished or have failed. Writes its record.
 
-    There are `jobs` runs at a time, each in a process of its own, logged to `log_dir`
-    (`log_folder`); or `each`, such as a cluster's, carries out all that is to be computed. `labels`
-    gives what lines of progress call runs, by name, besides their seeds.
+    Args:
+        jobs: runs at a time, each in a process of its own.
+        log_dir: folder that runs are logged to (`log_folder`).
+        each: another engine for all calls, such as a cluster.
+        labels: gives the names of runs in lines of progress, without their seeds.
     """
     resources, name = plan.resources, plan.experiment.name
     work, engine = _Work(), each or here
@@ -72,7 +62,7 @@ def carry_out(
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
             break
-        begin = {folder: plans for folder, plans in adapt.items() if folder.name not in work.busy}
+        begin = {folder: plan for folder, plan in adapt.items() if folder.name not in work.busy}
         if not begin and all(job.name in work.busy for job in ready):
             work.wait()
             continue
@@ -81,11 +71,11 @@ def carry_out(
         for extraction, *_ in stores.values():
             report(under_way(extraction))
         work.make(engine, run_extraction, stores, readers)
-        ours = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
-        # The last run has no more threads than the others: it resumes only with as many.
+        trainings = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
+        # The last run has as many threads as the others, since it resumes only with as many.
         local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else here
-        with stage(name, "runs", len(ours)) as advance:
-            work.make(each or local, _train, ours, advance=advance)
+        with stage(name, "runs", len(trainings)) as advance:
+            work.make(each or local, _train, trainings, advance=advance)
     for job in plan.jobs.values():
         settle(job.run.folder)
     if plan.experiment.keys.transfer:
@@ -96,18 +86,24 @@ def carry_out(
 
 @dataclass
 class _Work:
-    """Why runs and encoders failed, what they need that another process makes, their titles."""
+    """The state of runs and encoders, by name.
+
+    Attributes:
+        failures: why they failed.
+        busy: the path that they need, which another process makes.
+        titles: their names in lines of progress.
+    """
 
     failures: dict[str, str] = field(default_factory=dict)
     busy: dict[str, Path] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
 
     def left(self, jobs: Iterable[Job]) -> list[Job]:
-        """The jobs that neither failed nor are left to another process."""
+        """The jobs that neither failed nor wait for another process."""
         return [job for job in jobs if job.name not in self.failures.keys() | self.busy.keys()]
 
     def wait(self) -> None:
-        """Until another process has left one of them; those that it has left are forgotten."""
+        """Waits until another process has released a path, and forgets released paths."""
         with stage("waiting for another process", ""):
             while all(map(is_owned, self.busy.values())):
                 time.sleep(LOOK_EVERY)
@@ -121,21 +117,21 @@ class _Work:
         readers: Mapping[Path, Iterable[str]] | None = None,
         advance: Advance = lambda n: None,
     ) -> None:
-        """Makes these paths; `readers`, or they, fail or wait for another process by name."""
+        """Makes paths. If that fails or another process makes a path, its `readers` are noted."""
         paths = {path.name: path for path in calls}
         titles = {name: self.titles.get(name, name) for name in paths}
-        each_call = {name: (titles[name], function, *calls[paths[name]]) for name in paths}
-        for name, made in each(_titled, each_call):
+        titled_calls = {name: (titles[name], function, *calls[paths[name]]) for name in paths}
+        for name, result in each(_titled, titled_calls):
             advance(1)
             names = [name] if readers is None else readers[paths[name]]
-            if isinstance(made, BusyError):
+            if isinstance(result, BusyError):
                 self.busy |= dict.fromkeys(names, paths[name])
                 notice(f"{titles[name]}: another process makes it")
-            elif isinstance(made, PrunedError):
-                report(f"{titles[name]}: {made}")
-            elif isinstance(made, Exception):
-                self.failures |= dict.fromkeys(names, why := reason(made, SMALLER))
-                report(f"{titles[name]}: failed: {why}")
+            elif isinstance(result, PrunedError):
+                report(f"{titles[name]}: {result}")
+            elif isinstance(result, Exception):
+                self.failures |= dict.fromkeys(names, failure := reason(result, SMALLER))
+                report(f"{titles[name]}: failed: {failure}")
 
 
 def _stores(
@@ -145,10 +141,10 @@ def _stores(
     calls, readers = dict[Path, tuple[Any, ...]](), dict[Path, list[str]]()
     for job in jobs:
         if job.extraction is not None and job.extraction.hit is None:
-            asked, path = job.configuration, job.extraction.path
-            text = (resources.corpus(asked), resources.encoder(asked.model))
-            calls.setdefault(path, (job.extraction, *text))
-            readers.setdefault(path, []).append(job.name)
+            text = resources.corpus(job.configuration)
+            encoder = resources.encoder(job.configuration.model)
+            calls.setdefault(job.extraction.path, (job.extraction, text, encoder))
+            readers.setdefault(job.extraction.path, []).append(job.name)
     return calls, readers
 
 
@@ -159,7 +155,7 @@ def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
-    """Trains a run, on the device of the planned kind that this process has."""
+    """Trains a run on this process's device of the planned kind."""
     use_threads(job.configuration.threads)
     device = find_device(job.run.options.device.spec)  # sets what fp32 means on a GPU
     run = dataclasses.replace(
@@ -174,105 +170,12 @@ def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
     train_planned(run, material, corpus, log_dir=log_dir)
 
 
-# Processes ----------------------------------------------------------------------------------------
-
-
-def in_processes(
-    function: Callable[..., Any], calls: Mapping[str, tuple[Any, ...]], *, at_a_time: int
-) -> Iterator[tuple[str, Any]]:
-    """See `engine.Each`: every call in a process of its own, with its share of the cores."""
-    known = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
-    waiting, running = [*calls.items()][::-1], dict[Any, tuple[BaseProcess, Relay]]()
-    pipe: Any
-    try:
-        while waiting or running:
-            while waiting and len(running) < at_a_time:
-                name, arguments = waiting.pop()
-                pipe, child = _begun(name, max(1, cores // at_a_time), function, arguments)
-                running[pipe] = child, Relay()
-            for pipe in wait([*running]):
-                child, relay = running[pipe]
-                try:
-                    kind, *values = message = pipe.recv()
-                except (EOFError, OSError):  # its end of the pipe is closed
-                    kind, values = "result", []
-                if kind == "result":
-                    del running[pipe]
-                    relay.close()
-                    yield child.name, _result(child, values)
-                else:
-                    relay(message)
-    finally:
-        for child, relay in running.values():
-            relay.close()
-            child.kill()
-            child.join()
-
-
-def _begun(name: str, threads: int, *call: Any) -> tuple[Connection, BaseProcess]:
-    """A process that carries out a call, and the pipe through which it tells of it."""
-    context: Any = multiprocessing.get_context(METHOD)
-    if METHOD == "forkserver":  # all processes come from one that has loaded the libraries
-        context.set_forkserver_preload(["featbert.experiments.schedule"])
-    ours, theirs = context.Pipe(duplex=False)
-    how = {"target": _child, "args": (theirs, threads, *call), "daemon": True}
-    child: BaseProcess = context.Process(name=name, **how)
-    # The child never sees Ctrl-C: this process ends it. The resource tracker, which the first
-    # child would start, unblocks the signal again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        child.start()
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    theirs.close()
-    return ours, child
-
-
-def _result(child: BaseProcess, values: Sequence[Any]) -> Any:
-    """What an ending process has sent, or why it has sent nothing."""
-    child.join(PATIENCE)
-    child.kill()
-    child.join()
-    if values:
-        return values[0]
-    code = child.exitcode or 0
-    how = f"exit code {code}" if code >= 0 else f"signal {-code} ({signal.Signals(-code).name})"
-    memory = ", as when memory runs out" if code == -signal.SIGKILL else ""
-    return FeatbertError(f"the process of the run died: {how}{memory}")
-
-
-def _child(
-    pipe: Connection, threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
-) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    import torch
-
-    torch.set_num_threads(threads)
-    with forwarded(pipe.send):
-        ((_, result),) = here(function, {"": arguments})
-    if isinstance(result, Exception) and not isinstance(result, BusyError | PrunedError):
-        result = FeatbertError(reason(result, SMALLER))  # which every process can read
-    pipe.send(("result", result))
-    pipe.close()
-    os._exit(0)  # Python's own end would walk through all of torch, for a second
-
-
-def _end_with_parent() -> None:
-    """Ends this process as soon as the one that started it has ended, even by SIGKILL."""
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
-
-
 # Transfer -----------------------------------------------------------------------------------------
 
 
 def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
-    """Scores finished runs on every other corpus, for transfer; reasons of failures by run name."""
-    # Each is read once, but in another way for each task.
+    """Scores finished runs on every other corpus, for transfer. Reasons of failures by run name."""
+    # A corpus is read once for each task.
     corpora = {id(c): c for c in map(plan.resources.corpus, plan.experiment.configurations)}
     corpora_by_targets: dict[str | None, list[Corpus]] = {}
     for corpus in corpora.values():
@@ -281,8 +184,8 @@ def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
     calls = {}
     for job in plan.rows.values():
         if (run := job.run.finished) is not None:
-            own, device = plan.resources.corpus(job.configuration), job.configuration.device
-            alike = corpora_by_targets[own.targets]
+            corpus, device = plan.resources.corpus(job.configuration), job.configuration.device
+            alike = corpora_by_targets[corpus.targets]
             calls[run.name] = (run, device, alike, labels, plan.cache_dir)
     with stage("scoring on the other corpora", "runs", len(calls)) as advance:
         for name, error in each(_evaluate, calls):
@@ -295,18 +198,18 @@ def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
 def _evaluate(
     run: Run, device: str, corpora: Sequence[Corpus], labels: Mapping[str, str], cache_dir: Path
 ) -> None:
-    """Scores a run on the corpora whose text it does not know."""
+    """Scores a run on the corpora that have other texts than its own."""
     texts = {identity.text for identity in run.record.signature.splits.values()}
-    usable, wrong = check_usable(run), list[str]()
+    usable, mistakes = check_usable(run), list[str]()
     for corpus in corpora:
         try:
             (split,) = choose_splits(corpus)
             if corpus[split].text_fingerprint in texts:
                 continue
-            known = {*usable.task.classes_of(corpus), *usable.classes}
-            mapping = {old: new for old, new in labels.items() if old in known}
+            classes = {*usable.task.classes_of(corpus), *usable.classes}
+            mapping = {old: new for old, new in labels.items() if old in classes}
             evaluate(usable, corpus, split, mapping=mapping, cache_dir=cache_dir, device=device)
-        except FeatbertError as error:  # the others are scored all the same
-            wrong.append(str(error))
-    if wrong:
-        raise FeatbertError("; ".join(wrong))
+        except FeatbertError as error:  # it is still scored on the other corpora
+            mistakes.append(str(error))
+    if mistakes:
+        raise FeatbertError("; ".join(mistakes))

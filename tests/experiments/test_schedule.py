@@ -15,7 +15,7 @@ import pytest
 
 from featbert.api import run_experiment
 from featbert.errors import FeatbertError
-from featbert.experiments import schedule
+from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
 from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
@@ -46,7 +46,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     (broken.run.folder / "weights.safetensors" / "x").mkdir(parents=True)
     begun: list[tuple[str, int]] = []
     killed: list[str] = []
-    plain = schedule._begun
+    plain = processes._start
 
     def killing(name: str, threads: int, *rest: Any) -> Any:
         begun.append((name, threads))
@@ -56,7 +56,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
             child.kill()
         return pipe, child
 
-    monkeypatch.setattr(schedule, "_begun", killing)
+    monkeypatch.setattr(processes, "_start", killing)
     logs = lab.space.folder / ".tensorboard"
     ear = Ear()
     with heard_by(ear):
