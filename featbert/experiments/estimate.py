@@ -50,8 +50,8 @@ class Estimates:
         self.records: dict[str, list[RunRecord]] = defaultdict(list)
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
             self.records[_kind(run.record)].append(run.record)
-        missing = {_kind(job.run): job for job in plan.missing}
-        self.short = {kind: job for kind, job in missing.items() if kind not in self.records}
+        jobs = {_kind(job.run): job for job in plan.missing}
+        self.short = {kind: job for kind, job in jobs.items() if kind not in self.records}
         self.stopped = False
         began = time.monotonic()
         with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
@@ -63,7 +63,7 @@ class Estimates:
                         self.records[kind] = [record]
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
-        """Seconds and bytes of a run, and the source of the estimate; None without a source."""
+        """Seconds and bytes of a run, and the source of the estimate, or None."""
         kind = _kind(job.run)
         if not (records := self.records.get(kind)):
             return None

@@ -61,7 +61,7 @@ RANGES = ("uniform", "log_uniform", "integers")
 
 
 def distinct(values: list[Any]) -> list[Any]:
-    """The values; ValueError if a value occurs twice."""
+    """The values. ValueError if a value occurs twice."""
     if len({repr(v) for v in values}) != len(values):
         raise ValueError(f"a value occurs twice in {values!r:.80}")
     return values
@@ -83,9 +83,9 @@ def ends_of(values: Any) -> list[Any]:
     numbers = (int,) if kind == "integers" else (int, float)
     two = isinstance(ends, list) and [type(end) in numbers for end in ends] == [True, True]
     if not two or not ends[0] < ends[1] or (kind == "log_uniform" and ends[0] <= 0):
-        what = "integers" if kind == "integers" else "numbers"
+        noun = "integers" if kind == "integers" else "numbers"
         above = " above 0" if kind == "log_uniform" else ""
-        raise ValueError(f"{kind} is {ends!r:.80}; write two {what}{above}, [lowest, highest]")
+        raise ValueError(f"{kind} is {ends!r:.80}; write two {noun}{above}, [lowest, highest]")
     return ends
 
 
@@ -94,7 +94,7 @@ def _canonical(layers: str) -> str:
 
 
 def _lists(table: dict[str, Any]) -> dict[str, Any]:
-    """A table with lists at its ends; ValueError for other values, or too many combinations."""
+    """A table with lists at its ends. ValueError for other values, or too many combinations."""
     ends = dict(flattened(table))
     if no_lists := [f"{k} is {v!r:.80}" for k, v in ends.items() if not isinstance(v, list)]:
         raise ValueError(f"{'; '.join(no_lists)}; write lists, as in [1, 2]")
@@ -173,9 +173,9 @@ class Search(Grid):
         """Whether no further settings are tried after these."""
         spent = (
             (self.trials, len(tried)),
-            (self.seconds, math.fsum(one.seconds or 0 for one in tried)),
-            (self.operations, math.fsum(one.operations or 0 for one in tried)),
-            (MOST_FAILED, sum(one.state == "failed" for one in tried) * (not self.is_sized)),
+            (self.seconds, math.fsum(t.seconds or 0 for t in tried)),
+            (self.operations, math.fsum(t.operations or 0 for t in tried)),
+            (MOST_FAILED, sum(t.state == "failed" for t in tried) * (not self.is_sized)),
             (MOST_COMBINATIONS, len(tried)),
         )
         return any(budget is not None and done >= budget for budget, done in spent)
@@ -207,8 +207,8 @@ class Configuration(Data, Encoding, Compute):
         tuning = "none" if table == "features" else "full"
         settings = rows.settings(tuning, num_layers, self.task, **common)
         if get_tuning(settings.tuning).frozen != (table == "features"):
-            other = "[finetune]" if table == "features" else "[features]"
-            raise InputError(f"tuning is {settings.tuning!r}; it belongs to {other}")
+            home = "[finetune]" if table == "features" else "[features]"
+            raise InputError(f"tuning is {settings.tuning!r}; it belongs to {home}")
         if self.equal_steps:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
@@ -318,7 +318,7 @@ class Experiment:
 
     Attributes:
         names: the distinguishing keys of each configuration, "context=document", or "".
-        vary: what its runs may differ in and still share a table.
+        vary: names of conditions that may differ in a table of its runs.
     """
 
     keys: FileKeys
@@ -356,10 +356,10 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
         raise MissingError(f"no experiment file {path}{near}; {names}") from None
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
-    where = f"{path} with {', '.join(changes)}" if changes else str(path)
+    title = f"{path} with {', '.join(changes)}" if changes else str(path)
     for change in changes:
         _change(data, change)
-    experiment = check_experiment({"name": path.stem} | data, where=where)
+    experiment = check_experiment({"name": path.stem} | data, where=title)
     tables = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
     keys = {key for table in tables if isinstance(table, dict) for key, _ in flattened(table)}
     if without_effect := [text for text in changes if text.partition("=")[0].strip() in keys]:
@@ -388,7 +388,7 @@ def _change(data: dict[str, Any], change: str) -> None:
 
 
 def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
-    """The experiment that a table describes; `where` names it in messages."""
+    """The experiment that a table describes. `where` names it in messages."""
     try:
         json.dumps(data, default=str)  # values that messages can show
     except (ValueError, RecursionError) as error:
@@ -455,8 +455,8 @@ class _Reader:
     def overlays(self, file: FileKeys) -> list[dict[str, Any]]:
         """The changes of each configuration to the file's own keys."""
         corpora: dict[str, dict[str, Any]] = {
-            name: {"language": name} | ({"data": own} if isinstance(own, str) else own)
-            for name, own in file.corpora.items()
+            name: {"language": name} | ({"data": keys} if isinstance(keys, str) else keys)
+            for name, keys in file.corpora.items()
         }
         for name in (name for variant in file.variant for name in variant.corpora or ()):
             if name not in corpora:
@@ -478,7 +478,7 @@ class _Reader:
         return overlays
 
     def configuration(self, data: dict[str, Any]) -> Configuration | None:
-        """The configuration that `data` describes; None if it cannot be read."""
+        """The configuration that `data` describes, or None if it cannot be read."""
         try:
             configuration = Configuration.model_validate(data)
         except ValidationError as error:
@@ -517,8 +517,9 @@ def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     result = dict(base)
     for key, value in over.items():
         before = result.get(key)
-        both = isinstance(before, Mapping) and isinstance(value, Mapping)
-        result[key] = merged(before, value) if both else value  # type: ignore[arg-type]
+        if isinstance(before, Mapping) and isinstance(value, Mapping):
+            value = merged(before, value)
+        result[key] = value
     return result
 
 

@@ -196,8 +196,8 @@ class ExperimentPlan:
             if record.chosen is None:
                 return
             best = self.jobs[record.tried[record.chosen].runs[0]].configuration
-            own = {"train_on": configuration.train_on, "seeds": configuration.seeds}
-            chosen, n_tried = best.model_copy(update=own), len(record.tried)
+            seeds = {"train_on": configuration.train_on, "seeds": configuration.seeds}
+            chosen, n_tried = best.model_copy(update=seeds), len(record.tried)
         for seed in chosen.seeds:
             job = self._job(chosen, row, seed, configurations_tried=n_tried)
             if job.run.base is not None:
@@ -219,28 +219,29 @@ class ExperimentPlan:
 
         first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
         signature, settings = first[0].run.signature, first[0].run.options.settings
-        how = search.model_dump(include={"sampler", "sampler_seed", "pruning"}) | {"ranges": ranges}
-        study = json_hash([how, settings.model_dump(), [job.name for job in first]])[:8]
+        design = search.model_dump(include={"sampler", "sampler_seed", "pruning"})
+        design["ranges"] = ranges
+        study = json_hash([design, settings.model_dump(), [job.name for job in first]])[:8]
         key = json_hash([study, search.trials, search.seconds, search.operations])
         if key in self.search_records:
             return self.search_records[key]
         study_name = "--".join([*first[0].name.split("--")[:-2], study])
-        jobs, tried = self._tries(study_name, search, ranges, jobs_at)
+        jobs, tries = self._tries(study_name, search, ranges, jobs_at)
         prune_below = _medians([job.run.finished for job in jobs]) if search.pruning else None
         size = search.trials if search.sampler != "grid" and search.is_sized else None
         for job in jobs:
             options = dataclasses.replace(
-                job.run.options, configurations_tried=size or len(tried), prune_below=prune_below
+                job.run.options, configurations_tried=size or len(tries), prune_below=prune_below
             )
             run = dataclasses.replace(job.run, options=options)
             self.jobs.setdefault(job.name, dataclasses.replace(job, run=run))
-        scores = [t.dev for t in tried]
+        scores = [t.dev for t in tries]
         best = max((score for score in scores if score is not None), default=None)
         # The first of the best, once no more scores can come.
-        waits = best is None or any(t.state == "waiting" for t in tried)
+        waits = best is None or any(t.state == "waiting" for t in tries)
         chosen = None if waits else scores.index(best)
         of_row = (settings.tuning, row[1], signature.corpus, name, search.sampler)
-        self.search_records[key] = SearchRecord(*of_row, tried, chosen, rows=[])
+        self.search_records[key] = SearchRecord(*of_row, tries, chosen, rows=[])
         return self.search_records[key]
 
     def _tries(
@@ -255,7 +256,7 @@ class ExperimentPlan:
         at_once = search.sampler != "tpe" and search.is_sized and not search.pruning
         most_waiting = MOST_COMBINATIONS if at_once else self.at_a_time
         jobs: list[Job] = []
-        tried: list[TriedSettings] = []
+        tries: list[TriedSettings] = []
         journal = open_trials(
             search_path(self.runs_dir, self.experiment.name),
             study,
@@ -267,8 +268,8 @@ class ExperimentPlan:
         )
         with journal as trials:
             for number in itertools.count():
-                n_waiting = sum(settings.state == "waiting" for settings in tried)
-                if search.is_spent(tried) or n_waiting >= most_waiting:
+                n_waiting = sum(settings.state == "waiting" for settings in tries)
+                if search.is_spent(tries) or n_waiting >= most_waiting:
                     break
                 if (point := trials.settings(number)) is None:
                     break
@@ -277,10 +278,10 @@ class ExperimentPlan:
                 if settings.state in ("finished", "pruned"):
                     trials.tell(number, settings.dev)
                 # A grid tries settings that make no difference once.
-                if search.sampler != "grid" or all(settings.runs != t.runs for t in tried):
+                if search.sampler != "grid" or all(settings.runs != t.runs for t in tries):
                     jobs += jobs_of_point
-                    tried.append(settings)
-        return jobs, tried
+                    tries.append(settings)
+        return jobs, tries
 
     def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:
         """The scores and costs of one try, given its runs, one per seed."""
@@ -288,14 +289,14 @@ class ExperimentPlan:
         names = [job.name for job in jobs]
         records = [done.record for job in jobs if (done := job.run.finished) is not None]
         pruned = [run for job in jobs if (run := job.run.pruned) is not None]
-        spent = [(one.cost.training_flops, one.cost.training_seconds) for one in records]
+        spent = [(r.cost.training_flops, r.cost.training_seconds) for r in records]
         spent += [(run.operations, run.seconds) for run in pruned]
         state: Literal["finished", "pruned", "failed", "waiting"] = "waiting"
         if len(records) == len(jobs):
             state = "finished"
         elif pruned and len(spent) == len(jobs):
             state = "pruned"
-        elif {*names} & {*self.failures}:
+        elif self.failures.keys() & {*names}:
             state = "failed"
         is_paid = len(spent) == len(jobs)
         return TriedSettings(
@@ -304,12 +305,12 @@ class ExperimentPlan:
             dev=_mean(records, "dev") if state == "finished" else None,
             test=_mean(records, "test") if state == "finished" else None,
             state=state,
-            operations=math.fsum(operations for operations, _ in spent) if is_paid else None,
-            seconds=math.fsum(seconds for _, seconds in spent) if is_paid else None,
+            operations=math.fsum(o for o, _ in spent) if is_paid else None,
+            seconds=math.fsum(s for _, s in spent) if is_paid else None,
         )
 
     def _job(self, configuration: Configuration, row: RowOf, seed: int, **further: Any) -> Job:
-        """One run; `further` are options that the file does not have."""
+        """One run. `further` are options that the file does not have."""
         source, (table, layers) = self.resources.encoder(configuration.model), row
         corpus = self.resources.corpus(configuration)
         options = RunOptions(
@@ -345,13 +346,13 @@ class ExperimentPlan:
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:
-    """The mean score; None if a score is unknown."""
+    """The mean score, or None if a score is unknown."""
     scores = [score for record in records if (score := record.score(split)) is not None]
     return statistics.fmean(scores) if len(scores) == len(records) else None
 
 
 def _medians(runs: Sequence[Run | None]) -> tuple[float, ...]:
-    """The median dev score of finished runs after each epoch; () before `FEWEST` are finished."""
+    """The median dev score of finished runs after each epoch, () before `FEWEST` are finished."""
     curves = [[row.dev_score or 0.0 for row in run.record.history] for run in runs if run]
     if len(curves) < FEWEST:
         return ()

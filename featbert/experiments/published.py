@@ -1,6 +1,6 @@
-"""Published reference figures (`published.toml`), to be shown next to what is reproduced.
+"""Published reference figures (`published.toml`), to be shown next to reproduced ones.
 
-F1 is in percent, as printed; `verified` says where the figures of a table were seen.
+F1 is in percent, as printed. `verified` names the place of a table's figures.
 """
 
 import functools
@@ -17,8 +17,7 @@ class PublishedRow(BaseModel):
     """One row of a published table: what identifies it, and its figures.
 
     Further names say how it was trained: epochs, tag_scheme, ... `dev` and `test` are one figure,
-    or figures by language code; `finetune` and `features` are those of a table that has the
-    tunings as columns.
+    or figures by language code. A table with tunings as columns has `finetune` and `features`.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True)
@@ -34,16 +33,16 @@ class PublishedRow(BaseModel):
 
     @property
     def conditions(self) -> dict[str, Any]:
-        """What tells it apart from the table's other rows, by name."""
+        """The conditions that distinguish it from the table's other rows, by name."""
         figures = {"tuning", "layers", "dev", "test", "sd", "source"}
-        said = self.model_dump(exclude_none=True, exclude=figures)
-        return dict(sorted(said.items(), key=lambda item: (item[0] != "model", item[0])))
+        conditions = self.model_dump(exclude_none=True, exclude=figures)
+        return dict(sorted(conditions.items(), key=lambda item: (item[0] != "model", item[0])))
 
 
 class PublishedTable(BaseModel):
-    """One published table with where it is from and how it was made.
+    """One published table, its source and its protocol.
 
-    `data` names the corpus as its runs do, where `corpus` does not begin with that name.
+    `data` is the corpus name in runs, if `corpus` does not begin with that name.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -71,7 +70,7 @@ def published_tables() -> tuple[PublishedTable, ...]:
 
 
 def published_table(table_id: str) -> PublishedTable:
-    """The published table called `table_id`, such as "devlin2019-table7"; else InputError."""
+    """The published table called `table_id`, such as "devlin2019-table7". InputError if unknown."""
     tables = {table.id: table for table in published_tables()}
     check_known("published table", [table_id], tables)
     return tables[table_id]

@@ -1,7 +1,7 @@
 """Ray as the engine: calls are tasks on several machines, or on several GPUs of one.
 
-A task whose worker or node dies is given to another worker, where runs resume from their checkpoint
-and extractions from their journal. Files go through folders that all nodes see.
+If a worker or node dies, another worker takes up its task: runs resume from their checkpoint and
+extractions from their journal. Files go through folders that all nodes see.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from featbert.io import explaining, temporary
 from featbert.progress import Message, Relay, forwarded, notice
 from featbert.text import counted, shortened
 
-# What Ray reads when it is imported or started.
+# Settings that Ray reads when it is imported or started.
 for _name, _value in {
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # a warning otherwise
     "RAY_DEDUP_LOGS_SKIP_REGEX": "(?s).",  # pages about lost nodes, on stdout
@@ -37,7 +37,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noq
 
 # Times that a task is taken up again after its worker died.
 RETRIES = 3
-# Seconds between two looks at the tasks, and at the cluster; those that a machine has to answer.
+# Seconds between two looks at the tasks, between two looks at the nodes, and to wait for an answer.
 LOOK_EVERY, COUNT_EVERY, PATIENCE = 0.5, 10.0, 120.0
 
 
@@ -50,32 +50,41 @@ def joined(
     gpus: float | None = None,
     jobs: int | None = None,
 ) -> Iterator[tuple[Each, int]]:
-    """Carries out calls on the Ray at `address`, or on one that is started on this machine.
+    """An engine on the Ray at `address`, or on a Ray that is started on this machine.
 
-    Also gives how many there is room for at a time; at most `jobs` are begun. A call has `cpus`
-    cores and `gpus` GPUs, by default one where this machine has any, and runs in the current folder
-    as its node sees it. InputError where no Ray answers, no node has that many, or a node does not
-    see one of `folders`, which are made.
+    A call runs in the current folder of its node.
+
+    Args:
+        folders: are made, and must be seen by all nodes.
+        cpus, gpus: cores and GPUs of a call. Default: one GPU if this machine has any.
+        jobs: calls at a time, at most.
+
+    Yields:
+        The engine, and how many calls it has room for at a time.
+
+    Raises:
+        InputError: no Ray answers, no node has that many cores and GPUs, or a node does not see one
+            of the folders.
     """
     if gpus is None:
         gpus = float(find_device().kind == "cuda")
-    where = address or "local"
-    if where not in ("auto", "local"):
-        _check_listens(where)
+    place = address or "local"
+    if place not in ("auto", "local"):
+        _check_listens(place)
         os.environ.setdefault("RAY_gcs_server_port_wait_time_s", "1")  # else it tries for minutes
     try:
-        ray.init(where, include_dashboard=False, log_to_driver=False, logging_level=logging.FATAL)
+        ray.init(place, include_dashboard=False, log_to_driver=False, logging_level=logging.FATAL)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise InputError(
-            f"Ray at {where} cannot be used: {_line(error)}; where it asks for a token, set "
+            f"Ray at {place} cannot be used: {_line(error)}; where it asks for a token, set "
             "RAY_AUTH_MODE=token, or give --address auto on one of its nodes"
         ) from None
     try:
         room = _room(cpus, gpus)
         with _tokens(folders) as tokens:
             _check_seen(tokens)
-            here = ray.get_runtime_context().get_node_id()
-            mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=_on(here))
+            node = _on(ray.get_runtime_context().get_node_id())
+            mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=node)
             tasks = _Tasks(cpus, gpus, jobs, Path.cwd(), tokens, mailbox.remote())
             yield tasks.each, jobs or room
     finally:
@@ -83,17 +92,17 @@ def joined(
 
 
 class _Mailbox:
-    """An actor on the driver's node, which keeps what workers send until it is taken."""
+    """An actor on the driver's node, which keeps (name, worker, message) of running calls."""
 
     def __init__(self) -> None:
-        self.held: list[tuple[str, str, Message]] = []
+        self.messages: list[tuple[str, str, Message]] = []
 
     def put(self, *message: Any) -> None:
-        self.held.append(message)
+        self.messages.append(message)
 
     def take(self) -> list[tuple[str, str, Message]]:
-        taken, self.held = self.held, []
-        return taken
+        messages, self.messages = self.messages, []
+        return messages
 
 
 @dataclass(frozen=True)
@@ -108,49 +117,49 @@ class _Tasks:
     def each(
         self, function: Callable[..., Any], calls: Mapping[str, tuple[Any, ...]]
     ) -> Iterator[tuple[str, Any]]:
-        """See `engine.Each`; tasks that still run when the iterator is closed are ended."""
-        # Not `options`: given here, a worker that had a GPU is not used again, as for another one.
+        """See `engine.Each`. Tasks that still run when the iterator is closed are cancelled."""
+        # Not `options`: it would not use a worker that had a GPU again.
         options = {"num_cpus": self.cpus, "num_gpus": self.gpus, "max_retries": RETRIES}
         task: Any = ray.remote(**options)(_carry_out)  # type: ignore[call-overload]
         waiting, names = [*calls.items()][::-1], dict[Any, str]()
-        heard, looked = dict[str, tuple[list[str], Relay]](), time.monotonic()
+        relays, workers = dict[str, Relay](), dict[str, list[str]]()
+        looked = time.monotonic()
         try:
             while waiting or names:
                 while waiting and len(names) < (self.jobs or len(calls)):
                     name, arguments = waiting.pop()
                     names[task.remote(self, name, function, arguments)] = name
-                done, messages = self._news([*names])
+                    relays[name], workers[name] = Relay(), []
+                ended, messages = self._news([*names])
                 for name, worker, message in messages:
-                    if name not in names.values():
+                    if name not in relays:
                         continue
-                    workers, relay = heard.setdefault(name, ([], Relay()))
-                    if worker not in workers:
-                        if workers:
-                            relay.close()
+                    if worker not in workers[name]:
+                        if workers[name]:
+                            relays[name].close()
                             notice(f"{name}: its worker died, another one has taken it up")
-                        workers.append(worker)
-                    if worker == workers[-1]:  # a lost one may still send
-                        relay(message)
-                for one in done:
-                    name = names.pop(one)
-                    if name in heard:
-                        heard.pop(name)[1].close()
-                    yield name, _result(one)
-                if not done and time.monotonic() - looked > COUNT_EVERY:
+                        workers[name].append(worker)
+                    if worker == workers[name][-1]:  # a lost worker may still send
+                        relays[name](message)
+                for handle in ended:
+                    name = names.pop(handle)
+                    relays.pop(name).close()
+                    yield name, _result(handle)
+                if not ended and time.monotonic() - looked > COUNT_EVERY:
                     looked = time.monotonic()
                     if not any(_slots(node, self.cpus, self.gpus) for node in _nodes()):
                         notice("no node is left that has room for a run; waiting for one")
         finally:
-            for one in names:
-                ray.cancel(one, force=True)
-            for _, relay in heard.values():
+            for handle in names:
+                ray.cancel(handle, force=True)
+            for relay in relays.values():
                 relay.close()
 
     def _news(self, tasks: list[Any]) -> tuple[list[Any], list[tuple[str, str, Message]]]:
-        """The tasks that have ended, and what workers have sent; FeatbertError if Ray has died."""
+        """The tasks that have ended, and new messages. FeatbertError if Ray has died."""
         try:
-            done, _ = ray.wait(tasks, timeout=LOOK_EVERY)
-            return done, ray.get(self.mailbox.take.remote())
+            ended, _ = ray.wait(tasks, timeout=LOOK_EVERY)
+            return ended, ray.get(self.mailbox.take.remote())
         except RayError as error:
             raise FeatbertError(
                 f"Ray has ended: {_line(error)}; finished work is kept, run the same command again"
@@ -166,26 +175,27 @@ def _carry_out(
     _check_shared(socket.gethostname(), _unseen(tasks.folder, tasks.tokens))
     os.chdir(tasks.folder)
     torch.set_num_threads(tasks.cpus)
-    worker, give_up, last = uuid.uuid4().hex, time.monotonic() + PATIENCE, list[Any]()
+    worker, give_up = uuid.uuid4().hex, time.monotonic() + PATIENCE
+    last_sent = list[Any]()
 
-    def send(message: Message) -> None:  # without waiting, which would let another task begin here
-        last[:] = [tasks.mailbox.put.remote(name, worker, message)]
+    def send(message: Message) -> None:  # a task that waits would let another one begin here
+        last_sent[:] = [tasks.mailbox.put.remote(name, worker, message)]
 
     try:
         with forwarded(send):
             while True:
                 try:
                     return function(*arguments)
-                except BusyError:  # the lock of a worker that died may last a little longer
+                except BusyError:  # a dead worker's lock may last a little longer
                     if time.monotonic() > give_up:
                         raise
                     time.sleep(LOOK_EVERY)
     finally:
-        ray.get(last)
+        ray.get(last_sent)
 
 
 def _result(task: Any) -> Any:
-    """What a task returned, or the exception that ended it."""
+    """The result of a task, or the exception that ended it."""
     try:
         return ray.get(task)
     except RayTaskError as error:
@@ -196,9 +206,9 @@ def _result(task: Any) -> Any:
 
 
 def _line(error: Exception) -> str:
-    """The first line of an error, or all of a list that it begins: of versions that differ."""
-    first, *others = filter(None, map(str.strip, str(error).splitlines() or [type(error).__name__]))
-    return shortened(", ".join([first, *others]), 400) if first.endswith(":") else first
+    """The first line of an error. If it announces a list, such as of versions, all lines."""
+    lines = [*filter(None, map(str.strip, str(error).splitlines()))] or [type(error).__name__]
+    return shortened(", ".join(lines), 400) if lines[0].endswith(":") else lines[0]
 
 
 def _check_listens(address: str) -> None:
@@ -213,35 +223,38 @@ def _check_listens(address: str) -> None:
 
 
 def _nodes() -> list[dict[str, Any]]:
-    """Those that are alive."""
+    """The nodes that are alive."""
     return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 
 def _slots(node: Mapping[str, Any], cpus: int, gpus: float) -> int:
     """Calls that a node has room for at a time."""
-    has = node["Resources"]
-    return int(min(has.get("CPU", 0) / cpus, has.get("GPU", 0) / gpus if gpus else math.inf))
+    resources = node["Resources"]
+    of_gpus = resources.get("GPU", 0) / gpus if gpus else math.inf
+    return int(min(resources.get("CPU", 0) / cpus, of_gpus))
 
 
 def _room(cpus: int, gpus: float) -> int:
-    """Calls that all nodes have room for at a time; InputError where that is none."""
+    """Calls that all nodes together have room for at a time. InputError if there is no room."""
     if gpus > 1 and gpus % 1:
         raise InputError(f"--gpus-per-run {gpus:g} is neither a share of a GPU nor a whole number")
     nodes = _nodes()
     room = sum(_slots(node, cpus, gpus) for node in nodes)
     if not room:
-        has = sorted({tuple(node["Resources"].get(k, 0) for k in ("CPU", "GPU")) for node in nodes})
-        known = ", ".join(f"{counted(int(c), 'core')} and {counted(int(g), 'GPU')}" for c, g in has)
+        sizes = {tuple(node["Resources"].get(k, 0) for k in ("CPU", "GPU")) for node in nodes}
+        listed = ", ".join(
+            f"{counted(int(c), 'core')} and {counted(int(g), 'GPU')}" for c, g in sorted(sizes)
+        )
         raise InputError(
-            f"no node has {counted(cpus, 'core')} and {gpus:g} GPUs for a run, only {known}; lower "
-            "--cpus-per-run or --gpus-per-run"
+            f"no node has {counted(cpus, 'core')} and {gpus:g} GPUs for a run, only {listed}; "
+            "lower --cpus-per-run or --gpus-per-run"
         )
     return room
 
 
 @contextlib.contextmanager
 def _tokens(folders: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files in these folders, by which other machines know that they see the same folders."""
+    """Files in these folders, by which other machines check that they see the same folders."""
     with contextlib.ExitStack() as stack:
         tokens = []
         for folder in map(Path.absolute, dict.fromkeys(folders)):

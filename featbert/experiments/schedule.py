@@ -149,7 +149,7 @@ def _stores(
 
 
 def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function whose lines of progress begin with a title."""
+    """Calls a function and puts a title before its lines of progress."""
     with labelled(title):
         return function(*arguments)
 

@@ -45,7 +45,7 @@ def _rounded(value: Any, distribution: Any) -> Any:
 
 @dataclass(frozen=True)
 class Trials:
-    """The trials of one study, by number from 0; `points` are the settings of a grid, in order."""
+    """The trials of one study, by number from 0. `points` are the settings of a grid, in order."""
 
     study: Study
     ranges: Mapping[str, Any]
@@ -54,7 +54,7 @@ class Trials:
     points: Sequence[Mapping[str, Any]] = ()
 
     def settings(self, number: int) -> dict[str, Any] | None:
-        """The settings of a trial, which is added if it is new; None after the end of a grid."""
+        """The settings of a trial, which is added if it is new, or None after the end of a grid."""
         from optuna import create_study
         from optuna.samplers import RandomSampler, TPESampler
         from optuna.trial import TrialState, create_trial
@@ -92,7 +92,7 @@ class Trials:
 
 @contextlib.contextmanager
 def open_trials(path: Path, name: str, *, keep: bool, **options: Any) -> Iterator[Trials]:
-    """The trials of the study of this name in a journal; `options` are further fields of `Trials`.
+    """The trials of the study of this name in a journal. `options` are further fields of `Trials`.
 
     With `keep`, new trials and scores are written to the journal, and no other process adds trials
     within the block. Without `keep`, nothing is written. InputError for a damaged journal.
