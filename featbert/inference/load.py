@@ -2,7 +2,7 @@
 
 words ─▶ the run's casing ─▶ its context, encoder and layers ─▶ its weights ─▶ answers
 
-On the text and the machine that it was trained with, it gives the answers that the run recorded.
+On the text and the machine of its training, it gives the answers that the run recorded.
 """
 
 import dataclasses
@@ -27,6 +27,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.extraction import block_edges, block_states, run_extraction
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
+from featbert.inference.predict import Numbers, PredictingRun, Sentences
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
@@ -35,14 +36,12 @@ from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Compute, predict, prediction_budget
 
-# Folder in the cache of stores that serve an evaluation alone.
+# Folder in the cache of stores for evaluations.
 EVALUATIONS = "evaluations"
-Sentences = Sequence[Sentence] | Split
-Numbers = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, repr=False)
-class LoadedRun(UsableRun):
+class LoadedRun(PredictingRun):
     """A run with its model in eval mode, on the device."""
 
     model: Model
@@ -59,7 +58,6 @@ class LoadedRun(UsableRun):
         return self.model.encoder
 
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
-        """The model's inputs for sentences, in memory; frozen vectors are computed now."""
         context, packing = self.record.signature.context, self.record.signature.packing
         alignment = self.encoder.align(self.reading(sentences), context, packing)
         return grouped(self._inputs(alignment), self.task.groups(sentences))
@@ -74,11 +72,10 @@ class LoadedRun(UsableRun):
         return self.inputs(split.sentences), None
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
-        """The task's answers: what the run would have recorded for these inputs of sentences."""
+        """The task's answers, as the run would have recorded them for these inputs."""
         return self._answers(self._predicted(inputs, sentences)[0], sentences)
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
-        """The task's answers, and (T, C) the probability of every class; C is 0 for scores."""
         numbers, shares = self._predicted(inputs, sentences, probabilities=True)
         if not np.isfinite(shares).all():
             raise InputError(
@@ -87,25 +84,12 @@ class LoadedRun(UsableRun):
             )
         return self._answers(numbers, sentences), shares.astype(float)
 
-    def predict(self, texts: Any) -> Any:
-        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
-
-        A text is a string; for a run that answers words also a tuple or list of words, for other
-        runs a tuple, such as (text, pair), (question, passage) or (context, choices), or a dict
-        with columns as files have. Each text is a document of its own. InputError for anything
-        else.
-        """
-        from featbert.inference.predict import answered  # with runs that are loaded
-
-        found = answered(self, texts if isinstance(texts, list) else [texts])
-        return found if isinstance(texts, list) else found[0]
-
     def _predicted(
         self, inputs: Inputs, sentences: Sentences, *, probabilities: bool = False
     ) -> tuple[Numbers, ...]:
         budget = prediction_budget(inputs, self.settings, self.device)
-        items, how = self.task.items(sentences), self.compute
-        return predict(self.model, inputs, items, how, budget, probabilities=probabilities)
+        items = self.task.items(sentences)
+        return predict(self.model, inputs, items, self.compute, budget, probabilities=probabilities)
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
         classes, scheme = tuple(self.record.labels), self.record.signature.tag_scheme
@@ -117,19 +101,18 @@ class FrozenRun(LoadedRun):
 
     @cached_property
     def combination(self) -> LayerCombination:
-        """The layers that it reads."""
         return parse_layers(self.record.layers or "", self.record.signature.encoder_layers)
 
     @cached_property
     def encoder(self) -> Encoder:
-        """The frozen encoder, loaded when it is first needed."""
+        """The frozen encoder. It is loaded at the first use."""
         signature = self.record.signature
         dtype = torch_dtype(signature.encoder_precision)
         encoder = load_encoder(self.source, dtype=dtype, pooling=signature.pooling)
         return encoder.to(self.device.torch)
 
     def _inputs(self, alignment: Alignment) -> Inputs:
-        states, reads, where = self._states(alignment), self.settings.reads, self.device.torch
+        states, reads, device = self._states(alignment), self.settings.reads, self.device.torch
         if not states.isfinite().all():
             raise InputError(
                 f"{self.source.name} gives hidden states that are not finite: they are too large "
@@ -139,19 +122,19 @@ class FrozenRun(LoadedRun):
             kinds = np.arange(len(KINDS[reads])) * (len(alignment.units) - 1)
             units = (alignment.text_units[..., None] + kinds).reshape(len(alignment.texts), -1)
             places = np.stack([units, units + 1], axis=2)
-            return FeatureInputs(states, places, where, offsets=alignment.sentences)
+            return FeatureInputs(states, places, device, offsets=alignment.sentences)
         if reads == "words":
-            return FeatureInputs(states, alignment.texts, where)
+            return FeatureInputs(states, alignment.texts, device)
         firsts = alignment.n_words + np.arange(2) + alignment.text_units[:, :1, None]
         places = np.concatenate([firsts, alignment.texts], axis=1)
-        return FeatureInputs(states, places, where, pairs=alignment.pairs)
+        return FeatureInputs(states, places, device, pairs=alignment.pairs)
 
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
     ) -> tuple[Inputs, float | None]:
-        """The same from a store of the corpus in the cache, else from one of the split alone.
+        """See `LoadedRun`. Reads a store of the corpus in the cache, else extracts the split.
 
-        The latter is in <cache>/evaluations/, away from the stores that `featbert train` offers.
+        Such a store of a split is in <cache>/evaluations/, away from stores for `featbert train`.
         """
         signature, store, seconds = self.record.signature, None, None
         marked = all(s.has_documents for s in corpus.splits.values())
@@ -165,13 +148,13 @@ class FrozenRun(LoadedRun):
             store = self._extraction(corpus, signature.casing, cache_dir).hit
         if store is None:
             part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
-            alone = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
-            planned = self._extraction(alone, "original", cache_dir / EVALUATIONS)
-            store = planned.hit or run_extraction(planned, alone, self.source)
+            only_split = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
+            planned = self._extraction(only_split, "original", cache_dir / EVALUATIONS)
+            store = planned.hit or run_extraction(planned, only_split, self.source)
             seconds = None if planned.hit else store.manifest.seconds
-        reads, where, texts = self.settings.reads, self.device.torch, split.sentences
-        found = stored_inputs(store, [split.name], self.combination, reads, where, texts=texts)
-        return grouped(found, self.task.groups(texts)), seconds
+        reads, device, texts = self.settings.reads, self.device.torch, split.sentences
+        inputs = stored_inputs(store, [split.name], self.combination, reads, device, texts=texts)
+        return grouped(inputs, self.task.groups(texts)), seconds
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
         signature = self.record.signature
@@ -191,10 +174,10 @@ class FrozenRun(LoadedRun):
     def _states(self, alignment: Alignment) -> torch.Tensor:
         """(k, N, H) on the device, as a store would hold them: the same batches and rounding.
 
-        Kind after kind where the head reads several.
+        Kinds of vectors follow one another, if the head reads several.
         """
-        kept = self.record.signature.store_dtype or "float16"
-        words = block_words(self.encoder.num_layers, self.encoder.hidden_size, kept)
+        dtype = self.record.signature.store_dtype or "float16"
+        words = block_words(self.encoder.num_layers, self.encoder.hidden_size, dtype)
         edges = block_edges(alignment.unit_words, words)
         budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
         kinds = KINDS[self.settings.reads]
@@ -206,7 +189,7 @@ class FrozenRun(LoadedRun):
                     np.arange(first, stop),
                     self.combination.indices,
                     kinds,
-                    dtype=getattr(torch, kept),
+                    dtype=getattr(torch, dtype),
                     budget=budget,
                     device=self.device.torch,
                 )
@@ -224,31 +207,30 @@ def load(
 ) -> LoadedRun:
     """A finished run, ready to answer: also a folder, an exported one, or a name in `runs_dir`.
 
-    The last part of the name is enough. `model` is where the encoder is now; errors are those of
+    The last part of the name is enough. `model` is the place of the encoder now. For errors see
     `find_run` and `check_usable`. On another device than the run's, the last bits differ.
     """
     run = find_run(str(run), runs_dir) if isinstance(run, str | Path) else run
     usable = run if isinstance(run, UsableRun) else check_usable(run, model=model)
     record, settings = usable.record, usable.settings
     signature = record.signature
-    where = find_device(device)
+    found_device = find_device(device)
     precision = signature.training_precision
     frozen = get_tuning(record.tuning).frozen
-    if frozen and where.kind == "cuda":
-        precision = "fp32"  # as when it is trained: see `planned.py`
-    if "fp16" in (precision, signature.encoder_precision) and where.kind != "cuda":
+    if frozen and found_device.kind == "cuda":
+        precision = "fp32"  # as in training: see `planned.py`
+    if "fp16" in (precision, signature.encoder_precision) and found_device.kind != "cuda":
         raise InputError(f"{usable.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1
     if frozen:
         layers = parse_layers(record.layers or "", signature.encoder_layers)
-        made = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
+        network = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
     else:
         pooler = settings.sentence_pooling == "pooler"
         encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
-        made = tuned_model(encoder, classes, settings, texts)
-    load_weights(usable.folder / WEIGHTS, made, record.weights)
+        network = tuned_model(encoder, classes, settings, texts)
+    load_weights(usable.folder / WEIGHTS, network, record.weights)
     kind = FrozenRun if frozen else LoadedRun
-    made, compute = made.to(where.torch).eval(), Compute(where, precision)
-    of_run = (usable.folder, record, usable.source, settings, usable.reading)
-    return kind(*of_run, made, compute)
+    parts = (usable.folder, record, usable.source, settings, usable.reading)
+    return kind(*parts, network.to(found_device.torch).eval(), Compute(found_device, precision))

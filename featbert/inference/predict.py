@@ -1,8 +1,8 @@
-"""Text answered by a finished run, as a stream: blocks of sentences in, tagged sentences out.
+"""Answers of a finished run to a stream of text: blocks of sentences in, tagged sentences out.
 
-Memory is that of one block, a few thousand words, or of one document where the run reads whole
-documents. Line k of raw text is before the k-th blank line of CoNLL output (word, tab, tag). JSONL
-has an object a sentence, also for a blank line:
+Memory holds one block, a few thousand words, or one document if the run reads whole documents. In
+CoNLL output (word, tab, tag), line k of raw text comes before the k-th blank line. JSONL has an
+object for each sentence, also for a blank line:
 
     {"text": "Smith's in Rome .",
      "tokens": ["Smith", "'s", "in", "Rome", "."],
@@ -12,62 +12,101 @@ has an object a sentence, also for a blank line:
                    "text": "Smith", "probability": 0.98}, ...],
      "probabilities": [0.98, 0.999, 0.999, 0.97, 1.0]}
 
-Offsets count Unicode code points of the line from 0, ends exclusive; `start` and `end` count
-tokens. Tokenised input has neither "text" nor offsets. An entity's probability is the product over
-its tokens.
+Offsets count Unicode code points of the line from 0, with exclusive ends. `start` and `end` count
+tokens. Tokenised input has neither "text" nor offsets. An entity's probability is the product of
+its tokens' probabilities.
 """
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
 from typing import Any, Literal
 
 import numpy as np
 
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import Sentence, Split
 from featbert.data.examples import Examples
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import targets_of
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
-from featbert.inference.load import LoadedRun
+from featbert.runs.run import UsableRun
 from featbert.tasks.base import Task
+from featbert.training.inputs import Inputs
 
+Sentences = Sequence[Sentence] | Split
+Numbers = np.ndarray[Any, Any]
 Format = Literal["conll", "jsonl"]
 # The columns of a line, and a JSON object (`Task.answered`).
 Answered = tuple[list[str], dict[str, Any]]
-# A piece of the input, and as a JSON object with its tags as the run would have recorded them.
+# A line of the input, and a JSON object with its tags as the run would have recorded them.
 TaggedPiece = tuple[Sentence, dict[str, Any]]
 
 
+@dataclass(frozen=True, repr=False)
+class PredictingRun(UsableRun, ABC):
+    """A run that answers texts with its model."""
+
+    @abstractmethod
+    def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
+        """The model's inputs for sentences, in memory. Frozen vectors are computed now."""
+
+    @abstractmethod
+    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
+        """The task's answers, and (T, C) the probability of every class. C is 0 for scores."""
+
+    def predict(self, texts: Any) -> Any:
+        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
+
+        A text is a string. For a run that answers words it may also be a tuple or list of words.
+        For other runs it may be a tuple, such as (text, pair), (question, passage) or (context,
+        choices), or a dict with columns as files have. Each text is a document of its own.
+        InputError for other values.
+        """
+        rows = self._predicted_rows(texts if isinstance(texts, list) else [texts])
+        return rows if isinstance(texts, list) else rows[0]
+
+    def _predicted_rows(self, texts: Sequence[Any]) -> list[dict[str, Any]]:
+        if not self.task.of_texts:
+            pieces = (piece_of(text, number) for number, text in enumerate(texts))
+            return [row for _, row in predict_stream(self, pieces)]
+        form = targets_of(self.task.targets).form or Examples
+        pairs = self.record.signature.packing is not None
+        lines = (_object_line(text, form.names_of_texts[: 1 + pairs]) for text in texts)
+        examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
+        return [row for _, row in predict_texts(self, examples)]
+
+
 def predict_stream(
-    run: LoadedRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
+    run: PredictingRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
-    """Tags pieces as they come; a block is read, tagged and yielded before the next is read."""
+    """Tags lines as they come. A block is read, tagged and yielded before the next is read."""
     by_document = run.record.signature.context == "document"
     for block in cut_blocks(pieces, block_words, by_document=by_document):
-        # Text before the first mark of a document is a document too, number 0.
+        # Text before the first mark of a document is document 0.
         sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
-        answered: Iterator[tuple[list[str], list[float]]] = iter(())
+        predictions: Iterator[tuple[list[str], list[float]]] = iter(())
         if sentences:
-            found, shares = run.shares(run.inputs(sentences), sentences)
+            answers, shares = run.shares(run.inputs(sentences), sentences)
             ends = run.task.items(sentences)[1:-1]
             highest = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
-            answered = zip(found, highest, strict=True)
+            predictions = zip(answers, highest, strict=True)
         for piece in block:
-            tags, chosen = next(answered) if piece.words else ([], [])
-            yield piece, _row(piece, tags, chosen, run.task)
+            tags, highest_shares = next(predictions) if piece.words else ([], [])
+            yield piece, _row(piece, tags, highest_shares, run.task)
 
 
 def cut_blocks(
     pieces: Iterable[Sentence], block_words: int, *, by_document: bool
 ) -> Iterator[list[Sentence]]:
-    """The pieces in blocks of at least `block_words` words, the last one excepted.
+    """Blocks of at least `block_words` words. The last block may have fewer.
 
-    Nothing is read beyond a block, except one piece with whole documents. A piece without words
-    counts as one.
+    Nothing is read beyond a block, but for one line with whole documents. A line without words
+    counts as one word.
     """
     documents = (list(group) for _, group in groupby(pieces, key=lambda piece: piece.document))
     block: list[Sentence] = []
@@ -83,7 +122,7 @@ def cut_blocks(
 
 
 def rows_of(pieces: Iterable[TaggedPiece], form: Format) -> Iterator[str]:
-    """The text of each piece, line ends included, as it comes."""
+    """The text of each line, line ends included, as it comes."""
     return _conll(pieces) if form == "conll" else (_line(row) for _, row in pieces)
 
 
@@ -99,16 +138,16 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
             document = piece.document
             rows.insert(0, f"{DOCSTART}\tO\n\n")
         if not number and rows and rows[0].startswith(BOM):
-            rows.insert(0, BOM)  # a reader takes one off
+            rows.insert(0, BOM)  # a reader removes the first one
         yield "".join(rows) + "\n"
 
 
 def _row(piece: Sentence, tags: list[str], shares: list[float], task: Task) -> dict[str, Any]:
-    """A piece as a JSON object; `shares` are the probabilities of its tags."""
+    """A line as a JSON object. `shares` are the probabilities of its tags."""
     text, places = (piece.texts[0], piece.places) if piece.texts else (None, None)
     row: dict[str, Any] = {"text": text, "tokens": piece.words, "offsets": places, "tags": tags}
     if (entities := task.phrases(tags)) is not None:
-        row["entities"] = [_entity(piece, shares, *one) for one in entities]
+        row["entities"] = [_entity(piece, shares, *entity) for entity in entities]
     row["probabilities"] = [round(share, 6) for share in shares]
     if not piece.texts:
         row["document"] = piece.document
@@ -131,21 +170,21 @@ def _entity(
 
 
 def predict_texts(
-    run: LoadedRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
+    run: PredictingRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[Answered]:
-    """Answers texts as they come; a block is read, answered and yielded before the next is read.
+    """Answers texts as they come. A block is read, answered and yielded before the next is read.
 
-    A blank line is given back in its place, without an answer.
+    A blank line is returned in its place, without an answer.
     """
     by_group = run.task.groups(()) is not None
     for block in cut_blocks(sentences, block_words, by_document=by_group):
-        found = _answers(run, [text for text in block if text.words])
+        answers = _answers(run, [text for text in block if text.words])
         for text in block:
             blank = [text.texts[0]], {"text": text.texts[0], "answer": None}
-            yield from islice(found, 1) if text.words else [blank]
+            yield from islice(answers, 1) if text.words else [blank]
 
 
-def _answers(run: LoadedRun, block: Sequence[Sentence]) -> Iterator[Answered]:
+def _answers(run: PredictingRun, block: Sequence[Sentence]) -> Iterator[Answered]:
     answers, shares = run.shares(run.inputs(block), block)
     groups = run.task.groups(block)
     edges = pairwise(range(len(block) + 1) if groups is None else groups)
@@ -155,12 +194,12 @@ def _answers(run: LoadedRun, block: Sequence[Sentence]) -> Iterator[Answered]:
         yield run.task.answered(block[first:end], answer, by_class)
 
 
-def answer_rows(found: Iterable[Answered], form: Format) -> Iterator[str]:
+def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
     """A line for each text: its texts and its answer, separated by tabs, or a JSON object.
 
     InputError for a text with a tab or line end, which columns cannot hold.
     """
-    for cells, row in found:
+    for cells, row in answers:
         if form == "jsonl":
             yield _line(row)
             continue
@@ -171,28 +210,16 @@ def answer_rows(found: Iterable[Answered], form: Format) -> Iterator[str]:
         yield "\t".join(cells) + "\n"
 
 
-def answered(run: LoadedRun, given: Sequence[Any]) -> list[dict[str, Any]]:
-    """The answers to texts as JSON objects; see `LoadedRun.predict`."""
-    if not run.task.of_texts:
-        pieces = (piece_of(one, number) for number, one in enumerate(given))
-        return [row for _, row in predict_stream(run, pieces)]
-    form = targets_of(run.task.targets).form or Examples
-    pairs = run.record.signature.packing is not None
-    lines = (_object_line(one, form.names_of_texts[: 1 + pairs]) for one in given)
-    read = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
-    return [row for _, row in predict_texts(run, read)]
-
-
-def _object_line(given: Any, names: Sequence[str]) -> str:
+def _object_line(text: Any, names: Sequence[str]) -> str:
     """A line of JSONL for the texts of an example."""
-    if isinstance(given, str):
-        given = (given,)
-    if isinstance(given, tuple):
-        if len(given) != len(names):
-            wanted = f"({', '.join(names)})" if len(names) > 1 else "a text"
-            raise InputError(f"{given!r:.60} is not what this run answers; give {wanted}")
-        given = dict(zip(names, given, strict=True))
+    if isinstance(text, str):
+        text = (text,)
+    if isinstance(text, tuple):
+        if len(text) != len(names):
+            form = f"({', '.join(names)})" if len(names) > 1 else "a text"
+            raise InputError(f"{text!r:.60} is not what this run answers; give {form}")
+        text = dict(zip(names, text, strict=True))
     try:
-        return json.dumps(given)
+        return json.dumps(text)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{given!r:.60} is no text: {error}") from None
+        raise InputError(f"{text!r:.60} is no text: {error}") from None
