@@ -66,12 +66,12 @@ def evaluate(
     from featbert.analysis.rows import grouped
     from featbert.data.load import load_corpus
     from featbert.inference.evaluate import (
-        carry_out,
         choose_splits,
         elsewhere,
         parse_mapping,
         plan_evaluation,
         remarks_on,
+        score_planned,
     )
     from featbert.report.tables import comparison_tables, evaluations_tables
     from featbert.runs.run import check_usable
@@ -103,7 +103,7 @@ def evaluate(
             if loaded is None or loaded.folder != plan.usable.folder:
                 loaded = load(plan.usable, device=compute.device)
             report(f"evaluating {loaded.name} on {plan.corpus.name} {plan.split.name}")
-            record = carry_out(plan, loaded, cache_dir)
+            record = score_planned(plan, loaded, cache_dir)
         else:
             report(f"evaluated before: {plan.path}")
         results.append((plan.usable, record, plan.path))

@@ -1,10 +1,10 @@
 """A finished run scored on other data: another language, another domain, another split.
 
-    <run>/evaluations/<corpus>--<split>--<8 hex>.json    what was scored, and the scores
+    <run>/evaluations/<corpus>--<split>--<8 hex>.json    the data and the scores
                                                  .conll  word, gold tag, predicted tag
 
-The 8 hex digits are of the split's text, its tags and the mapping of classes, which holds for gold
-and predicted answers alike, all names at the same time (`A=B`, `B=A` exchanges them).
+The 8 hex digits are a hash of the split's text, its tags and the mapping of classes. The mapping
+renames gold and predicted answers, all names at the same time (`A=B`, `B=A` exchanges them).
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ class EvaluationRecord:
 
     Attributes:
         corpus, source, language: of the data, as in a run's signature.
-        identity: fingerprints and size of what was scored.
+        identity: fingerprints and size of the split.
         entity_types: types that occur in the split, after mapping, sorted.
-        mapping: what types were called instead before scoring, in gold and predicted tags alike;
-            "O" takes a type out.
+        mapping: new names of types in gold and predicted tags. "O" removes a type.
         unseen_types: types of the split that the run was not trained on.
         absent_types: types the run was trained on that do not occur in the split.
         scores: after mapping.
-        extraction_seconds: of the split's vectors; None where a store had them, or none is used.
+        extraction_seconds: of the split's vectors. None if a store had them, or without vectors.
         prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
         started: UTC, ISO 8601.
         predictions: SHA-256 of the predictions file.
@@ -85,7 +84,7 @@ def evaluation_path(
 
 
 def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
-    """The record of a run's evaluation in a file; InputError for another run's."""
+    """The record of a run's evaluation in a file. InputError for another run's record."""
     record = read_json(path, EvaluationRecord, f"no evaluation record at {path}")
     if record.run not in (run.name, run.record.name):
         raise InputError(f"{path} is an evaluation of another run, {record.run}")
@@ -95,7 +94,7 @@ def read_evaluation(run: Run, path: Path) -> EvaluationRecord:
 
 
 def evaluations(run: Run) -> Iterator[tuple[EvaluationRecord, Path]]:
-    """A run's evaluations and their files; one that cannot be read is left out, with a notice."""
+    """A run's evaluations and their files. A notice names files that cannot be read."""
     for path in evaluation_files(run.folder):
         if (record := read_or_left_out(read_evaluation, run, path)) is not None:
             yield record, path
@@ -103,9 +102,9 @@ def evaluations(run: Run) -> Iterator[tuple[EvaluationRecord, Path]]:
 
 @dataclass(frozen=True)
 class RunElsewhere(Run):
-    """A run that was scored on other data: its record has these scores in place of its own.
+    """A run that was scored on other data. Its record has these scores instead of its own.
 
-    `paths` are predictions by split; `remarks` what a reader of the scores should know.
+    `paths` are predictions by split, `remarks` notes for readers of the scores.
     """
 
     paths: Mapping[str, Path]
@@ -117,77 +116,88 @@ class RunElsewhere(Run):
 
 
 def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunElsewhere:
-    """A run with evaluations of one corpus and their paths; of a split's the last one counts."""
-    r, by_split = run.record, {one.split: (one, path) for one, path in found}
-    one = next(iter(by_split.values()))[0]
-    names = dict.fromkeys([one.corpus, r.signature.corpus])
+    """A run with evaluations of one corpus and their paths. The last one of a split counts."""
+    r, by_split = run.record, {record.split: (record, path) for record, path in found}
+    records = [record for record, _ in by_split.values()]
     splits = {name: s for name, s in r.signature.splits.items() if name in r.trained_on}
-    for split, (of, _) in by_split.items():
-        tags = json_hash([of.identity.tags, of.mapping]) if of.mapping else of.identity.tags
-        splits[split] = dataclasses.replace(of.identity, tags=tags)
+    for record in records:
+        tags = record.identity.tags
+        tags = json_hash([tags, record.mapping]) if record.mapping else tags
+        splits[record.split] = dataclasses.replace(record.identity, tags=tags)
     signature = dataclasses.replace(
         r.signature,
-        corpus=" from ".join(names),
+        corpus=" from ".join(dict.fromkeys([records[0].corpus, r.signature.corpus])),
         splits=splits,
-        entity_types=sorted({*one.entity_types, *one.absent_types}),
-        scorer=one.scorer,
+        entity_types=sorted({*records[0].entity_types, *records[0].absent_types}),
+        scorer=records[0].scorer,
     )
-    scores = {split: of.scores for split, (of, _) in by_split.items()}
-    hashes = {split: of.predictions for split, (of, _) in by_split.items() if of.predictions}
-    record = dataclasses.replace(r, signature=signature, scores=scores, predictions=hashes)
-    paths = {
-        split: path.with_name(run.task.predictions_name(path.stem))
-        for split, (_, path) in by_split.items()
-    }
-    remarks = [one for of, _ in by_split.values() for one in remarks_on(run, of)]
-    return RunElsewhere(run.folder, record, paths, tuple(remarks))
+    return RunElsewhere(
+        run.folder,
+        dataclasses.replace(
+            r,
+            signature=signature,
+            scores={record.split: record.scores for record in records},
+            predictions={rec.split: rec.predictions for rec in records if rec.predictions},
+        ),
+        paths={
+            split: path.with_name(run.task.predictions_name(path.stem))
+            for split, (_, path) in by_split.items()
+        },
+        remarks=tuple(remark for record in records for remark in remarks_on(run, record)),
+    )
 
 
-def remarks_on(run: Run, one: EvaluationRecord, name: str = "") -> Iterator[str]:
-    """What a reader of an evaluation should know, a line each; `name` is what the run is called."""
-    what, splits = f"{one.corpus} {one.split}", run.record.signature.splits
-    if one.mapping:
-        renamed = ", ".join(f"{old}={new}" for old, new in one.mapping.items())
-        yield f"{what} is scored with {renamed}"
+def remarks_on(run: Run, record: EvaluationRecord, name: str = "") -> Iterator[str]:
+    """Notes for readers of an evaluation, a line each. `name` is another name of the run."""
+    data, splits = f"{record.corpus} {record.split}", run.record.signature.splits
+    if record.mapping:
+        renamed = ", ".join(f"{old}={new}" for old, new in record.mapping.items())
+        yield f"{data} is scored with {renamed}"
     name = name or run.name
-    taught = f"{name} was not trained on"
-    if unseen := ", ".join(one.unseen_types):
-        yield f"{taught} {unseen}: all of them in {what} count as missed; --map renames classes"
-    if absent := ", ".join(one.absent_types):
-        yield f"{what} has no {absent}: predictions of them count as wrong"
-    if one.identity.text in {splits[name].text for name in run.record.trained_on if name in splits}:
-        yield f"{name} was trained on {what}: the score says nothing about other text"
+    if unseen := ", ".join(record.unseen_types):
+        yield (
+            f"{name} was not trained on {unseen}: all of them in {data} count as missed; --map "
+            "renames classes"
+        )
+    if absent := ", ".join(record.absent_types):
+        yield f"{data} has no {absent}: predictions of them count as wrong"
+    if record.identity.text in {splits[n].text for n in run.record.trained_on if n in splits}:
+        yield f"{name} was trained on {data}: the score says nothing about other text"
 
 
 def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
-    """The runs that were evaluated on dev or test of a corpus, a name or place, as they were last.
+    """The runs with their last evaluations on dev or test of a corpus, a name or place.
 
-    All scores of a run have one mapping of classes. MissingError where there is none.
+    All scores of a run have one mapping of classes. MissingError without any.
     """
-    known, found, names = dict[str, None](), [], (corpus, str(Path(corpus).absolute()))
+    corpora, scored_runs = dict[str, None](), []
     for run in runs:
-        every = sorted(evaluations(run), key=lambda pair: pair[0].started)
-        known |= dict.fromkeys(one.corpus for one, _ in every)
-        own = [
-            (one, path)
-            for one, path in every
-            if one.split in EVALUATED and (one.corpus == corpus or one.source in names)
+        pairs = sorted(evaluations(run), key=lambda pair: pair[0].started)
+        corpora |= dict.fromkeys(record.corpus for record, _ in pairs)
+        pairs = [
+            (record, path)
+            for record, path in pairs
+            if record.split in EVALUATED
+            and (record.corpus == corpus or record.source in (corpus, str(Path(corpus).absolute())))
         ]
-        if own:
-            found.append(elsewhere(run, (p for p in own if p[0].mapping == own[-1][0].mapping)))
-    if not found:
+        if pairs:
+            mapping = pairs[-1][0].mapping
+            scored_runs.append(
+                elsewhere(run, (pair for pair in pairs if pair[0].mapping == mapping))
+            )
+    if not scored_runs:
         raise MissingError(
-            f"no run was evaluated on {corpus!r}{nearest(corpus, known)}; known: "
-            f"{', '.join(known) or 'none'}; featbert evaluate RUN --data CORPUS scores runs on it"
+            f"no run was evaluated on {corpus!r}{nearest(corpus, corpora)}; known: "
+            f"{', '.join(corpora) or 'none'}; featbert evaluate RUN --data CORPUS scores runs on it"
         )
-    return found
+    return scored_runs
 
 
 @dataclass(frozen=True)
 class PlannedEvaluation:
     """A run on one split of a corpus, before it is scored.
 
-    `identity` is that of the split before any mapping of classes, `path` that of the record.
+    `identity` identifies the split before any mapping of classes. `path` is the record's.
     """
 
     usable: UsableRun
@@ -204,7 +214,7 @@ class PlannedEvaluation:
 
     @property
     def finished(self) -> EvaluationRecord | None:
-        """The record of this evaluation, if it is done by the current scorer."""
+        """The record of this evaluation, if the current scorer has made it."""
         if not (self.path.is_file() and self.predictions.is_file()):
             return None
         try:
@@ -215,14 +225,14 @@ class PlannedEvaluation:
 
 
 def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
-    """The named splits, each once; test by default, or dev where there is no test."""
-    where = corpus.source or corpus.name
-    check_known(f"split of {where}", names, corpus.splits)
+    """The named splits, each once. Default: test, or dev without a test."""
+    source = corpus.source or corpus.name
+    check_known(f"split of {source}", names, corpus.splits)
     scored = [n for n in ("test", "dev") if n in corpus and corpus[n].is_tagged]
     chosen = list(dict.fromkeys(names)) or scored[:1]
     if not chosen:
         raise InputError(
-            f"{where} has neither test nor dev with answers; name another one with --split"
+            f"{source} has neither test nor dev with answers; name another one with --split"
         )
     return chosen
 
@@ -230,37 +240,38 @@ def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
 def plan_evaluation(
     usable: UsableRun, corpus: Corpus, split: str, mapping: Mapping[str, str] | None = None
 ) -> PlannedEvaluation:
-    """Checks that the run can be scored on a split and names the record; nothing is written.
+    """Checks that the run can be scored on a split, and names the record. Writes nothing.
 
-    InputError where the corpus lacks the split, its answers, or documents that the run reads, and
-    for a mapping of classes that neither has.
+    InputError if the corpus lacks the split, its answers, or documents that the run reads, and for
+    a mapping of unknown classes.
     """
     (name,) = choose_splits(corpus, [split])
     utf8_path(corpus.source or "")
     chosen, mapping = corpus[name], dict(mapping or {})
-    where = chosen.path or f"{name} of {corpus.source or corpus.name}"
+    place, signature = (
+        chosen.path or f"{name} of {corpus.source or corpus.name}",
+        usable.record.signature,
+    )
     if not len(chosen) or not chosen.is_tagged:
-        what = "answers" if len(chosen) else f"{usable.task.unit}s"
-        raise InputError(f"{where} has no {what} to score against")
-    pairs = usable.record.signature.packing is not None
+        noun = "answers" if len(chosen) else f"{usable.task.unit}s"
+        raise InputError(f"{place} has no {noun} to score against")
+    pairs = signature.packing is not None
     if chosen.has_pairs != pairs:
         kinds = ("single texts", "pairs of texts")
         has, reads = kinds[chosen.has_pairs], kinds[pairs]
-        raise InputError(f"{where} has {has}, but {usable.name} reads {reads}; name other data")
-    if usable.record.signature.context == "document" and not all(
-        s.document is not None for s in chosen
-    ):
+        raise InputError(f"{place} has {has}, but {usable.name} reads {reads}; name other data")
+    if signature.context == "document" and any(s.document is None for s in chosen):
         raise InputError(
-            f"{where} has no documents, but {usable.name} reads whole documents; mark them "
+            f"{place} has no documents, but {usable.name} reads whole documents; mark them "
             "with -DOCSTART- lines, or evaluate a run with sentence context"
         )
     sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
-    known = sorted(sides[0] | sides[1])
-    check_known("class in --map", mapping, known)
-    for new in mapping.values():  # a new name is of classes of both, as in `LOC=ENT`, `PER=ENT`
-        joined = {old for old, to in mapping.items() if to == new}
-        if not all(side & joined for side in sides):
-            check_known("class in --map", [new], [*known, "O"])
+    classes = sorted(sides[0] | sides[1])
+    check_known("class in --map", mapping, classes)
+    for new in mapping.values():  # a new name needs classes of both, as in `LOC=ENT`, `PER=ENT`
+        renamed = {old for old, to in mapping.items() if to == new}
+        if not all(side & renamed for side in sides):
+            check_known("class in --map", [new], [*classes, "O"])
     mapping = {old: new for old, new in mapping.items() if old != new}
     identity = split_identity(corpus, name)
     path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
@@ -290,21 +301,21 @@ def evaluate(
     device: str = "auto",
     overwrite: bool = False,
 ) -> EvaluationRecord:
-    """Scores of a finished run on a split of a corpus; record and predictions go to its folder.
+    """Scores of a finished run on a split of a corpus. Record and predictions go to its folder.
 
-    An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
-    `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
+    An existing evaluation of the same text, answers and mapping is returned, unless `overwrite`.
+    `mapping` has new names of classes, for gold and predicted answers. "O" ignores a class.
     """
-    from featbert.inference.load import load  # and torch, only where something is computed
+    from featbert.inference.load import load  # imports torch, which a finished one does not need
 
     usable = run if isinstance(run, UsableRun) else check_usable(run)
     plan = plan_evaluation(usable, corpus, split, mapping)
-    found = None if overwrite else plan.finished
-    return found or carry_out(plan, load(usable, device=device), Path(cache_dir))
+    finished = None if overwrite else plan.finished
+    return finished or score_planned(plan, load(usable, device=device), Path(cache_dir))
 
 
-def carry_out(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
-    """Predicts, scores and records; the record is written last."""
+def score_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
+    """Predicts, scores and writes predictions, then the record."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     corpus, split, task = plan.corpus, plan.split, plan.usable.task
     gold = task.gold(split)

@@ -1,7 +1,7 @@
-"""What a finished run leaves behind to use: a folder for transformers, or for featbert.
+"""Export of a finished run as a folder for transformers, featbert or peft.
 
     transformers  config.json, model.safetensors, tokenizer     weights.safetensors: the head
-    featbert      weights.safetensors: all that was trained     encoder/, if it is asked for
+    featbert      weights.safetensors: all trained parameters   encoder/ on request
     peft          as featbert, and adapter_config.json, adapter_model.safetensors, tokenizer
 
 All have `featbert.json`, the run's record, so that `featbert.load` answers with each, and
@@ -40,9 +40,8 @@ from featbert.models.transformers_model import transformers_model, write_adapter
 from featbert.runs.folder import CARD, ENCODER, EXPORT_FILES, WEIGHTS, check_free, save_weights
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
-from featbert.tasks.base import get_task
 
-# What both models are asked, to compare their pieces and logits; texts of different lengths.
+# Texts of different lengths, on which the pieces and logits of both models are compared.
 _TEXTS = ("Rome is old.", "It is.")
 
 
@@ -57,9 +56,9 @@ def export(
 ) -> None:
     """Writes a run as a folder of a form of `FORMS`, with a model card.
 
-    `with_encoder` copies the encoder's files into a folder for featbert. InputError where the
-    folder holds something, unless it is an export that is to be replaced (`overwrite`), and where
-    transformers has no model with the run's answers.
+    `with_encoder` copies the encoder's files into a folder for featbert. InputError if the folder
+    is not empty, unless it is an export to be replaced (`overwrite`), and if transformers has no
+    model with the run's answers.
     """
     check_known("format", [form], FORMS)
     if with_encoder and form == "transformers":
@@ -89,7 +88,7 @@ def export(
 
 
 def _check_read_alike(usable: UsableRun) -> None:
-    """Raises InputError for a run that reads what models of transformers do not."""
+    """Raises InputError for a run with an input that models of transformers do not have."""
     signature = usable.record.signature
     if get_tuning(usable.record.tuning).frozen:
         raise _no_model(usable, "it reads stored features")
@@ -112,7 +111,7 @@ def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
 
 
 def _with_encoder(usable: UsableRun, record: RunRecord, folder: Path) -> RunRecord:
-    """Copies the encoder's files; the record says that they are there."""
+    """Copies the encoder's files and names their folder in the record."""
     source = usable.source
     folder.mkdir()
     for path in (*source.files, *source.folder.glob("*.index.json")):
@@ -124,7 +123,7 @@ def _with_encoder(usable: UsableRun, record: RunRecord, folder: Path) -> RunReco
 def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     """A model and a tokenizer of transformers, and the head's weights as featbert reads them.
 
-    The record is of the encoder as the run left it, which is the model in the folder.
+    The record names the encoder in the folder, with the weights that the run has trained.
     """
     loaded, model, _ = _transformed(usable, folder)
     model.save_pretrained(folder)
@@ -143,7 +142,7 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
 
 
 def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
-    """The adapters and the head of transformers' model, for peft; all else as for featbert."""
+    """Like `_for_featbert`, with the adapters and the head of transformers' model for peft."""
     loaded, model, batch = _transformed(usable, folder)
     kind, base = usable.task.auto_model, usable.source.whole
     try:
@@ -154,10 +153,10 @@ def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
 
 
 def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, PieceBatch]:
-    """The run, the same as a model of transformers, and what both were asked.
+    """The run, its model of transformers, and the batch on which both were compared.
 
-    The model's config and tokenizer are written. InputError where there is no such model, or the
-    tokenizer gives other pieces.
+    Writes the model's config and tokenizer. InputError if there is no such model, or the tokenizer
+    gives other pieces.
     """
     from transformers import AutoTokenizer
 
@@ -183,27 +182,27 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
         raw=task.of_texts,
     )
     mask = torch.ones_like(batch.ids) if batch.mask is None else batch.mask
-    read = [row[kept.bool()].tolist() for row, kept in zip(batch.ids, mask, strict=True)]
+    ids = [row[is_piece.bool()].tolist() for row, is_piece in zip(batch.ids, mask, strict=True)]
     model.config.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    again, raw = AutoTokenizer.from_pretrained(folder), task.of_texts
-    texts = [one.texts if raw else (list(one.words),) for one in sentences]
-    if [again(*given, is_split_into_words=not raw)["input_ids"] for given in texts] != read:
+    saved, raw = AutoTokenizer.from_pretrained(folder), task.of_texts
+    texts = [s.texts if raw else (list(s.words),) for s in sentences]
+    if [saved(*text, is_split_into_words=not raw)["input_ids"] for text in texts] != ids:
         raise _no_model(usable, "its tokenizer gives other pieces there")
     return loaded, model, batch
 
 
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
-    single = loaded.record.signature.packing is None
-    columns = Columns("text", None if single else "pair")
+    pairs = loaded.record.signature.packing is not None
+    columns = Columns("text", "pair" if pairs else None)
     rows = [{"text": text} for text in _TEXTS]
-    if not single:
+    if pairs:
         rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
-    read = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
-    # Words of tags are read each alone, as by `is_split_into_words`.
-    alone: dict[str, Any] = {} if get_task(loaded.record.task).of_texts else {"touches": ()}
-    return [dataclasses.replace(one, document=n, **alone) for n, one in enumerate(read)]
+    examples = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
+    # Like `is_split_into_words`, which tokenises every word by itself.
+    changes: dict[str, Any] = {} if loaded.task.of_texts else {"touches": ()}
+    return [dataclasses.replace(s, document=n, **changes) for n, s in enumerate(examples)]
 
 
 FORMS: dict[str, Callable[[UsableRun, Path], RunRecord]] = {

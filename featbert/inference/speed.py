@@ -1,4 +1,4 @@
-"""How fast a finished run answers, from words to answers: measured when asked for.
+"""The time in which a finished run answers, from words to answers.
 
 <run>/speed.json    the newest measurement
 """
@@ -36,11 +36,11 @@ class Speed:
     """Seconds in which a run answered sentences: tokenizer, encoder and head, without loading.
 
     Attributes:
-        corpus, split, text: where the sentences are from, spread evenly over the split, and its
-            text's fingerprint.
-        sentences, words: how many were answered; sentences, or other examples.
-        one_by_one: seconds of each repetition with every sentence by itself, or every document
-            where the run reads whole documents.
+        corpus, split, text: source of the sentences, spread evenly across the split, and the
+            fingerprint of its text.
+        sentences, words: number of sentences (or other examples) and of their words.
+        one_by_one: seconds of each repetition with every sentence by itself, or every document if
+            the run reads whole documents.
         batched: the same in blocks of a few thousand words, as `featbert predict` reads a file.
         device: "cpu", "cuda" or "mps".
         started: UTC, ISO 8601.
@@ -62,31 +62,31 @@ class Speed:
 
     @property
     def place(self) -> str:
-        """The machine, in the words of comparisons."""
+        """The machine, as comparisons name it."""
         return f"{self.device_name}, threads: {self.threads}"
 
     @property
     def one_by_one_seconds(self) -> float:
-        """Of 1,000 sentences, each by itself; the median of the repetitions."""
+        """For 1,000 sentences, each by itself: the median of the repetitions."""
         return statistics.median(self.one_by_one) * PER / self.sentences
 
     @property
     def batched_seconds(self) -> float:
-        """Of 1,000 sentences in blocks; the median of the repetitions."""
+        """For 1,000 sentences in blocks: the median of the repetitions."""
         return statistics.median(self.batched) * PER / self.sentences
 
 
 def read_speed(run: Run) -> Speed | None:
-    """The newest measurement of a run; None, and a notice, if it cannot be read."""
+    """The newest measurement of a run, if there is one. A notice names an unreadable file."""
     with contextlib.suppress(MissingError):
         return read_or_left_out(read_json, run.folder / FILE, Speed, "")
     return None
 
 
 def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:
-    """Answers sentences of the run's test text (dev without one), timed and kept with the run.
+    """Times answers to sentences of the run's test text (dev without one). Writes `speed.json`.
 
-    MissingError where that text is gone, InputError where its words have changed.
+    MissingError if that text is gone, InputError if its words have changed.
     """
     from featbert.features.plan import BLOCK_WORDS
     from featbert.inference.predict import cut_blocks
@@ -99,12 +99,12 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     whole = grouped or record.signature.context == "document"
     units = [*cut_blocks(corpus[name].sentences, 1, by_document=whole)]
     sizes = [1 if grouped else len(unit) for unit in units]
-    kept = min(len(units), max(1, round(sentences * len(units) / sum(sizes))))
-    chosen = np.linspace(0, len(units) - 1, kept).round().astype(int).tolist()
+    n_units = min(len(units), max(1, round(sentences * len(units) / sum(sizes))))
+    chosen = np.linspace(0, len(units) - 1, n_units).round().astype(int).tolist()
     single = [units[i] for i in chosen]
     flat = [*itertools.chain(*single)]
     blocks = [*cut_blocks(flat, BLOCK_WORDS, by_document=whole)]
-    _seconds(loaded, single[:3])  # what is computed once, such as the encoder's loading
+    _seconds(loaded, single[:3])  # loads a frozen encoder
     speed = Speed(
         run=record.name,
         corpus=record.signature.corpus,
