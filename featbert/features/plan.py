@@ -1,25 +1,27 @@
-"""What an extraction will do, known and checked before any work and before torch is loaded."""
+"""The plan of an extraction, which is checked before any work and before torch is loaded."""
 
 import dataclasses
 import resource
 import shutil
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.device import find_device, find_precision
-from featbert.encoders.encoding import Encoding, Reading, texts_of
+from featbert.encoders.encoding import EncodingOptions, Reading
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
-from featbert.features.store import FeatureStore, Manifest, StoredSplit
+from featbert.features.index import SplitIndex, index_of
+from featbert.features.manifest import Manifest, StoredSplit
+from featbert.features.store import FeatureStore
 from featbert.features.writer import partial_path
 from featbert.io import explaining, slug
 from featbert.text import counted, scaled
 
-# Padded tokens of a batch. On a processor small ones pad least, and are large enough for its full
-# matrix rate.
+# Padded tokens per batch. On a processor small batches pad least, and reach its full matrix rate.
 TOKEN_BUDGET = {"cpu": 512, "cuda": 32768, "mps": 4096}
 BLOCK_WORDS = 8192
 # Two blocks are in memory at a time: one is computed, one is written.
@@ -30,20 +32,28 @@ FRAME_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ExtractionPlan:
-    """What an extraction will do; the `manifest` lacks seconds and counts.
+    """A store to extract, or to use if it exists.
 
-    `hit` is the finished store that already holds all of this, if there is one.
+    Attributes:
+        manifest: of the store, without seconds and counts.
+        source: the encoder.
+        texts: sentences by split, with words cased as the encoder reads them.
+        indexes: where the parts of each split begin.
+        hit: the finished store that already holds all of this, if there is one.
     """
 
     path: Path
     manifest: Manifest
-    hit: FeatureStore | None
+    source: EncoderSource
+    texts: Mapping[str, Sequence[Sentence]] = field(repr=False)
+    indexes: Mapping[str, SplitIndex] = field(repr=False)
+    hit: FeatureStore | None = None
 
 
 def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
-    """Words of a block: as many as keep padding low, fewer where an encoder's vectors are large.
+    """Words per block: enough to keep padding low, fewer if an encoder's vectors are large.
 
-    Which layers are kept plays no part, so that the same layer has the same bits in every store.
+    The stored layers do not matter, so that a layer has the same bits in every store.
     """
     word = (num_layers + 1) * hidden_size * np.dtype(dtype).itemsize
     return max(1, min(BLOCK_WORDS, BLOCK_BYTES // word))
@@ -52,7 +62,7 @@ def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
 def plan_extraction(
     corpus: Corpus,
     source: EncoderSource,
-    encoding: Encoding | None = None,
+    options: EncodingOptions | None = None,
     *,
     cache_dir: str | Path = "cache",
     shards: int = 1,
@@ -62,24 +72,25 @@ def plan_extraction(
     A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
     precision that this machine lacks is refused after torch is loaded.
     """
-    encoding = encoding or Encoding()
-    encoding.check(source, corpus)
+    options = options or EncodingOptions()
+    options.check(source, corpus)
     num_layers, hidden_size = source.num_layers, source.hidden_size
     assert num_layers is not None
     assert hidden_size is not None
-    device = find_device(encoding.device)
-    # Which texts are distinct depends on their casing; how many words they have does not.
-    read = Reading(corpus, encoding.casing if encoding.packing == "apart" else "original")
-    packing = encoding.packing if corpus.has_pairs else None
+    device = find_device(options.device)
+    read = Reading(corpus, options.casing)
+    packing = options.packing if corpus.has_pairs else None
+    n_block = block_words(num_layers, hidden_size, options.dtype)
+    texts = {name: read(split.sentences) for name, split in corpus.splits.items()}
+    indexes = {n: index_of(text, options.context, packing, n_block) for n, text in texts.items()}
     manifest = Manifest(
         corpus=corpus.name,
         source=corpus.source,
         language=corpus.language,
         reading=dict(corpus.reading),
         splits={
-            name: StoredSplit(split.text_fingerprint, len(split), int(units[-1]), len(units) - 1)
+            name: stored_split(split.text_fingerprint, indexes[name])
             for name, split in corpus.splits.items()
-            for units in [texts_of(read(split.sentences), encoding.context, packing)[2]]
         },
         model=source.name,
         model_source=source.reference,
@@ -88,54 +99,70 @@ def plan_extraction(
         uncased=False,
         num_layers=num_layers,
         hidden_size=hidden_size,
-        layers=encoding.stored_layers(num_layers),
-        context=encoding.context,
-        casing=encoding.casing,
-        pooling=encoding.pooling_of(source),
-        precision=find_precision(encoding.precision, device),
-        dtype=encoding.dtype,
-        token_budget=encoding.token_budget or TOKEN_BUDGET[device.kind],
-        block_words=block_words(num_layers, hidden_size, encoding.dtype),
+        layers=options.stored_layers(num_layers),
+        context=options.context,
+        casing=options.casing,
+        pooling=options.pooling_of(source),
+        precision=find_precision(options.precision, device),
+        dtype=options.dtype,
+        token_budget=options.token_budget or TOKEN_BUDGET[device.kind],
+        block_words=n_block,
         **device.facts,
         adapted_epochs=source.adapted_epochs,
         packing=packing,
-        keep=encoding.keep,
+        keep=options.keep,
         of_texts=corpus.has_texts,
     )
-    path = Path(cache_dir) / manifest.file_name
+    plan = ExtractionPlan(Path(), manifest, source, texts, indexes)
+    return placed(plan, Path(cache_dir), incomplete=shards > 1)
+
+
+def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
+    """The entry of a split in the manifest."""
+    return StoredSplit(
+        fingerprint, len(index.offsets) - 1, int(index.units[-1]), len(index.units) - 1
+    )
+
+
+def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> ExtractionPlan:
+    """The plan with its path in a folder, and the store that is there.
+
+    A store with fewer layers is replaced by one with the layers of both. A set that lacks shards
+    counts as absent if it may be `incomplete`; else MissingError.
+    """
+    manifest, store = plan.manifest, None
+    path = folder / manifest.file_name
     if not path.is_file():  # the same text under another name
-        ending = path.name.removeprefix(slug(corpus.name))
-        path = min(path.parent.glob(f"*{ending}"), default=path)
-    hit = store = None
+        ending = path.name.removeprefix(slug(manifest.corpus))
+        path = min(folder.glob(f"*{ending}"), default=path)
     if path.is_file():
         try:
             store = FeatureStore(path)
         except MissingError:
-            if shards == 1:
+            if not incomplete:
                 raise
     if store is not None:
-        theirs = store.manifest.identity
-        differ = [key for key, value in manifest.identity.items() if theirs.get(key) != value]
-        if differ:
+        identity = store.manifest.identity
+        differences = [key for key, value in manifest.identity.items() if identity.get(key) != value]
+        if differences:
             raise InputError(
-                f"{path} was extracted with another {', '.join(differ)} than its name says; move "
-                "it away and extract again"
+                f"{path} was extracted with another {', '.join(differences)} than its name says; "
+                "move it away and extract again"
             )
         if set(manifest.layers) <= set(store.layers):
-            hit = store
-        else:  # one store per text and encoder: the layers of the old one are kept
-            union = tuple(sorted({*manifest.layers, *store.layers}))
-            manifest = dataclasses.replace(manifest, layers=union)
-    if hit is None and encoding.keep == "pooled":  # a store of words may have all of it
-        words = dataclasses.replace(encoding, keep="words")
-        whole = plan_extraction(corpus, source, words, cache_dir=cache_dir)
+            return dataclasses.replace(plan, path=path, hit=store)
+        union = tuple(sorted({*manifest.layers, *store.layers}))
+        manifest = dataclasses.replace(manifest, layers=union)
+    if manifest.keep == "pooled":  # a store of words may have all of it
+        words = dataclasses.replace(plan.manifest, keep="words")
+        whole = placed(dataclasses.replace(plan, manifest=words), folder)
         if whole.hit is not None and {*manifest.kinds} <= {*whole.hit.manifest.kinds}:
             return whole
-    return ExtractionPlan(path, manifest, hit)
+    return dataclasses.replace(plan, path=path, manifest=manifest)
 
 
 def stored_size(plan: ExtractionPlan) -> str:
-    """What a store holds: vectors, layers, numbers, and bytes."""
+    """Size of a store: vectors, layers, width, and bytes."""
     m = plan.manifest
     rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
     sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
@@ -143,33 +170,32 @@ def stored_size(plan: ExtractionPlan) -> str:
 
 
 def under_way(plan: ExtractionPlan) -> str:
-    """What is extracted, how, and how large it will be."""
+    """One line about an extraction that begins."""
     m = plan.manifest
     where = f"{m.precision}, {m.device_name}"
     return f"extracting {m.corpus} with {m.model} ({where}): {stored_size(plan)}"
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
-    """Makes the folder; raises FeatbertError where it cannot hold the stores.
+    """Makes the folder. Raises FeatbertError if it cannot hold the stores.
 
-    HDF5 may crash where a write fails, so the largest file that a process may write counts too.
+    HDF5 may crash if a write fails, so the largest file that a process may write counts too.
     """
-    largest = max((plan.manifest.data_bytes + FRAME_BYTES for plan in plans), default=0)
+    sizes = [plan.manifest.data_bytes + FRAME_BYTES for plan in plans]
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    if limit != resource.RLIM_INFINITY and limit < largest:
+    if limit != resource.RLIM_INFINITY and limit < max(sizes, default=0):
         raise InputError(
             f"a limit (ulimit -f) allows files of {scaled(limit, 'B')}, a store in {folder} takes "
-            f"{scaled(largest, 'B')}; raise it, or keep fewer layers (--layers)"
+            f"{scaled(max(sizes), 'B')}; raise it, or keep fewer layers (--layers)"
         )
     partials = [partial_path(plan.path) for plan in plans]
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        kept = sum(p.stat().st_blocks * 512 for p in partials if p.exists())
-        have = shutil.disk_usage(folder).free + kept
-    need = sum(plan.manifest.data_bytes + FRAME_BYTES for plan in plans)
-    if have < need:
+        reserved = sum(p.stat().st_blocks * 512 for p in partials if p.exists())
+        free = shutil.disk_usage(folder).free + reserved
+    if free < sum(sizes):
         raise InputError(
-            f"{folder} has {have / 1e9:.2f} GB of disk left, what is to be extracted takes "
-            f"{need / 1e9:.2f} GB; "
-            "keep fewer layers (--layers), store float16, or use another --cache-dir"
+            f"{folder} has {free / 1e9:.2f} GB of disk left, the extraction takes "
+            f"{sum(sizes) / 1e9:.2f} GB; keep fewer layers (--layers), store float16, or use "
+            "another --cache-dir"
         )

@@ -1,124 +1,125 @@
-"""Sets of shards: a text extracted in parts, which read as one store.
+"""Sets of shards: a text that is extracted in parts, and read as one store.
 
-A part is a run of whole blocks, over the ends of splits too, so its batches, and with them its
-vectors, are those of an extraction in one piece, to the bit. Its store is like any other, with
-journal and checksums. The set, a file with offsets, checksums and virtual datasets, has the name of
-the store in one piece.
+A part is a run of whole blocks, also across the ends of splits. Its batches, and with them its
+vectors, equal those of an extraction in one piece, to the bit. Its store is like any other, with
+journal and checksums. The set is a file with index, checksums and virtual datasets. It has the name
+of the store in one piece.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
 
 import h5py
 import numpy as np
 
-from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.corpus import Sentence, Split
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.encoding import Encoding, Reading, texts_of
-from featbert.encoders.source import EncoderSource
+from featbert.encoders.encoding import texts_of
 from featbert.engine import Each, here
 from featbert.errors import FeatbertError, reason
-from featbert.features.extraction import layout_of, run_extraction
-from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
-from featbert.features.store import SHARD_FILES, FeatureStore, Manifest, layer_path, shards_folder
-from featbert.features.writer import write_attributes, write_layout
+from featbert.features.extraction import run_extraction
+from featbert.features.index import (
+    SHARD_FILES,
+    dataset_name,
+    index_of,
+    shards_folder,
+    write_attributes,
+    write_index,
+)
+from featbert.features.plan import ExtractionPlan, check_disk, placed, stored_split
+from featbert.features.store import FeatureStore
 from featbert.io import check_ours, explaining, owning, replacing
 from featbert.progress import notice, report, stage
 from featbert.text import counted
 
-# The encoder of the shards that this process extracts.
-_LOADED: dict[Any, Encoder] = {}
 
+def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> FeatureStore:
+    """Carries out a plan that is no hit, in at most `shards` parts; `each` extracts the parts.
 
-def extract_shards(
-    plan: ExtractionPlan,
-    corpus: Corpus,
-    source: EncoderSource,
-    encoding: Encoding,
-    shards: int,
-    each: Each = here,
-) -> FeatureStore:
-    """Carries out a plan that is no hit, in at most `shards` parts; `each` extracts one.
-
-    Shards that are there are used as they are. FeatbertError where some could not be made, once the
-    others are finished; BusyError where another process makes the set.
+    Existing shards are used as they are. FeatbertError if some could not be made, after the others
+    are finished. BusyError if another process makes the set.
     """
-    parts = cut(corpus, plan.manifest, shards)
+    parts = [*_parts(plan, shards)]
     if len(parts) < shards:
         notice(f"the text has {counted(len(parts), 'block')}, so it is extracted in as many shards")
     if len(parts) < 2:
-        ((_, whole),) = each(run_extraction, {plan.path.name: (plan, corpus, source)})
-        if isinstance(whole, Exception):
-            raise whole
-        found: FeatureStore = whole
-        return found
-    asked, folder = plan.manifest, shards_folder(plan.path)
-    # Parts have the words as the encoder reads them.
-    same = {k: getattr(asked, k) for k in ("layers", "token_budget", "precision", "device")}
-    how = dataclasses.replace(encoding, casing="original", **same)
-    plans = [plan_extraction(part, source, how, cache_dir=folder) for part in parts]
-    held = {*asked.layers}.union(*(p.hit.layers for p in plans if p.hit is not None))
-    if len(held) > len(asked.layers):  # a lost shard gets all layers that the others have
-        how = dataclasses.replace(how, layers=tuple(sorted(held)))
-        plans = [plan_extraction(part, source, how, cache_dir=folder) for part in parts]
-    missing = {p.path.name: (p, c, source) for p, c in zip(plans, parts, strict=True) if not p.hit}
-    failed: list[str] = []
+        ((_, store),) = each(run_extraction, {plan.path.name: (plan,)})
+        if isinstance(store, Exception):
+            raise store
+        assert isinstance(store, FeatureStore)
+        return store
+    folder = shards_folder(plan.path)
+    plans = _shard_plans(plan, parts, plan.manifest.layers)
+    stored = {*plan.manifest.layers}.union(*(p.hit.layers for p in plans if p.hit is not None))
+    if len(stored) > len(plan.manifest.layers):  # a lost shard gets the layers of the others
+        plans = _shard_plans(plan, parts, tuple(sorted(stored)))
+    missing = {part.path.name: part for part in plans if part.hit is None}
+    failures: list[str] = []
+    # In this process all shards use one encoder.
+    extract = partial(run_extraction, encoders=dict[str, Encoder]())
     with owning(plan.path), stage("extracting", "shards", len(missing)) as advance:
         check_ours(folder, SHARD_FILES)
-        check_disk(plan.path.parent, *(part for part, *_ in missing.values()))
-        try:
-            for name, made in each(_extract, missing):
-                advance(1)
-                if isinstance(made, Exception):
-                    failed.append(f"{name}: {reason(made, 'give a smaller --token-budget')}")
-                    report(f"failed: {failed[-1]}")
-        finally:
-            _LOADED.clear()
-        if failed:
+        check_disk(plan.path.parent, *missing.values())
+        for name, result in each(extract, {name: (part,) for name, part in missing.items()}):
+            advance(1)
+            if isinstance(result, Exception):
+                failures.append(f"{name}: {reason(result, 'give a smaller --token-budget')}")
+                report(f"failed: {failures[-1]}")
+        if failures:
             raise FeatbertError(
-                f"{len(failed)} of {counted(len(parts), 'shard')} failed, the others are kept; run "
-                f"the same command to try again; {failed[0]}"
+                f"{len(failures)} of {counted(len(parts), 'shard')} failed, the others are kept; "
+                f"run the same command to try again; {failures[0]}"
             )
-        return _joined(plan, corpus, [FeatureStore(part.path) for part in plans])
+        return _joined(plan, [FeatureStore(part.path) for part in plans])
 
 
-def cut(corpus: Corpus, manifest: Manifest, shards: int) -> list[Corpus]:
-    """Parts of a text, each of about as many whole blocks; at most one for each block.
+Texts = Mapping[str, Sequence[Sentence]]
 
-    Words are cased as they are read. Texts of pairs that are apart are texts of their own here.
+
+def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
+    """Parts of a text, with about as many whole blocks each; at most one part per block.
+
+    Pairs that are encoded apart become single texts.
     """
-    read = Reading(corpus, manifest.casing)
-    texts = {name: read(split.sentences) for name, split in corpus.splits.items()}
-    layouts = {name: layout_of(sentences, manifest) for name, sentences in texts.items()}
-    blocks = [(name, k) for name, lay in layouts.items() for k in range(len(lay.blocks) - 1)]
-    of_units: dict[str, Sequence[Sentence]] = texts
-    if manifest.packing == "apart":
-        of_units = {n: texts_of(rows, manifest.context, "apart")[0] for n, rows in texts.items()}
+    apart, context = plan.manifest.packing == "apart", plan.manifest.context
+    blocks = [(name, k) for name, index in plan.indexes.items() for k in range(index.n_blocks)]
+    encoded = {name: texts_of(t, context, "apart")[0] for name, t in plan.texts.items()} if apart else plan.texts
+    for numbers in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):
+        part = {}
+        for name in dict.fromkeys(blocks[i][0] for i in numbers):
+            index = plan.indexes[name]
+            own = [blocks[i][1] for i in numbers if blocks[i][0] == name]
+            begins = index.units if apart else index.offsets
+            edges = np.searchsorted(begins, index.edges("words")[[own[0], own[-1] + 1]])
+            part[name] = [dataclasses.replace(s, tags=None) for s in encoded[name][slice(*edges)]]
+        yield part
 
-    def sentences(name: str, first: int, last: int) -> tuple[Sentence, ...]:
-        layout = layouts[name]
-        begins = layout.units if manifest.packing == "apart" else layout.offsets
-        edges = np.searchsorted(begins, layout.edges("words")[[first, last + 1]])
-        rows = of_units[name][slice(*edges)]
-        return tuple(
-            Sentence(s.words, document=s.document, pair=s.pair, touches=s.touches) for s in rows
+
+def _shard_plans(
+    plan: ExtractionPlan, parts: Sequence[Texts], layers: tuple[int, ...]
+) -> list[ExtractionPlan]:
+    """The plan of a store for each part, whose words are cased already."""
+    m = plan.manifest
+    packing = None if m.packing == "apart" else m.packing
+    plans = []
+    for texts in parts:
+        indexes = {n: index_of(text, m.context, packing, m.block_words) for n, text in texts.items()}
+        splits = {
+            name: stored_split(Split(name, tuple(text)).text_fingerprint, indexes[name])
+            for name, text in texts.items()
+        }
+        of_texts = any(s.touches for text in texts.values() for s in text)
+        manifest = dataclasses.replace(
+            m, splits=splits, layers=layers, casing="original", packing=packing, of_texts=of_texts
         )
-
-    found = []
-    for group in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):
-        first, last = dict(blocks[i] for i in group[::-1]), dict(blocks[i] for i in group)
-        splits = {n: Split(n, sentences(n, first[n], k)) for n, k in last.items()}
-        found.append(dataclasses.replace(corpus, splits=splits, targets=None))
-    return found
+        part = dataclasses.replace(plan, manifest=manifest, texts=texts, indexes=indexes, hit=None)
+        plans.append(placed(part, shards_folder(plan.path)))
+    return plans
 
 
-def _extract(plan: ExtractionPlan, part: Corpus, source: EncoderSource) -> FeatureStore:
-    return run_extraction(plan, part, source, _LOADED)
-
-
-def _joined(plan: ExtractionPlan, corpus: Corpus, shards: Sequence[FeatureStore]) -> FeatureStore:
+def _joined(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureStore:
     """Writes the set of these shards, whole or not at all."""
     each = [shard.manifest for shard in shards]
     once = {shard.path: shard.manifest for shard in shards}.values()  # equal parts are one shard
@@ -146,36 +147,34 @@ def _joined(plan: ExtractionPlan, corpus: Corpus, shards: Sequence[FeatureStore]
         },
         shards=tuple(shard.path.name for shard in shards),
     )
-    read, folder = Reading(corpus, manifest.casing), shards_folder(plan.path).name
-    layouts = {name: layout_of(read(s.sentences), manifest) for name, s in corpus.splits.items()}
+    folder = shards_folder(plan.path)
     with (
         explaining(plan.path, RuntimeError),
         replacing(plan.path) as temporary,
         h5py.File(temporary, "w", libver="v110") as file,  # names of shards may take over 64 kB
     ):
-        for name, layout in layouts.items():
+        for name, index in plan.indexes.items():
             parts = [shard for shard in shards if name in shard.splits]
-            write_layout(file, name, layout)
+            write_index(file, name, index)
             for kind, layer in manifest.datasets:
-                dataset = layer_path(name, layer, kind)
+                dataset = dataset_name(name, layer, kind)
                 shape = (manifest.rows(name, kind), manifest.hidden_size)
                 virtual, row = h5py.VirtualLayout(shape, manifest.dtype), 0
                 for part in parts:
                     n = part.manifest.rows(name, kind)
-                    source = h5py.VirtualSource(
-                        f"{folder}/{part.path.name}", dataset, (n, shape[1]), manifest.dtype
+                    virtual[row : row + n] = h5py.VirtualSource(
+                        f"{folder.name}/{part.path.name}", dataset, (n, shape[1]), manifest.dtype
                     )
-                    virtual[row : row + n] = source
                     row += n
                 file.create_virtual_dataset(dataset, virtual)
-            rows = [
+            sums = [
                 part.checksums(name)[[part.manifest.datasets.index(d) for d in manifest.datasets]]
                 for part in parts
             ]
             empty = np.zeros((len(manifest.datasets), 0), dtype=np.uint32)
-            file[f"{name}/checksums"] = np.concatenate([empty, *rows], axis=1)
-        write_attributes(file, manifest, layouts)
-    for path in shards_folder(plan.path).glob("*.h5*"):  # those of a cut into another number go
+            file[f"{name}/checksums"] = np.concatenate([empty, *sums], axis=1)
+        write_attributes(file, manifest, plan.indexes)
+    for path in folder.glob("*.h5*"):  # shards of a set with another number of them
         if path.name not in manifest.shards:
             path.unlink()
     return FeatureStore(plan.path)

@@ -1,7 +1,7 @@
-"""Writes a feature store so that a kill at any moment loses at most the block in hand.
+"""Writes a feature store. A kill at any moment loses at most the block that is being written.
 
-A journal next to it has a line with the hash of the plan, then a line [split, block, CRC-32 by
-layer, seconds so far] for each finished block.
+The first line of the journal next to the store has the hash of the plan. Each further line is a
+finished block: [split, block, CRC-32 by layer, seconds so far].
 """
 
 import errno
@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,22 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.errors import BusyError, FeatbertError
-from featbert.features.store import (
-    DAMAGE,
-    FORMAT_VERSION,
+from featbert.errors import FeatbertError
+from featbert.features.index import (
     SHARD_FILES,
-    FeatureStore,
-    Layout,
-    Manifest,
+    SplitIndex,
     checksum,
-    frame_checksum,
-    is_damage,
-    layer_path,
+    dataset_name,
     shards_folder,
+    write_attributes,
+    write_index,
 )
+from featbert.features.manifest import Manifest
+from featbert.features.store import DAMAGE, is_damage
 from featbert.io import (
     cannot_write,
     flush,
     json_hash,
-    owning,
     regular_file,
     remove_folder,
     system_error,
@@ -46,35 +43,27 @@ from featbert.text import counted
 
 
 class StoreWriter:
-    """One store being written, locked for this process; `finish` gives it its name.
+    """A store that is being written; `finish` gives it its name. The caller is `owning` its path.
 
     `finished` has the CRC-32 by layer of each block that is on disk, by (split, block).
     """
 
-    def __init__(self, path: Path, manifest: Manifest, layouts: dict[str, Layout]) -> None:
-        """Opens a new or interrupted store; BusyError where another process writes it."""
+    def __init__(self, path: Path, manifest: Manifest, indexes: Mapping[str, SplitIndex]) -> None:
+        """Opens a new or interrupted store."""
         self.path = path
         self.partial, self.journal = partial_path(path), path.with_name(f"{path.name}.journal")
         self.manifest = manifest
-        self.layouts = layouts
+        self.indexes = indexes
         self.finished: dict[tuple[str, int], list[int]] = {}
         self._opened = time.perf_counter()
         self._seconds_before = 0.0
         plan = json.dumps({"plan": json_hash(manifest.plan)})
-        with ExitStack() as locked:
-            locked.enter_context(owning(path))
-            if path.is_file() and not {*FeatureStore(path).layers} < {*manifest.layers}:
-                raise BusyError(
-                    f"another process has finished {path} meanwhile; run the command again to use "
-                    "it"
-                )
-            with self._explaining():
-                self._file = self._resumed(plan) or self._created(plan)
-            self._lock = locked.pop_all()
+        with self._explaining():
+            self._file = self._resumed(plan) or self._created(plan)
 
     @property
     def seconds(self) -> float:
-        """Of writing, those before an interruption included."""
+        """Seconds of writing, including those before an interruption."""
         return self._seconds_before + time.perf_counter() - self._opened
 
     def write(self, split: str, block: int, states: Mapping[str, NDArray[Any]]) -> None:
@@ -85,9 +74,9 @@ class StoreWriter:
         sums = []
         with self._explaining():
             for kind in self.manifest.kinds:
-                start, stop = self.layouts[split].edges(kind)[block : block + 2]
+                start, stop = self.indexes[split].edges(kind)[block : block + 2]
                 for rows, layer in zip(states[kind], self.manifest.layers, strict=True):
-                    dataset = self._file[layer_path(split, layer, kind)]
+                    dataset = self._file[dataset_name(split, layer, kind)]
                     dataset.write_direct(rows, dest_sel=np.s_[start:stop])
                     sums.append(checksum(rows))
             self._file.flush()
@@ -96,14 +85,14 @@ class StoreWriter:
                 file.write(_line(split, block, sums, self.seconds))
         self.finished[split, block] = sums
 
-    def finish(self, manifest: Manifest) -> FeatureStore:
+    def finish(self, manifest: Manifest) -> None:
         """Completes the store under its final name, with a manifest that has seconds and counts."""
         with self._explaining():
-            for split, layout in self.layouts.items():
-                sums = [self.finished[split, k] for k in range(len(layout.blocks) - 1)]
+            for split, index in self.indexes.items():
+                sums = [self.finished[split, k] for k in range(index.n_blocks)]
                 table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.datasets))
                 self._file[f"{split}/checksums"][:] = table.T
-            write_attributes(self._file, manifest, self.layouts)
+            write_attributes(self._file, manifest, self.indexes)
             self._file.close()
             flush(self.partial)
             os.replace(self.partial, self.path)
@@ -111,8 +100,6 @@ class StoreWriter:
             flush(self.path.parent)
             self.journal.unlink()
             remove_folder(shards_folder(self.path), SHARD_FILES)  # of a set that it replaces
-        self._lock.close()
-        return FeatureStore(self.path)
 
     def close(self) -> None:
         """Leaves the unfinished store and its journal, to be resumed."""
@@ -120,11 +107,10 @@ class StoreWriter:
         # journal before they are used again.
         with suppress(OSError, RuntimeError):
             self._file.close()
-        self._lock.close()
 
     def _created(self, plan: str) -> h5py.File:
         self.finished, self._seconds_before = {}, 0.0
-        early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)  # places now, vectors later
+        early = h5py.h5p.create(h5py.h5p.DATASET_CREATE)  # allocates space before vectors
         early.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
         early.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
         try:
@@ -132,16 +118,16 @@ class StoreWriter:
                 path.unlink(missing_ok=True)
             # The manifest may be longer than an attribute of the oldest format
             with h5py.File(self.partial, "w", libver=("v108", "v108")) as file:
-                for split, layout in self.layouts.items():
+                for split, index in self.indexes.items():
                     for kind, layer in self.manifest.datasets:
-                        name = layer_path(split, layer, kind)
+                        name = dataset_name(split, layer, kind)
                         shape = (self.manifest.rows(split, kind), self.manifest.hidden_size)
                         file.create_dataset(name, shape, self.manifest.dtype, dcpl=early)
-                    write_layout(file, split, layout)
-                    sums = (len(self.manifest.datasets), len(layout.blocks) - 1)
+                    write_index(file, split, index)
+                    sums = (len(self.manifest.datasets), index.n_blocks)
                     file[f"{split}/checksums"] = np.zeros(sums, dtype=np.uint32)
             _reserve(self.partial)
-            # From here on the file opens, and what the journal says about it is true.
+            # From here on the file can be opened, and the journal is true.
             write_text(self.journal, plan + "\n")
             return h5py.File(self.partial, "r+")
         except (OSError, RuntimeError, FeatbertError):
@@ -151,7 +137,7 @@ class StoreWriter:
             raise
 
     def _resumed(self, plan: str) -> h5py.File | None:
-        """The interrupted file where its plan is the same; every finished block is compared."""
+        """The interrupted file if its plan is the same; every finished block is compared."""
         entries = _read_journal(self.journal, plan)
         if entries is None:
             return None
@@ -162,16 +148,17 @@ class StoreWriter:
                 return None
             raise
         lines = [plan + "\n"]
-        numbers = {(n, k) for n, lay in self.layouts.items() for k in range(len(lay.blocks) - 1)}
+        numbers = {(n, k) for n, index in self.indexes.items() for k in range(index.n_blocks)}
         try:
             for split, block, sums, seconds in track(entries, "comparing blocks", "blocks"):
                 if (split, block) not in numbers:
                     continue
-                found = []
+                sums_on_disk = []
                 for kind, layer in self.manifest.datasets:
-                    start, stop = self.layouts[split].edges(kind)[block : block + 2]
-                    found.append(checksum(file[layer_path(split, layer, kind)][start:stop]))
-                if found == sums:
+                    start, stop = self.indexes[split].edges(kind)[block : block + 2]
+                    rows = file[dataset_name(split, layer, kind)][start:stop]
+                    sums_on_disk.append(checksum(rows))
+                if sums_on_disk == sums:
                     self.finished[split, block] = sums
                     lines.append(_line(split, block, sums, seconds))
                 self._seconds_before = max(self._seconds_before, seconds)
@@ -185,7 +172,7 @@ class StoreWriter:
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
-        """Raises FeatbertError in place of what the system or HDF5 refuses."""
+        """Raises FeatbertError in place of errors of the system or HDF5."""
         try:
             yield
         except (OSError, RuntimeError) as error:
@@ -194,24 +181,6 @@ class StoreWriter:
             plain = system_error(error) or OSError(str(error).split("\n")[0])
             message = cannot_write(self.path, plain)
             raise FeatbertError(f"{message}{kept}") from error
-
-
-def write_layout(file: h5py.File, split: str, layout: Layout) -> None:
-    """Where the parts of a split begin."""
-    for name, numbers in vars(layout).items():
-        if numbers is not None:
-            file[f"{split}/{name}"] = numbers
-
-
-def write_attributes(file: h5py.File, manifest: Manifest, layouts: dict[str, Layout]) -> None:
-    """What makes a file with all its datasets a finished store."""
-    text = manifest.to_json()
-    file.attrs["format_version"] = FORMAT_VERSION
-    # As bytes of fixed length: text of variable length is in a separate heap, which HDF5 walks
-    # without end where it is damaged.
-    file.attrs["manifest"] = np.bytes_(text.encode())
-    file.attrs["checksum"] = frame_checksum(text, layouts)
-    file.attrs["complete"] = True
 
 
 def partial_path(store: Path) -> Path:
@@ -240,7 +209,7 @@ def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], floa
 
 
 def _reserve(path: Path) -> None:
-    """Takes the room of a file now: HDF5 may crash where a disk fills up later."""
+    """Allocates the space of a file now: HDF5 may crash if a disk fills up later."""
     if not hasattr(os, "posix_fallocate"):  # macOS
         return
     with path.open("r+b") as file:

@@ -1,0 +1,89 @@
+"""Operations of an encoder: those of matrix products, a multiply-add as two.
+
+torch counts them in a few small windows, and those of other windows follow:
+
+    operations = a + b windows + c tokens + d pairs of tokens
+
+Padding does not count, nor layers above the highest one that is read, nor work that a pass does once
+for all windows.
+"""
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from featbert.encoders.batches import PieceBatch
+from featbert.encoders.batching import Ints
+from featbert.encoders.encoder import Encoder
+
+Floats = NDArray[np.float64]
+
+
+def forward_flops(
+    encoder: Encoder, window_lengths: Ints, *, highest: int | None = None
+) -> float:
+    """Operations of a forward pass over windows of these lengths, specials included.
+
+    `highest` is the last layer that is computed; by default L, and then the pooler, if any.
+    """
+
+    def forward(batch: PieceBatch) -> None:
+        with torch.no_grad():
+            encoder(batch) if highest is None else encoder.hidden_states(batch, [highest])
+
+    return float(_terms(window_lengths)[1:] @ _coefficients(encoder, highest, forward)[1:])
+
+
+def training_flops(encoder: Encoder, window_lengths: Ints) -> float:
+    """Operations of a training step over windows of these lengths: forward and backward.
+
+    If all is trained, that is three forward passes. Else it depends on where gradients pass.
+    """
+    trained = tuple(p.requires_grad for p in encoder.model.parameters())
+    if all(trained):
+        return 3 * forward_flops(encoder, window_lengths)
+
+    def step(batch: PieceBatch) -> None:
+        states = encoder(batch)
+        if states.requires_grad:
+            parameters = [p for p in encoder.model.parameters() if p.requires_grad]
+            torch.autograd.grad(states.sum(), parameters, allow_unused=True)
+
+    return float(_terms(window_lengths) @ _coefficients(encoder, trained, step))
+
+
+def _terms(lengths: Ints) -> Floats:
+    """(4,) passes, windows, tokens, and pairs of tokens."""
+    squares = lengths.astype(np.float64) ** 2
+    return np.array([1.0, len(lengths), lengths.sum(), squares.sum()])
+
+
+def _coefficients(
+    encoder: Encoder, name: Hashable, compute: Callable[[PieceBatch], None]
+) -> Floats:
+    """(4,) operations of `compute` for each of `_terms`; the encoder keeps them by `name`."""
+    if name in encoder.flop_coefficients:
+        return encoder.flop_coefficients[name]
+    device, terms, counts = next(encoder.parameters()).device, [], []
+    for rows, length in ((1, 2), (2, 2), (1, 3), (1, 4)):
+        numbers = torch.arange(rows * length, device=device)
+        batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
+        if encoder.pooler:
+            batch = replace(batch, n_words=rows, positions=numbers[:rows])
+        # Fused attention is counted as the products it is made of. Random states are restored.
+        with (
+            torch.random.fork_rng([device] if device.type == "cuda" else []),
+            sdpa_kernel(SDPBackend.MATH),
+            FlopCounterMode(display=False) as counter,
+        ):
+            compute(batch)
+        terms.append(_terms(np.full(rows, length)))
+        counts.append(counter.get_total_flops())
+    solution: Floats = np.linalg.solve(terms, counts).round().astype(np.float64)
+    encoder.flop_coefficients[name] = solution
+    return solution
