@@ -41,13 +41,15 @@ from benchmarks.machine import facts, feed_forward, matmul_rate, precisions, syn
 from benchmarks.text import WARM_UP, corpus_of, described, head
 from featbert import Corpus
 from featbert.encoders.alignment import Alignment, align
+from featbert.encoders.batches import PieceBatch
 from featbert.encoders.batching import length_batches
 from featbert.encoders.device import Device, find_device, torch_dtype
-from featbert.encoders.encoder import Encoder, PieceBatch, load_encoder
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import freed_memory_kept
 from featbert.encoders.source import find_encoder
-from featbert.features.extraction import block_edges
-from featbert.features.store import Manifest
+from featbert.features.index import block_edges
+from featbert.features.manifest import Manifest
 from featbert.tasks.base import get_task
 
 BASELINE = "transformers loop fp32"
@@ -94,7 +96,7 @@ def batches_of(encoder: Encoder, alignment: Alignment, manifest: Manifest) -> It
     for first, stop in pairwise(edges):
         windows = np.arange(first, stop)
         for rows in length_batches(alignment.window_lengths[windows], manifest.token_budget):
-            yield encoder.batch(alignment, windows[rows])
+            yield encoder.batcher.windows(alignment, windows[rows])
 
 
 class Contest:

@@ -28,7 +28,7 @@ from benchmarks.harness import (
 from benchmarks.machine import facts
 from benchmarks.text import described
 from featbert import load_corpus
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError
@@ -83,10 +83,14 @@ def measure(options: Options) -> Record:
 def steps(data: Path, where: Path, each: Each, options: Options, tasks: int) -> tuple[float, float]:
     """Seconds of an extraction in so many shards, and of as many runs on it."""
     how = {"device": "cpu", "precision": options.precision}
-    corpus, source, encoding = load_corpus(data), find_encoder(options.model), Encoding(**how)
+    corpus, source, encoding = (
+        load_corpus(data),
+        find_encoder(options.model),
+        EncodingOptions(**how),
+    )
     plan = plan_extraction(corpus, source, encoding, cache_dir=where)
     started = time.perf_counter()
-    extract_shards(plan, corpus, source, encoding, tasks, each)
+    extract_shards(plan, tasks, each)
     extracted = time.perf_counter()
     features = {"layers": ["last"], "epochs": options.epochs, "lstm_size": options.lstm_size}
     keys = {"name": "scale", "data": str(data), "model": options.model, "features": features}

@@ -21,7 +21,7 @@ import featbert
 from featbert.cli.main import app
 from featbert.config import RowsTable, defaults_by_task
 from featbert.experiments import file as files
-from featbert.features.store import Manifest, StoredSplit
+from featbert.features.manifest import Manifest, StoredSplit
 from featbert.inference.evaluate import EvaluationRecord
 from featbert.inference.speed import Speed
 from featbert.runs import record

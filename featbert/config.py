@@ -30,7 +30,7 @@ from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable, shortened
 
 if TYPE_CHECKING:
-    from featbert.encoders.encoding import Encoding as EncodingOfText
+    from featbert.encoders.encoding import EncodingOptions
 
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
@@ -164,15 +164,15 @@ class Encoding(Section):
     store_dtype: Literal["float16", "float32"] = "float16"
     """Number format of the feature store."""
 
-    def for_encoder(self, reads: Iterable[str] = ("words",), **more: Any) -> EncodingOfText:
+    def for_encoder(self, reads: Iterable[str] = ("words",), **more: Any) -> EncodingOptions:
         """How a text is encoded; `more` are attributes that are no fields of this section.
 
         `reads` are what heads read of its states (`Settings.reads`).
         """
-        from featbert.encoders.encoding import Encoding as EncodingOfText
+        from featbert.encoders.encoding import EncodingOptions
 
         given = self.model_dump(include={"context", "casing", "pooling", "packing"})
-        return EncodingOfText(dtype=self.store_dtype, keep=self.kept(reads), **given, **more)
+        return EncodingOptions(dtype=self.store_dtype, keep=self.kept(reads), **given, **more)
 
     def kept(self, reads: Iterable[str]) -> Literal["words", "pooled"]:
         """What `keep` means for heads that read `reads`; documents have no pooled vectors."""

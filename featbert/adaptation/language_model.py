@@ -33,7 +33,7 @@ from featbert.adaptation.adapt import ENCODER, MAX_LENGTH, AdaptationPlan, Adapt
 from featbert.config import Adapt
 from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints
-from featbert.encoders.encoder import load_encoder, pretrained
+from featbert.encoders.loading import load_encoder, pretrained
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import WordPieces, pretrained_tokenizer
 from featbert.errors import InputError

@@ -66,7 +66,7 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove feature stores and adapted encoders; asks first. Runs stay."""
-    from featbert.features.store import SHARD_FILES, shards_folder
+    from featbert.features.index import SHARD_FILES, shards_folder
 
     known = completion.in_cache(cache_dir)
     like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
@@ -89,7 +89,8 @@ def rm(
 
 def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
     """What there is to say of a store or an adapted encoder, and the runs that have its values."""
-    from featbert.features.store import FeatureStore, shards_folder
+    from featbert.features.index import shards_folder
+    from featbert.features.store import FeatureStore
 
     path = cache_dir / name
     one: dict[str, Any] = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}

@@ -94,7 +94,7 @@ def extract(
     else:
         report(under_way(plan))
         with engine as (each, room):
-            store = extract_shards(plan, corpus, source, asked, shards or room, each or here)
+            store = extract_shards(plan, shards or room, each or here)
         m = store.manifest
         lines.append(f"{store.path}: {shape}, {round(m.words / max(m.seconds, 1e-9)):,} words/s")
         names = next(iter(m.splits.values())).counts
@@ -155,11 +155,10 @@ def made_store(
     plan: FeatureStore | ExtractionPlan, corpus: Corpus, given: Mapping[str, Any]
 ) -> FeatureStore:
     """The store that `find_store` found, or that its plan makes, which is announced."""
-    from featbert.encoders.source import find_encoder
     from featbert.features.extraction import run_extraction
     from featbert.features.plan import ExtractionPlan, under_way
 
     if not isinstance(plan, ExtractionPlan):
         return plan
     report(under_way(plan))
-    return run_extraction(plan, corpus, find_encoder(o.chosen(Encoding, given).model))
+    return run_extraction(plan)

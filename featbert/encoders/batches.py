@@ -176,7 +176,7 @@ class Batcher:
             batch = replace(batch, segments=word_of_part[batch.segments], n_words=len(words))
         if not firsts:
             return batch
-        # Numbers of vectors in the result. A text with several windows has the mean of their firsts.
+        # Numbers of vectors in the result. Firsts of several windows of a text are averaged.
         lengths = sizes.sum(axis=1)
         begin = np.cumsum(lengths + 1) - (lengths + 1)
         numbers = ranges(begin + 1, lengths)

@@ -32,7 +32,7 @@ CHOICES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Encoding:
+class EncodingOptions:
     """How a text is encoded and kept; what the settings mean is in `config.Encoding`.
 
     Attributes:

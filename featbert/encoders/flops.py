@@ -4,8 +4,8 @@ torch counts them in a few small windows, and those of other windows follow:
 
     operations = a + b windows + c tokens + d pairs of tokens
 
-Padding does not count, nor layers above the highest one that is read, nor work that a pass does once
-for all windows.
+Padding does not count, nor layers above the highest one that is read, nor work that a pass does
+once for all windows.
 """
 
 from collections.abc import Callable, Hashable
@@ -20,13 +20,12 @@ from torch.utils.flop_counter import FlopCounterMode
 from featbert.encoders.batches import PieceBatch
 from featbert.encoders.batching import Ints
 from featbert.encoders.encoder import Encoder
+from featbert.encoders.kernels import PRODUCT_FLOPS
 
 Floats = NDArray[np.float64]
 
 
-def forward_flops(
-    encoder: Encoder, window_lengths: Ints, *, highest: int | None = None
-) -> float:
+def forward_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
     """Operations of a forward pass over windows of these lengths, specials included.
 
     `highest` is the last layer that is computed; by default L, and then the pooler, if any.
@@ -79,7 +78,7 @@ def _coefficients(
         with (
             torch.random.fork_rng([device] if device.type == "cuda" else []),
             sdpa_kernel(SDPBackend.MATH),
-            FlopCounterMode(display=False) as counter,
+            FlopCounterMode(display=False, custom_mapping=PRODUCT_FLOPS) as counter,
         ):
             compute(batch)
         terms.append(_terms(np.full(rows, length)))

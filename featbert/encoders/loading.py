@@ -17,7 +17,7 @@ from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
 from featbert.progress import stage
 
-# Types with vectors that depend on the padding of a batch: they do not apply the mask in all layers.
+# Types with vectors that depend on the padding of a batch: some layers do not apply the mask.
 UNMASKED = ("fnet", "convbert")
 
 

@@ -247,6 +247,18 @@ class EncoderSource:
         """SHA-256 (hex) over config and tokenizer files: they change features too."""
         return _hash_files([self.folder / "config.json", *self.tokenizer_files])
 
+    def differences(self, model: str, weights_hash: str, files_hash: str) -> list[str]:
+        """How this encoder differs from the one that a store or run used, by their hashes."""
+        differences = []
+        for what, expected, actual in (
+            ("weights", weights_hash, self.weights_hash),
+            ("config and tokenizer", files_hash, self.files_hash),
+        ):
+            if expected != actual:
+                hashes = f"SHA-256 {expected[:8]} here, {actual[:8]} there"
+                differences.append(f"{what} are of {model}, not those of {self.name} ({hashes})")
+        return differences
+
     @property
     def tokenizer_files(self) -> list[Path]:
         """Those of `TOKENIZER_FILES` that are there."""

@@ -20,7 +20,7 @@ from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.experiments.processes import SMALLER, in_processes
 from featbert.features.extraction import run_extraction
-from featbert.features.plan import under_way
+from featbert.features.plan import ExtractionPlan, under_way
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
 from featbert.progress import Advance, labelled, notice, report, stage
@@ -67,11 +67,13 @@ def carry_out(
             work.wait()
             continue
         work.make(engine, run_adaptation, begin)
-        stores, readers = _stores(work.left(ready), resources)
-        for extraction, *_ in stores.values():
+        stores, readers = _stores(work.left(ready))
+        for (extraction,) in stores.values():
             report(under_way(extraction))
         work.make(engine, run_extraction, stores, readers)
-        trainings = {job.run.folder: (job, log_dir, resources) for job in work.left(ready)}
+        trainings = {
+            job.run.folder: (*_without_text(job), log_dir, resources) for job in work.left(ready)
+        }
         # The last run has as many threads as the others, since it resumes only with as many.
         local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else here
         with stage(name, "runs", len(trainings)) as advance:
@@ -135,15 +137,13 @@ class _Work:
 
 
 def _stores(
-    jobs: Iterable[Job], resources: Resources
-) -> tuple[dict[Path, tuple[Any, ...]], dict[Path, list[str]]]:
+    jobs: Iterable[Job],
+) -> tuple[dict[Path, tuple[ExtractionPlan]], dict[Path, list[str]]]:
     """The extraction of each store that is missing for the jobs, and the jobs that read it."""
-    calls, readers = dict[Path, tuple[Any, ...]](), dict[Path, list[str]]()
+    calls, readers = dict[Path, tuple[ExtractionPlan]](), dict[Path, list[str]]()
     for job in jobs:
         if job.extraction is not None and job.extraction.hit is None:
-            text = resources.corpus(job.configuration)
-            encoder = resources.encoder(job.configuration.model)
-            calls.setdefault(job.extraction.path, (job.extraction, text, encoder))
+            calls.setdefault(job.extraction.path, (job.extraction,))
             readers.setdefault(job.extraction.path, []).append(job.name)
     return calls, readers
 
@@ -154,7 +154,13 @@ def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
         return function(*arguments)
 
 
-def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
+def _without_text(job: Job) -> tuple[Job, Path | None]:
+    """The job without its extraction, whose text is large, and the path of its store."""
+    path = None if job.extraction is None else job.extraction.path
+    return dataclasses.replace(job, extraction=None), path
+
+
+def _train(job: Job, store: Path | None, log_dir: Path | None, resources: Resources) -> None:
     """Trains a run on this process's device of the planned kind."""
     use_threads(job.configuration.threads)
     device = find_device(job.run.options.device.spec)  # sets what fp32 means on a GPU
@@ -164,8 +170,8 @@ def _train(job: Job, log_dir: Path | None, resources: Resources) -> None:
         options=dataclasses.replace(job.run.options, device=device),
     )
     corpus = resources.corpus(job.configuration)
-    store, model = job.extraction, job.configuration.model
-    material = resources.encoder(model) if store is None else resources.store(store.path)
+    model = job.configuration.model
+    material = resources.encoder(model) if store is None else resources.store(store)
     check_as_planned(run, corpus, material)
     train_planned(run, material, corpus, log_dir=log_dir)
 

@@ -22,6 +22,7 @@ from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import EncodingOptions
+from featbert.encoders.flops import forward_flops
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
@@ -130,7 +131,9 @@ def run_extraction(
                     uncased=encoder.wordpieces.lowercases,
                     encoder_parameters=sum(p.numel() for p in encoder.parameters()),
                     flops=sum(
-                        encoder.flops(alignment.window_lengths, highest=max(manifest.layers))
+                        forward_flops(
+                            encoder, alignment.window_lengths, highest=max(manifest.layers)
+                        )
                         for alignment in alignments.values()
                     ),
                     splits={
@@ -145,9 +148,7 @@ def run_extraction(
     return FeatureStore(plan.path)
 
 
-def _loaded_encoder(
-    plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]
-) -> Encoder:
+def _loaded_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]) -> Encoder:
     """The plan's encoder on the device, from `encoders` if it is there.
 
     Starts the measurement of peak memory. InputError if memory does not suffice.
@@ -197,7 +198,7 @@ class HostCopy:
 
 
 def _is_finite(tensor: Tensor) -> bool:
-    """By the extremes, which are found much faster than each value; both are NaN if one value is."""
+    """Whether all values are, by the extremes: both are NaN if one value is."""
     return not tensor.numel() or all(bool(end.isfinite()) for end in tensor.aminmax())
 
 

@@ -108,7 +108,9 @@ def write_index(file: h5py.File, split: str, index: SplitIndex) -> None:
             file[f"{split}/{name}"] = numbers
 
 
-def write_attributes(file: h5py.File, manifest: Manifest, indexes: Mapping[str, SplitIndex]) -> None:
+def write_attributes(
+    file: h5py.File, manifest: Manifest, indexes: Mapping[str, SplitIndex]
+) -> None:
     """Writes the attributes that make a file with all its datasets a finished store."""
     text = manifest.to_json()
     file.attrs["format_version"] = FORMAT_VERSION

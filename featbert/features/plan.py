@@ -143,7 +143,9 @@ def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> E
                 raise
     if store is not None:
         identity = store.manifest.identity
-        differences = [key for key, value in manifest.identity.items() if identity.get(key) != value]
+        differences = [
+            key for key, value in manifest.identity.items() if identity.get(key) != value
+        ]
         if differences:
             raise InputError(
                 f"{path} was extracted with another {', '.join(differences)} than its name says; "

@@ -85,7 +85,11 @@ def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
     """
     apart, context = plan.manifest.packing == "apart", plan.manifest.context
     blocks = [(name, k) for name, index in plan.indexes.items() for k in range(index.n_blocks)]
-    encoded = {name: texts_of(t, context, "apart")[0] for name, t in plan.texts.items()} if apart else plan.texts
+    encoded = (
+        {name: texts_of(t, context, "apart")[0] for name, t in plan.texts.items()}
+        if apart
+        else plan.texts
+    )
     for numbers in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):
         part = {}
         for name in dict.fromkeys(blocks[i][0] for i in numbers):
@@ -105,7 +109,9 @@ def _shard_plans(
     packing = None if m.packing == "apart" else m.packing
     plans = []
     for texts in parts:
-        indexes = {n: index_of(text, m.context, packing, m.block_words) for n, text in texts.items()}
+        indexes = {
+            n: index_of(text, m.context, packing, m.block_words) for n, text in texts.items()
+        }
         splits = {
             name: stored_split(Split(name, tuple(text)).text_fingerprint, indexes[name])
             for name, text in texts.items()

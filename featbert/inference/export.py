@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from featbert.data.corpus import Sentence
 from featbert.data.examples import Columns, example_of
 from featbert.data.files import Row
-from featbert.encoders.encoder import PieceBatch
+from featbert.encoders.batches import PieceBatch
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning

@@ -20,12 +20,15 @@ from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
-from featbert.encoders.encoder import Encoder, load_encoder
-from featbert.encoders.encoding import Casing, Encoding
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.encoding import Casing, EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
-from featbert.features.extraction import block_edges, block_states, run_extraction
+from featbert.features.blocks import block_states
+from featbert.features.extraction import run_extraction
+from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
 from featbert.inference.predict import Numbers, PredictingRun, Sentences
 from featbert.models.model import Model
@@ -150,7 +153,7 @@ class FrozenRun(LoadedRun):
             part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
             only_split = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
             planned = self._extraction(only_split, "original", cache_dir / EVALUATIONS)
-            store = planned.hit or run_extraction(planned, only_split, self.source)
+            store = planned.hit or run_extraction(planned)
             seconds = None if planned.hit else store.manifest.seconds
         reads, device, texts = self.settings.reads, self.device.torch, split.sentences
         inputs = stored_inputs(store, [split.name], self.combination, reads, device, texts=texts)
@@ -158,7 +161,7 @@ class FrozenRun(LoadedRun):
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:
         signature = self.record.signature
-        encoding = Encoding(
+        encoding = EncodingOptions(
             layers=self.combination.indices,
             context=signature.context,
             casing=casing,

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
-from featbert.encoders.encoder import segment_pool
+from featbert.encoders.segments import segment_pool
 
 
 class Pooling(nn.Module):

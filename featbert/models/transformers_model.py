@@ -26,7 +26,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.encoders.batches import PieceBatch
+from featbert.encoders.encoder import Encoder
 from featbert.encoders.source import refusing
 from featbert.encoders.tunings.adapters import load_adapters, save_adapters, without_adapters
 from featbert.errors import InputError
@@ -54,7 +55,7 @@ def transformers_model(
     weight, bias = linear() if linear else (torch.zeros(0, 0), torch.zeros(0))
     of_encoder = {id(p) for p in encoder.parameters()}
     n_head = sum(p.numel() for p in model.parameters() if id(p) not in of_encoder)
-    other = n_head > weight.numel() + len(bias) or encoder.causal  # heads of decoders have no bias
+    other = n_head > weight.numel() + len(bias) or encoder.batcher.causal  # heads of decoders have no bias
     if weight.shape[1] != encoder.hidden_size or other:
         raise InputError("transformers has no such head")
     config: Any = copy.deepcopy(encoder.model.config)

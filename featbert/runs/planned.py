@@ -15,12 +15,13 @@ from featbert.config import Head, Settings
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.device import Device, find_precision
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
-from featbert.features.store import FeatureStore, Manifest, encoder_differences
+from featbert.features.manifest import Manifest
+from featbert.features.store import FeatureStore
 from featbert.io import json_hash, slug, utf8_path
 from featbert.models.registry import KINDS
 from featbert.runs.folder import PRUNED
@@ -150,7 +151,7 @@ def plan_stored_run(
 
 
 def plan_tuned_run(
-    source: EncoderSource, corpus: Corpus, options: RunOptions, how: Encoding
+    source: EncoderSource, corpus: Corpus, options: RunOptions, how: EncodingOptions
 ) -> PlannedRun:
     """A run that tunes the encoder, which reads texts as `how` says."""
     check_trainable(corpus, options.settings)
@@ -262,7 +263,7 @@ def check_as_planned(
     ]
     if isinstance(material, EncoderSource):
         hashes = signature.encoder_weights, signature.encoder_files
-        different += encoder_differences(signature.model, *hashes, material)
+        different += material.differences(signature.model, *hashes)
     if different:
         raise InputError(
             f"not what was planned: {'; '.join(different)}; on a cluster, all nodes need the same "

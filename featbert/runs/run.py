@@ -339,8 +339,6 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     MissingError where its weights, its encoder or, for truecasing, its training text are gone;
     InputError where one of them differs from what the run was trained with.
     """
-    from featbert.features.store import encoder_differences  # h5py, which runs are found without
-
     record, signature = run.record, run.record.signature
     if (file := results_file(run.folder)) is not None:
         raise MissingError(f"{file} has no weights of {run.name}; train it again to use it")
@@ -358,7 +356,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             f"the encoder of {run.name} is missing: {error}; say where it is with --model"
         ) from None
     own = (signature.model, signature.encoder_weights, signature.encoder_files)
-    if wrong := encoder_differences(*own, source):
+    if wrong := source.differences(*own):
         raise InputError(
             f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
             "one with --model"

@@ -13,9 +13,10 @@ from featbert.config import Settings
 from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import Device
-from featbert.encoders.encoder import Encoder, load_encoder
+from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import LayerCombination
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning

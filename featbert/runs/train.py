@@ -18,7 +18,7 @@ from featbert.data.share import learned_part
 from featbert.data.tags import targets_of
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads, find_device
-from featbert.encoders.encoding import Casing, Context, Encoding, Packing, Pooling
+from featbert.encoders.encoding import Casing, Context, EncodingOptions, Packing, Pooling
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
@@ -144,7 +144,7 @@ def finetune(
     options = RunOptions(
         seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme
     )
-    encoding = Encoding(context=context, casing=casing, pooling=pooling, packing=packing)
+    encoding = EncodingOptions(context=context, casing=casing, pooling=pooling, packing=packing)
     plan = plan_tuned_run(source, corpus, options, encoding)
     with shown(progress):
         return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)

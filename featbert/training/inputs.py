@@ -16,9 +16,11 @@ from torch import Tensor
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment
+from featbert.encoders.batches import PieceBatch
 from featbert.encoders.batching import Ints, length_batches, padded_tokens, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoder import Encoder, PieceBatch
+from featbert.encoders.encoder import Encoder
+from featbert.encoders.flops import forward_flops, training_flops
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.features.store import FeatureStore
@@ -184,7 +186,7 @@ def _places(
 ) -> tuple[Ints, int]:
     """(S, T, 2) places of a kind's vectors in splits that follow one another, and how many."""
     before = np.cumsum([0, *(store.manifest.rows(name, kind) for name in names)])
-    found = (store.layout(name).places(kind) for name in names)
+    found = (store.index(name).places(kind) for name in names)
     places = np.concatenate([own + n for own, n in zip(found, before, strict=False)])
     return places if sentences is None else places[sentences], int(before[-1])
 
@@ -258,12 +260,12 @@ class PieceInputs:
     def batch(self, sentences: Ints, token_budget: int | None = None) -> PieceBatch:
         """The windows that the sentences' words are read from."""
         if self.reads == "cls":
-            found = self.encoder.first_batch(self.alignment, sentences)
+            found = self.encoder.batcher.firsts(self.alignment, sentences)
         elif self.reads in KEPT_POOLINGS:
-            found = self.encoder.text_batch(self.alignment, sentences)
+            found = self.encoder.batcher.pieces(self.alignment, sentences)
         else:
             firsts = self.reads == "sequence"
-            found = self.encoder.sentence_batch(self.alignment, sentences, firsts=firsts)
+            found = self.encoder.batcher.words(self.alignment, sentences, firsts=firsts)
         if token_budget is not None:
             found = replace(found, rows=max(1, token_budget // found.ids.shape[1]))
         return found.to(self.device)
@@ -289,8 +291,8 @@ class PieceInputs:
         head = model.head_flops(float(self.layout(sentences).lengths.sum()), float(len(sentences)))
         lengths = self.alignment.window_lengths[windows]
         if not training:
-            return head + self.encoder.flops(lengths)
-        return 3 * head + self.encoder.training_flops(lengths)
+            return head + forward_flops(self.encoder, lengths)
+        return 3 * head + training_flops(self.encoder, lengths)
 
     def _windows(self, sentences: Ints) -> Ints:
         """Numbers of the windows that the sentences' words are read from, each once."""

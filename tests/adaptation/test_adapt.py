@@ -22,7 +22,7 @@ from featbert.adaptation.language_model import Block, MaskedText, Vocabulary, ma
 from featbert.config import Adapt, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
-from featbert.encoders.encoder import load_encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError

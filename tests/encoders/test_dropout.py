@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 
 from featbert.encoders import kernels
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.kernels import NAME, Dropout, _Attention, kept
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 
 SCALE = 0.3

@@ -11,8 +11,10 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import Encoder, _usable_positions, load_encoder
+from featbert.encoders.encoder import Encoder, _usable_positions
+from featbert.encoders.flops import forward_flops
 from featbert.encoders.kernels import PRODUCT_FLOPS
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError, MissingError
 from featbert.models.model import matrix_entries
@@ -54,7 +56,7 @@ def states_of(encoder, texts, order=None) -> np.ndarray:
     alignment = align(sentences_of(texts), encoder.wordpieces, positions=encoder.positions)
     ids = np.arange(len(texts)) if order is None else np.array(order)
     with torch.inference_mode():
-        batch = encoder.sentence_batch(alignment, ids)
+        batch = encoder.batcher.words(alignment, ids)
         return torch.stack(encoder.hidden_states(batch)).numpy()
 
 
@@ -209,7 +211,7 @@ SHORT = ["The unaffordable fox jumps .", "Jordan", "EU rejects lamb"]
 def prepared(folder):
     encoder = load_encoder(find_encoder(str(folder)))
     alignment = align(sentences_of(SHORT), encoder.wordpieces, positions=encoder.positions)
-    return encoder, alignment, encoder.sentence_batch(alignment, np.arange(3))
+    return encoder, alignment, encoder.batcher.words(alignment, np.arange(3))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -251,9 +253,9 @@ def test_a_decoder_that_is_not_known_as_one_is_refused(encoder_folder, monkeypat
 def test_flops_count_no_layer_above(encoder_folder):
     encoder, alignment, _ = prepared(encoder_folder("bert"))
     lengths = alignment.window_lengths
-    by_layer = [encoder.flops(lengths, highest=k) for k in range(4)]
+    by_layer = [forward_flops(encoder, lengths, highest=k) for k in range(4)]
     assert by_layer[0] == 0
-    assert by_layer[3] == encoder.flops(lengths)
+    assert by_layer[3] == forward_flops(encoder, lengths)
     assert np.allclose(np.diff(by_layer), by_layer[3] / 3)
     layer = 4.0 * 16 * float((lengths**2).sum())
     entries = matrix_entries(encoder.model.encoder.layer[0])

@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoModelForSequenceClassification, AutoToke
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align, plan_pair
-from featbert.encoders.encoder import load_encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS, changed
@@ -86,8 +86,8 @@ def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, tokenized
         pairs_of(PAIRS), encoder.wordpieces, positions=encoder.positions, packing="joint"
     )
     with torch.inference_mode():
-        found = encoder(encoder.sentence_batch(alignment, np.arange(len(PAIRS))))
-        firsts = encoder(encoder.first_batch(alignment, np.arange(len(PAIRS))))
+        found = encoder(encoder.batcher.words(alignment, np.arange(len(PAIRS))))
+        firsts = encoder(encoder.batcher.firsts(alignment, np.arange(len(PAIRS))))
     at = 0
     for number, (a, b) in enumerate(PAIRS):
         both = tokenized(family, a, b)
@@ -119,7 +119,7 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
         pairs_of([*PAIRS, LONG]), encoder.wordpieces, positions=encoder.positions, packing="joint"
     )
     with torch.inference_mode():
-        batch = encoder.first_batch(alignment, np.arange(4))
+        batch = encoder.batcher.firsts(alignment, np.arange(4))
         found = encoder(batch)
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         windows = encoder.model(batch.ids, batch.mask, **types).pooler_output
@@ -164,8 +164,8 @@ def test_apart_each_text_is_encoded_alone(encoders, family):
     assert apart.owned.tolist() == alone.owned.tolist()
     assert apart.sentences.tolist() == alone.sentences[::2].tolist()
     with torch.inference_mode():
-        firsts = encoder(encoder.first_batch(apart, np.array([1, 0])))
-        expected = encoder(encoder.first_batch(alone, np.array([2, 3, 0, 1])))
+        firsts = encoder(encoder.batcher.firsts(apart, np.array([1, 0])))
+        expected = encoder(encoder.batcher.firsts(alone, np.array([2, 3, 0, 1])))
     torch.testing.assert_close(firsts, expected)
 
 
@@ -198,7 +198,7 @@ def test_the_shorter_text_is_repeated_in_every_window(encoders, texts):
     alignment = align(pairs_of([texts]), encoder.wordpieces, **options)
     assert len(alignment.windows) > 1
     with torch.inference_mode():
-        batch = encoder.first_batch(alignment, np.array([0]))
+        batch = encoder.batcher.firsts(alignment, np.array([0]))
         each = encoder.model(batch.ids, batch.mask, token_type_ids=batch.types).last_hidden_state
         torch.testing.assert_close(encoder(batch)[0], each[:, 0].mean(0), **CLOSE)
     with pytest.raises(InputError):

@@ -15,8 +15,8 @@ from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.examples import Columns, example_of
 from featbert.data.files import Row
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
 from featbert.features.extraction import extract
@@ -117,11 +117,11 @@ def test_long_texts_are_all_of_their_pieces(encoder_folder, tmp_path, family, pa
     encoder = load_encoder(find_encoder(str(folder)), pooling=pooling).eval()
     alignment = encoder.align(examples, packing=packing)
     assert alignment.counts["overlong_words"] > 0
-    places = store.layout("train").places("mean")
+    places = store.index("train").places("mean")
     for unit in range(len(alignment.units) - 1):
         states = []
         for v in range(alignment.units[unit], alignment.units[unit + 1]):
-            batch = encoder.batch(alignment, np.array([v]))
+            batch = encoder.batcher.windows(alignment, np.array([v]))
             numbers = []  # of the piece at each place; -1 for a special
             for part, (start, end) in enumerate(alignment.windows[v]):
                 numbers += [-1] * len(

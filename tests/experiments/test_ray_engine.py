@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from featbert.data.load import load_corpus
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError, MissingError
@@ -127,7 +127,7 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=30), tiny_bert)
     corpus, source = load_corpus(str(space.corpus)), find_encoder(str(space.model))
     whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW)
-    plan = plan_extraction(corpus, source, Encoding(**HOW), cache_dir=space.cache)
+    plan = plan_extraction(corpus, source, EncodingOptions(**HOW), cache_dir=space.cache)
     first = nodes.add()
 
     def extracting() -> list[Path]:
@@ -147,7 +147,7 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     ):
         assert room == 2
         with nodes.killed(first, extracting):
-            store = extract_shards(plan, corpus, source, Encoding(**HOW), 4, each)
+            store = extract_shards(plan, 4, each)
         assert sum("another one has taken it up" in line for line in said) == 1
         assert any("resuming" in line for line in said)
         second = nodes.add()

@@ -5,7 +5,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from featbert.features.store import FeatureStore, Layout, Manifest, StoredSplit
+from featbert.features.index import SplitIndex
+from featbert.features.manifest import Manifest, StoredSplit
+from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
 
 
@@ -52,10 +54,12 @@ class Written:
         }
 
     def writer(self, path: Path) -> StoreWriter:
-        layouts = {
-            n: Layout(o, np.arange(int(o[-1]) + 1), self.blocks[n]) for n, o in self.offsets.items()
+        path.parent.mkdir(exist_ok=True)
+        indexes = {
+            n: SplitIndex(o, np.arange(int(o[-1]) + 1), self.blocks[n])
+            for n, o in self.offsets.items()
         }
-        return StoreWriter(path, self.manifest, layouts)
+        return StoreWriter(path, self.manifest, indexes)
 
     def todo(self):
         return [(n, k) for n, edges in self.blocks.items() for k in range(len(edges) - 1)]
@@ -69,7 +73,8 @@ class Written:
         writer = self.writer(path)
         for split, k in self.todo():
             self.write(writer, split, k)
-        return writer.finish(self.manifest)
+        writer.finish(self.manifest)
+        return FeatureStore(path)
 
 
 def usual() -> Written:

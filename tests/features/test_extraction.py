@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.errors import BusyError, InputError
 from featbert.features import extraction, plan
@@ -58,7 +58,7 @@ def small_blocks(monkeypatch):
 
 
 def planned(corpus, folder, cache, **options):
-    encoding = Encoding(**{"precision": "fp32", "device": "cpu"} | options)
+    encoding = EncodingOptions(**{"precision": "fp32", "device": "cpu"} | options)
     return plan_extraction(corpus, find_encoder(str(folder)), encoding, cache_dir=cache)
 
 
@@ -259,7 +259,7 @@ def test_what_another_process_finished_meanwhile_is_not_written_again(corpus, fo
     store = run(corpus, folder, tmp_path)
     before = store.path.stat().st_ino
     with pytest.raises(BusyError, match=store.path.name):
-        extraction.run_extraction(late, corpus, find_encoder(str(folder)))
+        extraction.run_extraction(late)
     assert store.path.stat().st_ino == before
     assert [p.name for p in tmp_path.iterdir()] == [store.path.name]
 

@@ -6,7 +6,7 @@ import torch
 
 from featbert import extract, load_corpus
 from featbert.encoders.device import computing_threads
-from featbert.features.extraction import map_batches
+from featbert.features.blocks import map_batches
 
 CPU = torch.device("cpu")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from featbert.data.corpus import Corpus, Sentence, Split
-from featbert.encoders.encoder import load_encoder
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import FeatbertError, MissingError
 from featbert.features import shards
@@ -47,9 +47,9 @@ def source(encoder_folder):
 
 
 def sharded(corpus, source, cache, n=3, **options) -> FeatureStore:
-    encoding = Encoding(**HOW, **options)
+    encoding = EncodingOptions(**HOW, **options)
     plan = plan_extraction(corpus, source, encoding, cache_dir=cache, shards=n)
-    return plan.hit or extract_shards(plan, corpus, source, encoding, n)
+    return plan.hit or extract_shards(plan, n)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_lost_shard_alone_is_made_again(source, tmp_path, monkeypatch):
         sharded(TEXT, source, tmp_path, n=1)
     made = []
 
-    def run(plan, *rest):
+    def run(plan, **options):
         made.append(plan.path)
-        return run_extraction(plan, *rest)
+        return run_extraction(plan, **options)
 
     monkeypatch.setattr(shards, "run_extraction", run)
     assert datasets(sharded(TEXT, source, tmp_path).path) == before
@@ -131,17 +131,17 @@ def test_text_of_one_block_is_computed_where_all_is(source, tmp_path):
     def lost(function, calls):
         return ((name, OSError("no node")) for name in calls)
 
-    encoding, small = Encoding(**HOW), corpus_of(train=["Jordan"])
-    plan = plan_extraction(small, source, encoding, cache_dir=tmp_path)
+    small = corpus_of(train=["Jordan"])
+    plan = plan_extraction(small, source, EncodingOptions(**HOW), cache_dir=tmp_path)
     with pytest.raises(OSError, match="no node"):
-        extract_shards(plan, small, source, encoding, 4, lost)
+        extract_shards(plan, 4, lost)
 
 
 def test_shards_that_fail_cost_no_others(source, tmp_path, monkeypatch):
-    def failing(plan, part, *rest):
-        if "dev" in part:
+    def failing(plan, **options):
+        if "dev" in plan.texts:
             raise MemoryError
-        return run_extraction(plan, part, *rest)
+        return run_extraction(plan, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(shards, "run_extraction", failing)

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import h5py
@@ -20,6 +20,7 @@ from featbert.errors import FeatbertError, InputError
 from featbert.features import writer as writing
 from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
+from featbert.io import owning
 from tests.features.stores import Written, datasets, usual
 from tests.features.support import corpus_of
 
@@ -80,16 +81,13 @@ AT_THE_END = {
 
 def carried_out(plan: Written, path: Path) -> tuple[FeatureStore, list[tuple[str, int]]]:
     """Writes what is missing, as a command does; the store, and the blocks that were kept."""
-    writer = plan.writer(path)
-    kept = list(writer.finished)
-    try:
+    with owning(path), closing(plan.writer(path)) as writer:
+        kept = list(writer.finished)
         for split, k in plan.todo():
             if (split, k) not in kept:
                 plan.write(writer, split, k)
-        return writer.finish(plan.manifest), kept
-    except BaseException:
-        writer.close()
-        raise
+        writer.finish(plan.manifest)
+    return FeatureStore(path), kept
 
 
 def goes_on(plan: Written, path: Path, kept: int) -> None:

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.encoder import load_encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from tests.workspace import Workspace, error_of
@@ -34,7 +34,7 @@ def vectors_of(model: Path) -> torch.Tensor:
     encoder = load_encoder(find_encoder(str(model)))
     alignment = encoder.align([Sentence(("EU", "rejects", "German", "call"))])
     with torch.inference_mode():
-        return encoder.hidden_states(encoder.batch(alignment, np.zeros(1, np.int64)))[-1]
+        return encoder.hidden_states(encoder.batcher.windows(alignment, np.zeros(1, np.int64)))[-1]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.features.store import shards_folder
+from featbert.features.index import shards_folder
 from featbert.io import check_ours, remove_folder, replace_folder, replacing
 from featbert.runs.run import Run, find_runs
 from tests.workspace import Workspace, error_of, ok

@@ -5,8 +5,8 @@ from typing import Any
 import torch
 
 from featbert.config import Settings, defaults
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.model import Layout, Model

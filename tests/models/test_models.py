@@ -80,7 +80,7 @@ def make_case(encoder_folder):
         encoder = first.encoder
         assert encoder is not None
         alignment = align(sentences_of(TEXTS), encoder.wordpieces, positions=encoder.positions)
-        return Case(first, lambda ids: encoder.sentence_batch(alignment, ids), model)
+        return Case(first, lambda ids: encoder.batcher.words(alignment, ids), model)
 
     return make
 

@@ -12,7 +12,7 @@ from featbert.config import defaults
 from featbert.data.examples import Columns, example_of, split_text
 from featbert.data.files import Row
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import load_encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.errors import InputError

@@ -15,7 +15,7 @@ from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import load_encoder
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate

@@ -15,8 +15,8 @@ from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
 from featbert.encoders.alignment import align
 from featbert.encoders.device import computing_threads
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract

@@ -19,8 +19,8 @@ from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import find_device
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features import extraction
 from featbert.features.extraction import extract
@@ -181,7 +181,7 @@ def test_apart_a_passage_is_stored_once_as_the_encoder_reads_it_alone(made, tiny
     store, plain = made["apart"], Plain(tiny_bert)
     for name, split in made["corpus"].splits.items():
         texts = [text for s in split for text in (s.words[: s.pair], s.words[s.pair :])]
-        vectors, places = store.read(name), store.layout(name).places()
+        vectors, places = store.read(name), store.index(name).places()
         assert vectors.shape[1] == sum(map(len, set(texts)))
         firsts = store.read(name, kind="cls")
         assert firsts.shape[1] == len(set(texts))

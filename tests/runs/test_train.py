@@ -15,7 +15,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.share import learned_part
 from featbert.encoders.device import find_device
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.features.extraction import extract
@@ -166,7 +166,9 @@ def prepared(
     options = [RunOptions(seed, s, folder, device, "fp32") for s in (SHARED, SHARED_TUNED)]
     plans = (
         plan_stored_run(m, store.path, corpus, "last", options[0]),
-        plan_tuned_run(source, corpus, options[1], Encoding(context=m.context, pooling=m.pooling)),
+        plan_tuned_run(
+            source, corpus, options[1], EncodingOptions(context=m.context, pooling=m.pooling)
+        ),
     )
     found = []
     for plan, material in zip(plans, (store, source), strict=True):

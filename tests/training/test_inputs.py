@@ -8,8 +8,8 @@ import torch
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.training import inputs as inputs_module

@@ -12,9 +12,9 @@ import torch
 
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device, autocast
-from featbert.encoders.encoder import load_encoder
 from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import parse_layers
+from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.training.inputs import PieceInputs, stored_inputs

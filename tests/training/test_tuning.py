@@ -12,7 +12,7 @@ from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
-from featbert.encoders.encoding import Encoding
+from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.errors import InputError
@@ -89,7 +89,7 @@ def test_layers_that_share_weights_are_trained_together(encoder_folder, tmp_path
 
     def planned(**given):
         options = RunOptions(1, SETTINGS.but(**given), tmp_path, Device("cpu", "", 1))
-        return plan_tuned_run(source, corpus, options, Encoding())
+        return plan_tuned_run(source, corpus, options, EncodingOptions())
 
     for given in ({"freeze_to": 1}, {"unfreeze": 1, "epochs": 4}, {"discriminative": 2.0}):
         with pytest.raises(InputError, match="albert"):
