@@ -55,7 +55,9 @@ def transformers_model(
     weight, bias = linear() if linear else (torch.zeros(0, 0), torch.zeros(0))
     of_encoder = {id(p) for p in encoder.parameters()}
     n_head = sum(p.numel() for p in model.parameters() if id(p) not in of_encoder)
-    other = n_head > weight.numel() + len(bias) or encoder.batcher.causal  # heads of decoders have no bias
+    other = (
+        n_head > weight.numel() + len(bias) or encoder.batcher.causal
+    )  # heads of decoders have no bias
     if weight.shape[1] != encoder.hidden_size or other:
         raise InputError("transformers has no such head")
     config: Any = copy.deepcopy(encoder.model.config)

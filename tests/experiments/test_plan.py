@@ -309,12 +309,12 @@ def test_another_text_or_encoder_than_was_planned_is_refused(lab):
     (job,) = lab.plan(**keys).jobs.values()
     train.write_text(train.read_text("utf-8").replace("Smith I-PER", "Smith B-ORG"), "utf-8")
     with pytest.raises(InputError, match=r"not what was planned: train of .*tiny"):
-        schedule._train(job, None, Resources())
+        schedule._train(*schedule._without_text(job), None, Resources())
     (job,) = lab.plan(**keys).jobs.values()
     signature = replace(job.run.signature, encoder_weights="f" * 64)
     changed = replace(job, run=replace(job.run, signature=signature))
     with pytest.raises(InputError, match="not what was planned: weights are of"):
-        schedule._train(changed, None, Resources())
+        schedule._train(*schedule._without_text(changed), None, Resources())
     assert not lab.space.runs.exists()
-    schedule._train(job, None, Resources())
+    schedule._train(*schedule._without_text(job), None, Resources())
     assert len(find_runs(lab.space.runs).runs) == 1
