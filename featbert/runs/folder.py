@@ -1,9 +1,9 @@
-"""A run's folder while it is written: without a record nothing in it counts.
+"""A run's folder while it is written. A run without a record is not finished.
 
 <runs>/<run>/           config.json, history.jsonl, predictions, weights.safetensors, record.json
 <runs>/<run>/           config.json, history.jsonl, pruned.json: a search ended it early
 <runs>/.<run>/          the same, while a finished run is replaced
-<runs>/.<run>.lock      which process trains it
+<runs>/.<run>.lock      the process that trains it
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ ENCODER = "encoder"
 EVALUATIONS = "evaluations"
 # In a runs directory: tests of differences, by what they were computed from.
 TESTS = ".statistics"
-# All that the folder of a run may hold, and that of an exported one.
+# All files in the folder of a run, and in an exported folder.
 _OF_BOTH = (
     *(WEIGHTS, NOTES, "speed.json"),
     *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", ".conll", ".jsonl")),
@@ -58,17 +58,17 @@ EXPORT_FILES = (
 
 
 def working_folder(folder: Path) -> Path:
-    """Folder to write to: the run's own, or a hidden one while a finished run is replaced."""
+    """The run's folder, or a hidden one while a finished run is replaced."""
     return aside(folder) if (folder / RECORD_NAME).is_file() else folder
 
 
 def folders_of(folder: Path) -> dict[Path, Sequence[str]]:
-    """All folders of a run, which need not be there, and what they may hold (`check_ours`)."""
+    """All folders that a run may have, with patterns of their files (`check_ours`)."""
     return dict.fromkeys((folder, aside(folder), aside(folder, ".before")), RUN_FILES)
 
 
 def aside(folder: Path, end: str = "") -> Path:
-    """Where a run is written that replaces one, which for a moment is ".before"."""
+    """The hidden folder of a run that replaces `folder`; ".before" is for the replaced run."""
     return folder.with_name(f".{folder.name}{end}")
 
 
@@ -81,9 +81,9 @@ def move_into_place(written: Path, folder: Path) -> None:
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or empties it, the record first, but for notes and a checkpoint.
+    """Makes the folder, or removes its record and then all but notes and a checkpoint.
 
-    InputError, and nothing is changed, if it holds something else; see `check_ours`.
+    InputError, before any change, if it holds other files (`check_ours`).
     """
     with explaining(folder):
         check_ours(folder, RUN_FILES)
@@ -95,11 +95,11 @@ def clean_run_folder(folder: Path) -> None:
 
 
 def settle(folder: Path, *, overwrite: bool = False) -> None:
-    """Finishes what a kill of a run interrupted.
+    """Finishes the last steps of a run that was killed.
 
-    A checkpoint next to a record is removed. A finished run that was written aside replaces the one
-    before; an unfinished one is removed, unless `overwrite` resumes it. Nothing is done if another
-    process trains the run, the folder cannot be written to, or holds something else (`check_ours`).
+    A checkpoint next to a record is removed. A finished run in the hidden folder replaces the older
+    run. An unfinished one is removed, unless `overwrite` resumes it. Nothing is done if another
+    process trains the run, the folder cannot be written to, or holds other files (`check_ours`).
     """
     with contextlib.suppress(OSError, FeatbertError), owning(folder):
         for place, ours in folders_of(folder).items():
@@ -126,14 +126,14 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
     tensors = {name: state[name].detach().cpu().contiguous() for name in names}
     with explaining(path, SafetensorError), replacing(path) as temporary:
         save_file(tensors, temporary)
-        # safetensors makes files for their owner alone
+        # safetensors makes files that only their owner can read
         shutil.copymode(path.with_name("config.json"), temporary)
 
 
 def load_weights(path: Path, model: nn.Module, known: str) -> None:
-    """Sets the parameters in a file of `save_weights`; an encoder's others stay as they are.
+    """Sets the parameters in a file of `save_weights`. Others of the encoder do not change.
 
-    InputError where the file's SHA-256 is not `known`, or the model is another one.
+    InputError if the file's SHA-256 is not `known`, or the model does not fit.
     """
     from safetensors.torch import load_file
 
@@ -141,19 +141,19 @@ def load_weights(path: Path, model: nn.Module, known: str) -> None:
         raise MissingError(f"{path} does not exist; train the run again")
     if file_hash(utf8_path(path)) != known:
         raise InputError(f"{path} was modified after the run was scored; train the run again")
-    found = model.load_state_dict(load_file(path), strict=False)
-    missing = [name for name in found.missing_keys if not name.startswith("states.model.")]
-    if missing or found.unexpected_keys:
-        raise InputError(f"{path} has not the weights of its record; train the run again")
+    keys = model.load_state_dict(load_file(path), strict=False)
+    of_head = [name for name in keys.missing_keys if not name.startswith("states.model.")]
+    if of_head or keys.unexpected_keys:
+        raise InputError(f"{path} does not match its record; train the run again")
 
 
 def check_free(folder: Path, overwrite: bool) -> None:
-    """Raises InputError where an export may not be written to `folder`."""
+    """Raises InputError unless an export may be written to `folder`."""
     utf8_path(folder.absolute())
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return
     if not (folder / EXPORTED).is_file():
-        raise InputError(f"{folder} is something else than an exported run; name another folder")
+        raise InputError(f"{folder} is not an exported run; name another folder")
     if not overwrite:
         raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
     check_ours(folder, EXPORT_FILES)

@@ -1,8 +1,8 @@
 """Which runs may share a table.
 
-Two runs are comparable when their *comparable key* agrees: text and tags of every evaluated split,
+Two runs are comparable if their *comparable key* agrees: text and tags of every evaluated split,
 encoder weights, context, scorer. An experiment frees parts of it for its own runs
-(`vary = ["context"]`). Settings always may differ: they make rows, not tables.
+(`vary = ["context"]`). Settings may always differ: they make rows, not tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ EVALUATED = tuple(split for split in SPLITS if split != "train")
 _TEXTS = tuple(f"{split}.text" for split in EVALUATED)
 _TAGS = tuple(f"{split}.tags" for split in EVALUATED)
 
-# What `vary` can free, and the parts of the comparable key that each name frees.
+# The parts of the comparable key that each name in `vary` frees.
 VARYABLE: dict[str, tuple[str, ...]] = {
     "casing": ("casing",),
     "context": ("context",),
@@ -34,8 +34,8 @@ VARIED: dict[str, tuple[str, ...]] = {
     **{name: VARYABLE[name] for name in ("model", "context", "casing", "scorer")},
 }
 
-# Parts of the signature outside the key. They keep rows apart, so runs that differ in them are
-# never averaged; declaring them in `vary` is allowed and frees nothing that was bound.
+# Parts of the signature outside the key. Runs that differ in them are different rows and are never
+# averaged. They may be declared in `vary`, without an effect.
 CONDITIONS = (
     *("pooling", "packing", "encoder_precision", "training_precision", "store_dtype"),
     *("tag_scheme", "train"),
@@ -44,9 +44,9 @@ _ALWAYS_FREE = ("tuning", "layers", "seed", *CONDITIONS)
 
 
 def comparable_key(record: RunRecord) -> dict[str, str]:
-    """What must agree, by name.
+    """The values that must agree, by name.
 
-    A split that was trained on counts as one of the table's splits: its cell says so.
+    A split that was trained on counts as one of the table's splits: its cell says so in the table.
     """
     signature = record.signature
     trained_on = [split for split in record.trained_on if split in signature.splits]
@@ -61,21 +61,21 @@ def comparable_key(record: RunRecord) -> dict[str, str]:
 
 
 def freed_keys(vary: Iterable[str]) -> frozenset[str]:
-    """Parts of the comparable key that the names in `vary` free; other names free nothing."""
+    """Parts of the comparable key that the names in `vary` free. Unknown names free nothing."""
     return frozenset(part for name in vary for part in VARYABLE.get(name, ()))
 
 
 def check_vary(vary: list[str]) -> list[str]:
-    """The names in `vary`; InputError for those that are neither varyable nor a setting."""
+    """The names in `vary`. InputError for a name that is neither varyable nor a setting."""
     check_known("name in vary", vary, [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields])
     return vary
 
 
 def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
-    """Runs in comparable groups, ordered by corpus, model, context; runs by name.
+    """Comparable groups, ordered by corpus, model and context. Runs are ordered by name.
 
-    Runs share a group when they declare the same freedom and agree in the rest of the key: only an
-    experiment itself can say that the table's other rows belong with its runs.
+    Runs share a group if they declare the same freedom and agree in all other parts of the key:
+    only an experiment itself can say that other rows belong with its runs.
     """
     groups: dict[tuple[object, ...], list[Run]] = {}
     for run in sorted(runs, key=lambda r: natural(r.name)):
@@ -93,28 +93,29 @@ def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozenset[str]:
-    """The parts of the key that are free among runs which were named one by one.
+    """The parts of the key that are free among runs which the user named.
 
-    `vary` frees further ones. InputError names the parts that differ, their values, and the runs.
+    `vary` frees further parts. InputError names the parts that differ, their values, and the runs.
     """
     freed = freed_keys([*vary, *(name for run in runs for name in run.record.vary)])
     keys = [comparable_key(run.record) for run in runs]
     parts = dict.fromkeys(part for key in keys for part in key if part not in freed)
     # A split that some runs lack is named once, as `splits`, not again by its fingerprints.
     differing = [part for part in parts if len({key[part] for key in keys if part in key}) > 1]
+    if not differing:
+        return freed
+    advice = ""
     if "task" in differing:
-        named = _values("task", runs, keys)
-        raise InputError(f"the runs cannot share a table, they differ in {named}")
-    if differing:
-        named = "; ".join(_values(part, runs, keys) for part in differing)
-        advice = "compare them apart: runs with and without test do not share a table"
-        if "splits" not in differing:
-            wanted = {name for part in differing for name in VARYABLE if part in VARYABLE[name]}
-            wanted -= {"text", "tags"} if wanted >= {"text", "tags"} else {"corpus"}
-            listed = ", ".join(f'"{name}"' for name in sorted(wanted))
-            advice = f"compare them apart, or let their experiment declare vary = [{listed}]"
-        raise InputError(f"the runs cannot share a table, they differ in {named}; {advice}")
-    return freed
+        differing = ["task"]
+    elif "splits" in differing:
+        advice = "; compare them apart: runs with and without test do not share a table"
+    else:
+        names = {name for part in differing for name in VARYABLE if part in VARYABLE[name]}
+        names -= {"text", "tags"} if names >= {"text", "tags"} else {"corpus"}
+        listed = ", ".join(f'"{name}"' for name in sorted(names))
+        advice = f"; compare them apart, or let their experiment declare vary = [{listed}]"
+    differences = "; ".join(_values(part, runs, keys) for part in differing)
+    raise InputError(f"the runs cannot share a table, they differ in {differences}{advice}")
 
 
 def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> str:
@@ -122,11 +123,11 @@ def _values(part: str, runs: Sequence[Run], keys: Sequence[dict[str, str]]) -> s
 
     A fingerprint is shown as its name and 8 of its hex digits.
     """
-    named = "model" if part == "encoder_weights" else "corpus" if "." in part else None
+    field = "model" if part == "encoder_weights" else "corpus" if "." in part else None
     by_value: dict[str, list[str]] = {}
     for run, key in zip(runs, keys, strict=True):
         if part in key:
-            name = f"{getattr(run.record.signature, named)} {key[part][:8]}" if named else key[part]
+            name = f"{getattr(run.record.signature, field)} {key[part][:8]}" if field else key[part]
             by_value.setdefault(name or "none", []).append(run.name)
     values = [f"{value} ({', '.join(names[:3])})" for value, names in by_value.items()]
     return f"{part}: {' against '.join(values)}"

@@ -28,6 +28,7 @@ from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     RECORD_NAME,
     PrunedRun,
+    RunRecord,
     Signature,
     SplitIdentity,
     read_json,
@@ -37,8 +38,8 @@ from featbert.runs.record import (
 from featbert.runs.run import Run, find_run
 from featbert.tasks.base import get_task
 
-# Signature fields that say where and by which libraries a run was computed, or follow from the
-# weights; they do not make another run of it.
+# Signature fields on the place, machine and libraries of a run, or that follow from the weights.
+# They do not identify a run.
 SURROUNDINGS = {
     *("source", "language", "device", "device_name", "extraction_device", "threads", "versions"),
     "adapted_epochs",
@@ -52,11 +53,10 @@ _OF_THE_STORE = (
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What a run is asked besides its corpus and encoder.
+    """The options of a run besides its corpus and encoder.
 
-    `configurations_tried`, `experiment` and `vary` are those of `RunRecord`. A run ends early whose
-    best dev score is below that of `prune_below` after as many epochs; it may be pruned at all
-    where that is not None.
+    For `configurations_tried`, `experiment` and `vary` see `RunRecord`. A run stops after epoch n
+    if its best dev score is below `prune_below[n - 1]`. None: it is never pruned.
     """
 
     seed: int
@@ -74,11 +74,13 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run before it is trained; `settings` are those of its options that play a part, flat.
+    """A run before it is trained.
 
-    `combination` has the layers it reads from a store; None where the encoder is tuned. `base` is
-    the same run on train alone, whose best epoch is the number of epochs to train, if that is one,
-    and `head` the run on features that its head begins with.
+    Attributes:
+        combination: the layers that it reads from a store; None if the encoder is tuned.
+        settings: the settings that have an effect, flat.
+        base: the same run on train. Its best epoch is the number of epochs of this run.
+        head: the run on features that has trained the first state of its head.
     """
 
     folder: Path
@@ -108,21 +110,21 @@ class PlannedRun:
 
     @property
     def finished(self) -> Run | None:
-        """The run, if it is finished; raises InputError where the folder holds another one."""
+        """The run, if it is finished. InputError if the folder holds another run."""
         if not (self.folder / RECORD_NAME).is_file():
             return None
         try:
             record = read_record(self.folder)
         except InputError as error:
             raise InputError(f"{error}; featbert runs rm removes the run") from None
-        found = (record.layers, record.seed, record.settings, record.signature.splits)
-        if found != (self.layers, self.options.seed, self.settings, self.signature.splits):
+        identity = (record.layers, record.seed, record.settings, record.signature.splits)
+        if identity != (self.layers, self.options.seed, self.settings, self.signature.splits):
             raise InputError(f"{self.folder} holds another run than its name says; move it away")
         return Run(self.folder, record)
 
     @property
     def pruned(self) -> PrunedRun | None:
-        """What it cost until a search ended it early, if one did."""
+        """The cost until a search ended the run early, if one did."""
         if self.options.prune_below is None or not (path := self.folder / PRUNED).exists():
             return None
         return read_or_left_out(read_json, path, PrunedRun, "")
@@ -131,12 +133,13 @@ class PlannedRun:
 def plan_stored_run(
     manifest: Manifest, store: Path, corpus: Corpus, layers: str, options: RunOptions
 ) -> PlannedRun:
-    """A run on frozen features from the store with this manifest, which need not exist yet."""
+    """A run on frozen features from the store with this manifest, which may be extracted later."""
     combination = parse_layers(layers, manifest.num_layers)
-    if missing := {*KINDS[options.settings.reads]} - {*manifest.kinds}:
-        kinds, keep = " and ".join(sorted(missing)), "words" if "words" in missing else "pooled"
+    if missing_kinds := sorted({*KINDS[options.settings.reads]} - {*manifest.kinds}):
+        keep = "words" if "words" in missing_kinds else "pooled"
         raise InputError(
-            f"{store} keeps no {kinds} vectors, which the head reads; extract with --keep {keep}"
+            f"{store} keeps no {' and '.join(missing_kinds)} vectors, which the head reads; "
+            f"extract with --keep {keep}"
         )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
@@ -147,15 +150,15 @@ def plan_stored_run(
         "store_dtype": manifest.dtype,
         "extraction_device": manifest.device_name,
     }
-    return _named(corpus, encoding, options, combination, manifest.model_source)
+    return _planned(corpus, encoding, options, combination, manifest.model_source)
 
 
 def plan_tuned_run(
-    source: EncoderSource, corpus: Corpus, options: RunOptions, how: EncodingOptions
+    source: EncoderSource, corpus: Corpus, options: RunOptions, encoding: EncodingOptions
 ) -> PlannedRun:
-    """A run that tunes the encoder, which reads texts as `how` says."""
+    """A run that tunes the encoder. `encoding` says how it reads texts."""
     check_trainable(corpus, options.settings)
-    how.check(source, corpus)
+    encoding.check(source, corpus)
     precision = find_precision(options.precision, options.device)
     settings, layers, head = options.settings, source.num_layers or 0, None
     if settings.head_from is not None:
@@ -164,74 +167,78 @@ def plan_tuned_run(
         options = replace(options, settings=settings)
     tuning = get_tuning(settings.tuning)
     tuning.check(settings, layers)
-    # Whether the first and the last layer are ever trained in different ways
-    different = settings.discriminative != 1 or any(
+    # Whether the first and the last layer are trained in different ways in some epoch
+    differ = settings.discriminative != 1 or any(
         tuning.trains("", 1, settings, layers, epoch)
         != tuning.trains("", layers, settings, layers, epoch)
         for epoch in range(1, min(settings.epochs, layers + 2) + 1)
     )
-    if source.shares_layers and different:
+    if source.shares_layers and differ:
         raise InputError(
             f"the {layers} layers of {source.name} share their weights, so they cannot be frozen "
             "or have learning rates of their own; train all or none of them"
         )
-    encoding = {
-        "context": how.context,
-        "casing": how.casing,
-        "pooling": how.pooling_of(source),
-        "packing": how.packing if corpus.has_pairs else None,
+    of_encoder = {
+        "context": encoding.context,
+        "casing": encoding.casing,
+        "pooling": encoding.pooling_of(source),
+        "packing": encoding.packing if corpus.has_pairs else None,
         "model": source.name,
         "encoder_weights": source.weights_hash,
         "encoder_layers": source.num_layers,
         "encoder_hidden_size": source.hidden_size,
-        # Tuning keeps fp32 weights and casts their products: not the same states as those of
-        # an encoder whose weights were cast once, for a store.
+        # Tuning keeps fp32 weights and casts their products. A store has states of an encoder with
+        # weights that were cast once.
         "encoder_precision": precision if precision == "fp32" else f"{precision}-autocast",
         "store_dtype": None,
         "encoder_files": source.files_hash,
         "extraction_device": None,
         "adapted_epochs": source.adapted_epochs,
     }
-    plan = _named(corpus, encoding, options, None, source.reference)
+    plan = _planned(corpus, of_encoder, options, None, source.reference)
     if head is not None:
         _check_head(head, plan)
     return replace(plan, head=head)
 
 
 def _check_head(head: Run, plan: PlannedRun) -> None:
-    """Raises InputError where a tuned run cannot begin with the head of the run `head`."""
-    record, own = head.record, plan.signature
-    same = ("encoder_weights", "context", "casing", "pooling", "packing", "tag_scheme")
-    known = {name: getattr(record.signature, name) for name in same}
-    asked = {name: getattr(own, name) for name in same}
-    for found, settings in ((known, record.settings), (asked, plan.settings)):
-        parts = {*Head.model_fields, "train_on", "train_share"} - {"dropout"}
-        found.update({name: value for name, value in settings.items() if name in parts})
-    known |= {"task": record.task, "seed": record.seed, "layers": record.layers}
-    asked |= {"task": plan.task, "seed": plan.options.seed, "layers": "last"}
-    known["train"], asked["train"] = record.signature.splits.get("train"), own.splits["train"]
-    different = [name for name in asked if known.get(name) != asked[name]]
-    if asked["train_on"] != "train":
-        raise InputError(f"head_from with train_on={asked['train_on']}; train on train alone")
-    if different:
-        texts = dict.fromkeys(("train", "encoder_weights"), ("another", "this"))
-        pairs = {n: texts.get(n, (known.get(n), asked[n])) for n in different}
+    """Raises InputError if a tuned run cannot begin with the head of the run `head`."""
+
+    def conditions(run: RunRecord | PlannedRun, seed: int, layers: str | None) -> dict[str, Any]:
+        names = ("encoder_weights", "context", "casing", "pooling", "packing", "tag_scheme")
+        settings = {*Head.model_fields, "train_on", "train_share"} - {"dropout"}
+        return {
+            **{name: getattr(run.signature, name) for name in names},
+            **{name: value for name, value in run.settings.items() if name in settings},
+            "task": run.task,
+            "seed": seed,
+            "layers": layers,
+            "train": run.signature.splits.get("train"),
+        }
+
+    of_head = conditions(head.record, head.record.seed, head.record.layers)
+    of_plan = conditions(plan, plan.options.seed, "last")
+    if of_plan["train_on"] != "train":
+        raise InputError(f"head_from with train_on={of_plan['train_on']}; train only on train")
+    shown = dict.fromkeys(("train", "encoder_weights"), ("another", "this"))
+    if differing := [name for name in of_plan if of_head.get(name) != of_plan[name]]:
+        pairs = {n: shown.get(n, (of_head.get(n), of_plan[n])) for n in differing}
         listed = ", ".join(f"{name} {has}, not {wants}" for name, (has, wants) in pairs.items())
         raise InputError(f"the head of {head.name} cannot be tuned on: it has {listed}")
 
 
 def check_trainable(corpus: Corpus, settings: Settings) -> None:
-    """Raises InputError where the corpus lacks a split or targets that training needs."""
-    where = corpus.source or corpus.name
+    """Raises InputError if the corpus lacks a split or targets that training needs."""
+    source = corpus.source or corpus.name
     has = ", ".join(corpus.splits) or "none"
     for name, share in (("train", ""), ("dev", ", or give --dev-share 0.1, a part of train")):
         if name not in corpus or not len(corpus[name]):
-            raise InputError(f"{where} has no {name} split (only {has}); add a {name} file{share}")
+            raise InputError(f"{source} has no {name} split (only {has}); add a {name} file{share}")
         if not corpus[name].is_tagged:
             raise InputError(f"{corpus[name].path or name} has texts but no answers")
     if settings.train_on != "train" and "test" not in corpus:
         raise InputError(
-            f"{where} has no test split to score a run that learns from {settings.train_on} "
+            f"{source} has no test split to score a run that learns from {settings.train_on} "
             f"(found: {has}); train on train"
         )
     if settings.train_share != 1 and not unit_numbers(corpus["train"]).any():
@@ -242,7 +249,7 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
 
 
 def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
-    """Raises InputError where the store was extracted from another text than the corpus."""
+    """Raises InputError if the store was extracted from another text than the corpus."""
     for name, split in corpus.splits.items():
         if name not in manifest.splits or manifest.splits[name].text != split.text_fingerprint:
             raise InputError(
@@ -254,33 +261,73 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
 def check_as_planned(
     plan: PlannedRun, corpus: Corpus, material: FeatureStore | EncoderSource
 ) -> None:
-    """Raises InputError where another process finds another text or encoder than was planned."""
+    """Raises InputError if this process finds another text or encoder than the plan."""
     signature = plan.signature
-    different = [
+    differences = [
         f"{name} of {corpus.source or corpus.name}"
         for name, planned in signature.splits.items()
         if name not in corpus or split_identity(corpus, name) != planned
     ]
     if isinstance(material, EncoderSource):
         hashes = signature.encoder_weights, signature.encoder_files
-        different += material.differences(signature.model, *hashes)
-    if different:
+        differences += material.differences(signature.model, *hashes)
+    if differences:
         raise InputError(
-            f"not what was planned: {'; '.join(different)}; on a cluster, all nodes need the same "
-            "files; where files were changed, run the command again"
+            f"not what was planned: {'; '.join(differences)}; on a cluster, all nodes need the "
+            "same files; where files were changed, run the command again"
         )
 
 
-def _named(
+def _planned(
     corpus: Corpus,
     encoding: Mapping[str, Any],
     options: RunOptions,
     combination: LayerCombination | None,
     model_source: str,
 ) -> PlannedRun:
-    settings, task = options.settings, get_task(options.task)
+    """A run with its signature and its name. `encoding` are the signature's fields on states."""
+    settings, task, device = options.settings, get_task(options.task), options.device
+    layers = None if combination is None else combination.name
     task.check(settings)
-    frozen = combination is not None
+    _check_options(corpus, encoding, options, frozen=combination is not None)
+    precision = find_precision(options.precision, device)
+    if combination is not None and device.kind == "cuda":
+        precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
+    signature = Signature(
+        corpus=corpus.name,
+        source=corpus.source,
+        language=corpus.language,
+        splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
+        tag_scheme=options.tag_scheme,
+        entity_types=list(task.classes_of(corpus)),
+        training_precision=precision,
+        scorer=task.scorer,
+        **device.facts,
+        **encoding,
+    )
+    used = settings.used(weighted=combination is not None and combination.mode == "weighted")
+    # The packing of single texts has no effect.
+    idle = SURROUNDINGS | ({"packing"} if signature.packing is None else set())
+    identity = {k: v for k, v in dataclasses.asdict(signature).items() if k not in idle}
+    identity |= {"task": task.name, "tuning": settings.tuning, "layers": layers}
+    identity |= {"settings": used, "seed": options.seed}
+    row = (corpus.name, signature.model, layers or settings.tuning, f"seed{options.seed}")
+    name = "--".join(map(slug, (*row, json_hash(identity)[:8])))
+    base = None
+    if settings.train_on != "train":
+        on_train = replace(options, settings=settings.but(train_on="train"))
+        base = _planned(corpus, encoding, on_train, combination, model_source)
+    for path in (corpus.source or "", options.runs_dir.absolute()):
+        utf8_path(path)
+    folder = options.runs_dir / name
+    return PlannedRun(folder, combination, signature, used, options, model_source, base)
+
+
+def _check_options(
+    corpus: Corpus, encoding: Mapping[str, Any], options: RunOptions, *, frozen: bool
+) -> None:
+    """Raises InputError for settings that the text, the encoder or the task cannot have."""
+    settings, task = options.settings, get_task(options.task)
     if get_tuning(settings.tuning).frozen != frozen:
         raise InputError(
             f"tuning is {settings.tuning!r}, but the encoder is {'frozen' if frozen else 'tuned'}; "
@@ -290,49 +337,15 @@ def _named(
         raise InputError(f"output {settings.output} reads pairs of texts, but here are single ones")
     if options.tag_scheme != "bio" and not task.has_scheme:
         raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
-    if len(classes := task.classes_of(corpus)) > (most := task.measure.most_classes):
+    n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
+    if n_classes > limit:
         raise InputError(
-            f"{task.measure.name} is of {most} classes, but {corpus.source or corpus.name} has "
-            f"{len(classes)}; use another measure, such as {task.name.partition(':')[0]}:macro_f1"
+            f"{task.measure.name} is of {limit} classes, but {corpus.source or corpus.name} has "
+            f"{n_classes}; use another measure, such as {task.name.partition(':')[0]}:macro_f1"
         )
-    layers = None if combination is None else combination.name
-    device = options.device
-    precision = find_precision(options.precision, device)
-    if get_tuning(settings.tuning).frozen and device.kind == "cuda":
-        precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
-    signature = Signature(
-        corpus=corpus.name,
-        source=corpus.source,
-        language=corpus.language,
-        splits={name: split_identity(corpus, name) for name in SPLITS if name in corpus},
-        tag_scheme=options.tag_scheme,
-        entity_types=list(classes),
-        training_precision=precision,
-        scorer=task.scorer,
-        **device.facts,
-        **encoding,
-    )
-    weighted = combination is not None and combination.mode == "weighted"
-    flat = settings.used(weighted=weighted)
-    # All that identifies it; the packing of single texts plays no part.
-    idle = SURROUNDINGS | ({"packing"} if signature.packing is None else set())
-    same = {k: v for k, v in dataclasses.asdict(signature).items() if k not in idle}
-    same |= {"task": task.name, "tuning": settings.tuning, "layers": layers}
-    same |= {"settings": flat, "seed": options.seed}
-    row = (corpus.name, signature.model, layers or settings.tuning, f"seed{options.seed}")
-    name = "--".join(map(slug, (*row, json_hash(same)[:8])))
-    base = None
-    if settings.train_on != "train":
-        on_train = replace(options, settings=settings.but(train_on="train"))
-        base = _named(corpus, encoding, on_train, combination, model_source)
-    for path in (corpus.source or "", Path(options.runs_dir).absolute()):
-        utf8_path(path)
-    return PlannedRun(
-        Path(options.runs_dir) / name, combination, signature, flat, options, model_source, base
-    )
 
 
 def split_identity(corpus: Corpus, name: str) -> SplitIdentity:
-    """What identifies the text and targets of a split."""
+    """Fingerprints and size of a split."""
     split = corpus[name]
     return SplitIdentity(split.text_fingerprint, split.tag_fingerprint, len(split), split.n_words)

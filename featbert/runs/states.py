@@ -1,6 +1,6 @@
-"""Where a run's states come from: a store of frozen features, or an encoder that is tuned.
+"""The states of a run: from a store of frozen features, or from an encoder that is tuned.
 
-This is all that the rows of a comparison do not share.
+Only these two classes differ between the rows of a comparison.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 
 class StoredStates:
-    """States of a store, which has the layers; `counts` are what was unusual in its texts."""
+    """States of a store. `counts` counts unusual texts, words and tags."""
 
     def __init__(
         self, store: FeatureStore, combination: LayerCombination, settings: Settings, device: Device
@@ -42,13 +42,13 @@ class StoredStates:
             self.counts.update(split.counts)
 
     def model(self, classes: tuple[str, ...]) -> Model:
-        """A model with a new head, on the device; weights follow torch's random state."""
-        m, like = self.store.manifest, self.combination
-        make = partial(stored_model, like, m.hidden_size, classes, self.settings, m.texts)
+        """A model with a new head, on the device. Its weights follow torch's random state."""
+        m, layers = self.store.manifest, self.combination
+        make = partial(stored_model, layers, m.hidden_size, classes, self.settings, m.texts)
         try:
-            with torch.device("meta"):  # shapes alone
+            with torch.device("meta"):  # only shapes
                 parameters = sum(p.numel() for p in make().parameters())
-        except (RuntimeError, OverflowError):  # more than can be counted
+        except (RuntimeError, OverflowError):  # too many to count
             parameters = 1 << 60
         check_memory(
             parameters * TRAINED_BYTES,
@@ -61,16 +61,16 @@ class StoredStates:
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
     ) -> Inputs:
-        """Inputs for sentences of the splits `names`, which follow one another.
+        """Inputs for sentences of the splits `names`, one split after the other.
 
-        `numbers` are those of the sentences in these splits; None for all.
+        `numbers` are the places of the sentences in these splits; None for all.
         """
-        reads, where = self.settings.reads, self.device.torch
-        return stored_inputs(self.store, names, self.combination, reads, where, numbers, sentences)
+        reads, device = self.settings.reads, self.device.torch
+        return stored_inputs(self.store, names, self.combination, reads, device, numbers, sentences)
 
 
 class TunedStates:
-    """States of an encoder that is tuned, which `model` loads; see `StoredStates`."""
+    """States of an encoder that is tuned. `model` loads it. See `StoredStates`."""
 
     store = None
     encoder: Encoder
@@ -88,7 +88,7 @@ class TunedStates:
         self.counts = Counter[str]()
 
     def model(self, classes: tuple[str, ...]) -> Model:
-        # What is trained in part takes little more than what is frozen.
+        # A partly trained encoder takes little more memory than a frozen one.
         settings, layers = self.settings, self.signature.encoder_layers
         whole = get_tuning(settings.tuning).trains("", 0, settings, layers, settings.epochs)
         check_memory(
@@ -108,14 +108,14 @@ class TunedStates:
         context, packing = self.signature.context, self.signature.packing
         alignment = self.encoder.align(self.reading(sentences), context, packing)
         self.counts.update(alignment.counts)
-        reads, where = self.settings.reads, self.device.torch
-        return PieceInputs(alignment, self.encoder, where, reads=reads)
+        reads, device = self.settings.reads, self.device.torch
+        return PieceInputs(alignment, self.encoder, device, reads=reads)
 
 
 def training_states(
     plan: PlannedRun, material: FeatureStore | EncoderSource, settings: Settings, corpus: Corpus
 ) -> StoredStates | TunedStates:
-    """The states of a run on a store, or on an encoder; `corpus` says the casing of words."""
+    """The states of a run on a store or an encoder. `corpus` determines the casing of words."""
     signature, device = plan.signature, plan.options.device
     if isinstance(material, FeatureStore):
         assert plan.combination is not None
