@@ -43,7 +43,7 @@ $(READY): $(DEMO_READY)
 install: $(DEMO_READY)
 
 demo: $(DEMO_READY)
-	$(BIN)/featbert run experiments/quickstart.toml $(DEMO)
+	$(BIN)/featbert run quickstart $(DEMO)
 
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal

@@ -4,7 +4,8 @@
 
 The same text is extracted in fp32, stored as float32, and again with one thing changed. The error
 of a word's vector is its distance from the first extraction's over that one's length, by layer for
-precisions and over all layers otherwise. `precision.toml` asks what precision does to F1. Where
+precisions and over all layers otherwise. `precision/experiment.toml` asks what precision does to
+F1. Where
 bfloat16 is emulated, the numbers are those of native hardware but for the order of summation.
 """
 

@@ -23,7 +23,7 @@ from featbert import FeatbertError, find_runs
 from featbert.runs.record import RECORD_NAME, write_json
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "defaults"
+KEPT = ROOT / "benchmarks" / "defaults" / "results.jsonl.xz"
 IMPORTED = """
 import sys
 from featbert.cli.main import main

@@ -4,7 +4,7 @@
 
 A generated table is between two comments of a page; the first one says how to make it:
 
-    <!-- table: featbert compare --runs-dir docs/tutorial-runs; columns: row, seeds -->
+    <!-- table: featbert compare --runs-dir experiments/layers/results.jsonl.xz; columns: row -->
     <!-- end -->
 
 A line that begins with `featbert` is carried out with `--format markdown`; its first table is
@@ -13,14 +13,11 @@ Any other word names a function of `TABLES`. One test checks that this leaves no
 """
 
 import contextlib
-import functools
 import io
 import json
 import re
 import shlex
-import shutil
 import statistics
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -28,18 +25,19 @@ from docs.reference_tables import TABLES as REFERENCE
 from featbert import find_runs
 
 ROOT = Path(__file__).parents[1]
+RESULTS = "results.jsonl.xz"
+WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}"))
 PAGES = (
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
-    "experiments/README.md",
+    *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
     *("docs/reference/store-format.md", "docs/reference/run-records.md"),
     *("docs/reference/encoders.md", "docs/reference/python.md"),
 )
 REPORT = "docs/example/report.html"
-REPORT_RUNS = ("docs/tutorial-runs", "docs/example/runs")
+REPORT_RUNS = ("experiments/quickstart/results.jsonl.xz", "docs/example/results.jsonl.xz")
 _PLACE = re.compile(r"(<!-- table: ([^>]+?) -->\n).*?(<!-- end -->)", re.S)
-_LINKS = tempfile.TemporaryDirectory()  # removed at the end
 Table = list[list[str]]  # rows of cells, the first row is the head
 
 
@@ -71,22 +69,12 @@ def carry_out(words: Sequence[str]) -> None:
 
 
 def command_output(words: Sequence[str]) -> str:
-    """What a featbert command on a runs directory prints with `--format markdown`."""
+    """What a featbert command on a results file prints with `--format markdown`."""
     printed = io.StringIO()
-    runs = links(ROOT / words[words.index("--runs-dir") + 1])
+    runs = ROOT / words[words.index("--runs-dir") + 1]
     with contextlib.redirect_stdout(printed):
         carry_out([*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"])
     return printed.getvalue()
-
-
-@functools.cache
-def links(kept: Path) -> Path:
-    """A folder of the same name with links to what a kept one has: `--stats` writes to it."""
-    folder = Path(tempfile.mkdtemp(dir=_LINKS.name), kept.name)
-    folder.mkdir()
-    for path in kept.iterdir():
-        (folder / path.name).symlink_to(path)
-    return folder
 
 
 def tables(text: str) -> list[Table]:
@@ -112,7 +100,7 @@ def markdown(rows: Table) -> str:
 def search_for_defaults() -> str:
     """Dev F1 in percent by learning rate and epochs, of the search behind the defaults."""
     found: dict[tuple[str, float, int], list[float]] = {}
-    for run in find_runs(ROOT / "benchmarks" / "defaults"):
+    for run in find_runs(ROOT / "benchmarks" / "defaults" / RESULTS):
         record = run.record
         key = (record.tuning, record.settings["learning_rate"], record.settings["epochs"])
         found.setdefault(key, []).append(100 * (record.score("dev") or 0))
@@ -126,7 +114,7 @@ def search_for_defaults() -> str:
 def search_for_rates(folder: str) -> str:
     """Mean dev scores in percent by way, rate and corpus, of a search behind the defaults."""
     found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
-    for run in find_runs(ROOT / "benchmarks" / folder):
+    for run in find_runs(ROOT / "benchmarks" / folder / RESULTS):
         record, settings = run.record, run.record.settings
         key = (record.tuning, settings.get("body", "linear"), settings["learning_rate"])
         scores = found.setdefault(key, {}).setdefault(record.signature.corpus, [])
@@ -162,15 +150,10 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def write_report() -> None:
-    """Writes the example report from copies of its runs."""
-    with tempfile.TemporaryDirectory() as made:
-        for kept in REPORT_RUNS:
-            for run in (ROOT / kept).glob("sample--*"):
-                shutil.copytree(run, Path(made, run.name))
-        names = sorted(run.name for run in Path(made).iterdir())
-        words = ["compare", *names, "--runs-dir", made, "--report", str(ROOT / REPORT), "--quiet"]
-        with contextlib.redirect_stdout(io.StringIO()):
-            carry_out(words)
+    """Writes the example report from the runs in two results files."""
+    runs = [str(run.folder) for file in REPORT_RUNS for run in find_runs(ROOT / file)]
+    with contextlib.redirect_stdout(io.StringIO()):
+        carry_out(["compare", *runs, "--report", str(ROOT / REPORT), "--quiet"])
 
 
 def main() -> None:

@@ -22,7 +22,8 @@ from featbert.report.figures.registry import crossing_figures
 from featbert.report.figures.style import svg_text
 from featbert.runs.record import read_experiment_record
 
-RUNS, EXPERIMENTS = "docs/tutorial-runs", "experiments/results"
+RUNS = "experiments/quickstart/results.jsonl.xz"
+SPECTRUM = "experiments/spectrum/results.jsonl.xz"
 WINDOW, COLUMNS = (1320, 1120), 100
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 THEMES = {
@@ -66,9 +67,9 @@ def draw_terminal() -> None:
 
 def draw_tradeoff() -> None:
     """The spectrum's figure of score against cost, as SVG on a transparent ground."""
-    folder = ROOT / EXPERIMENTS
-    asked = read_experiment_record(folder, "spectrum")
-    runs = [run for run in find_runs(folder) if run.name in asked.rows]
+    file = ROOT / SPECTRUM
+    asked = read_experiment_record(file, "spectrum")
+    runs = [run for run in find_runs(file) if run.name in asked.rows]
     ((_, _, drawn),) = crossing_figures(compare_tasks(runs, vary=asked.vary), only=["tradeoff"])
     for scheme in SCHEMES:
         dark = ' style="filter: invert(1) hue-rotate(180deg)"' * (scheme == "dark")

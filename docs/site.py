@@ -11,7 +11,7 @@ import featbert
 ROOT = Path(__file__).parents[1]
 SHOWN = (
     *("*.md", "LICENSE", "CITATION.cff", "docs/**/*.md", "docs/*.ipynb", "docs/example/*.*"),
-    *("benchmarks/*.md", "experiments/*.md", "experiments/results/figures/*.png"),
+    *("benchmarks/*.md", "experiments/*.md", "experiments/*/README.md", "experiments/*/figures/*"),
 )
 
 

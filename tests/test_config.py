@@ -61,9 +61,11 @@ def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
 
 
 def searched(folder, tuning, body, *names):
-    """Scores on dev by settings and corpus; a benchmark's folder has a record of every run."""
+    """Scores on dev by settings and corpus; a benchmark's results file has every run."""
     found = defaultdict(lambda: defaultdict(list))
-    for record in (run.record for run in find_runs(ROOT / "benchmarks" / folder)):
+    for record in (
+        run.record for run in find_runs(ROOT / "benchmarks" / folder / "results.jsonl.xz")
+    ):
         if (record.tuning, record.settings["body"]) == (tuning, body):
             key = tuple(record.settings[name] for name in names)
             found[key][record.signature.corpus].append(record.score("dev"))

@@ -33,6 +33,7 @@ from featbert.runs.record import read_json, to_json
 from featbert.runs.results import results_file
 from featbert.runs.run import Run
 from featbert.schema import STRICT
+from featbert.text import counted
 
 # Summed counts of baselines, which many rows share, by split and folders of runs.
 Known = dict[tuple[object, ...], Counts]
@@ -85,8 +86,9 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
     adjusted = _adjusted([*found, *leads])
     if lacking:
         notes[f"not tested, for the lack of predictions: {', '.join(lacking)}"] = None
-    if uncounted := dict.fromkeys(one.row for one in adjusted if one.uncounted):
-        notes[f"tested before the predictions were removed: {', '.join(uncounted)}"] = None
+    if uncounted := sum(one.uncounted for one in adjusted):
+        tests = counted(uncounted, "test")
+        notes[f"{tests} from before the predictions were removed, not to be computed again"] = None
     return dataclasses.replace(
         comparison,
         differences=adjusted[: len(found)],

@@ -39,10 +39,11 @@ def experiments(ctx: typer.Context) -> list[str]:
 
 
 def experiment_files() -> list[str]:
-    """Experiment files, here and in experiments/, else the names of those that are shipped."""
-    found = [str(p) for folder in (".", "experiments") for p in Path(folder).glob("*.toml")]
-    if own := sorted(name for name in found if name != "pyproject.toml"):
-        return own
+    """Experiment files and folders, here and in experiments/, else names of those that ship."""
+    files = [*Path().glob("*.toml"), *Path("experiments").glob("*.toml")]
+    folders = [path.parent for path in Path("experiments").glob("*/experiment.toml")]
+    if names := sorted(str(path) for path in (*files, *folders) if path.name != "pyproject.toml"):
+        return names
     from featbert.experiments.file import shipped_experiments
 
     return [*shipped_experiments()]
@@ -107,4 +108,6 @@ def _folder(ctx: Any, option: str) -> Path:
 
 
 def _names(folder: Path, pattern: str) -> list[str]:
-    return sorted(path.name for path in folder.glob(pattern) if not path.name.startswith("."))
+    from featbert.runs.results import listed_in
+
+    return [path.name for path in listed_in(folder, pattern) if not path.name.startswith(".")]

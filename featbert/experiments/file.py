@@ -42,6 +42,8 @@ from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.record import TriedSettings
 from featbert.text import counted
 
+# The file in an experiment's folder.
+FILE = "experiment.toml"
 # In `layers`: every hidden state by itself, from the embeddings to the last layer.
 EACH = "each"
 # The tables of rows.
@@ -334,19 +336,30 @@ class Experiment:
 def shipped_experiments() -> dict[str, Path]:
     """Files by name that come with the program: in its package, in a checkout next to it."""
     package = Path(__file__).parents[1]
-    places = (package / "experiments", package.parent / "experiments")
-    return {path.stem: path for place in places for path in sorted(place.glob("*.toml"))}
+    folders = (package / "experiments", package.parent / "experiments")
+    return {path.parent.name: path for f in folders for path in sorted(f.glob(f"*/{FILE}"))}
+
+
+def experiment_file(path: Path) -> Path:
+    """The file that a path names: itself, the one in a folder, or one that comes with the program.
+
+    "quickstart", "experiments/quickstart" and "experiments/quickstart.toml" are names of the last.
+    """
+    if (path / FILE).exists():
+        return path / FILE
+    name = path.parent if path.name == FILE else path
+    if path.is_file() or name.parent.name not in ("", "experiments"):
+        return path
+    return shipped_experiments().get(name.name.removesuffix(".toml"), path)
 
 
 def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment:
     """The experiment in a TOML file, with `key=value` changes such as "features.epochs=2".
 
-    A name such as "quickstart" is a file that comes with the program, unless a local file has it.
-    InputError has all mistakes of file and changes together.
+    `path` may be a folder or the name of an experiment, see `experiment_file`. InputError has all
+    mistakes of file and changes together.
     """
-    path = Path(path)
-    if not path.exists() and path.parent.name in ("", "experiments"):
-        path = shipped_experiments().get(path.name.removesuffix(".toml"), path)
+    path = experiment_file(Path(path))
     try:
         with opened(path) as file:
             data = tomllib.loads(file.read().decode("utf-8-sig"))
@@ -359,7 +372,8 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     title = f"{path} with {', '.join(changes)}" if changes else str(path)
     for change in changes:
         _change(data, change)
-    experiment = check_experiment({"name": path.stem} | data, where=title)
+    name = path.absolute().parent.name if path.name == FILE else path.stem
+    experiment = check_experiment({"name": name} | data, where=title)
     tables = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
     keys = {key for table in tables if isinstance(table, dict) for key, _ in flattened(table)}
     if without_effect := [text for text in changes if text.partition("=")[0].strip() in keys]:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 EVERY_PAGE = [ROOT / "README.md", *PAGES, DOCS / "tutorial.ipynb"]
-LINKING = [*EVERY_PAGE[:-1], *ROOT.glob("experiments/*.md"), *ROOT.glob("benchmarks/*.md")]
+LINKING = [*EVERY_PAGE[:-1], *ROOT.glob("experiments/**/*.md"), *ROOT.glob("benchmarks/*.md")]
 
 _BLOCK = re.compile(r"^```([\w-]*)\n(.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")

@@ -16,7 +16,7 @@ from featbert.cli.main import app
 from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
-from featbert.experiments.file import read_experiment, shipped_experiments
+from featbert.experiments.file import experiment_file, read_experiment
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.
@@ -146,7 +146,7 @@ def cheap(words: list[str]) -> list[str]:
 
 def small(words: list[str]) -> list[str]:
     """Changes to an experiment file: an epoch, few units and seeds, two rows and values to try."""
-    path = shipped_experiments().get(words[1], Path(words[1]))
+    path = experiment_file(Path(words[1]))
     data = tomllib.loads(path.read_text("utf-8"))
     told = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--set")
     sets = [] if "--seeds" in words else ["seeds=1"]

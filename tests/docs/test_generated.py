@@ -1,17 +1,19 @@
 """Tables of the documentation are those of the kept records; figures and pages are there."""
 
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from docs.generate import PAGES, REPORT, REPORT_RUNS, ROOT, renewed
+from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
 from featbert import find_runs
 from featbert.cli.main import app
 from featbert.runs.record import SUFFIX, read_experiment_record
+from featbert.runs.results import listed_in, read_text
 from tests.docs.pages import DOCS, blocks
 
-RESULTS = ROOT / "experiments" / "results"
+FILES = sorted(ROOT.glob(f"*/**/{RESULTS}"))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -30,7 +32,7 @@ def test_the_tutorial_shows_the_sample_as_it_is() -> None:
 
 def test_the_example_report_shows_every_kept_run() -> None:
     shown = (ROOT / REPORT).read_text("utf-8")
-    names = [run.name for kept in REPORT_RUNS for run in (ROOT / kept).glob("sample--*")]
+    names = [run.name for file in REPORT_RUNS for run in find_runs(ROOT / file)]
     assert len(names) == 21
     assert [name for name in names if name not in shown] == []
     assert shown.count("<svg") > 10
@@ -38,23 +40,21 @@ def test_the_example_report_shows_every_kept_run() -> None:
 
 def test_every_shipped_experiment_has_results_or_is_named_as_pending() -> None:
     page = (ROOT / "experiments" / "README.md").read_text("utf-8")
-    shipped = {path.stem for path in (ROOT / "experiments").glob("*.toml")}
+    shipped = {path.parent.name for path in ROOT.glob("experiments/*/experiment.toml")}
     (pending,) = re.findall(r"^Not run in full yet: (.+?)\.$", page, re.M) or [""]
-    lacking = set(re.findall(r"`(.+?)\.toml`", pending)) | {"quickstart", "layers"}  # in README.md
-    kept = {path.name.removesuffix(SUFFIX) for path in RESULTS.glob(f"*{SUFFIX}")}
-    assert kept == shipped - lacking
-    assert kept == set(re.findall(r"--experiment ([\w-]+)[; ]", page))
+    done = {path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}")}
+    assert done == shipped - set(re.findall(r"`(.+?)`", pending))
+    assert shipped == set(re.findall(r"\]\(([\w-]+)/README\.md\)", page))
 
 
-def test_kept_experiments_are_complete_and_of_no_machine() -> None:
-    names = [p.name.removesuffix(SUFFIX) for p in RESULTS.glob(f"*{SUFFIX}")]
-    assert names
-    assert not find_runs(RESULTS).problems
-    for name in names:
-        record = read_experiment_record(RESULTS, name)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.parent.relative_to(ROOT)))
+def test_kept_experiments_are_complete_and_of_no_machine(file: Path) -> None:
+    runs = find_runs(file)
+    assert len(runs)
+    assert not runs.problems
+    for path in listed_in(file, f"*{SUFFIX}"):
+        record = read_experiment_record(file, path.name.removesuffix(SUFFIX))
         assert not record.missing
         assert not record.failures
-    for folder in (RESULTS, ROOT / "benchmarks", DOCS / "tutorial-runs"):
-        for path in folder.rglob("*.json"):
-            text = path.read_text("utf-8")
-            assert not re.search(r'"/(home|tmp|work|root)/', text), path
+    text = b"".join(read_text(run.folder / "record.json").encode() for run in runs)
+    assert not re.search(rb'"/(home|tmp|work|root)/', text)

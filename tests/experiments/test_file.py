@@ -74,6 +74,21 @@ def test_a_missing_file_names_the_nearest(tmp_path):
         read_experiment(tmp_path / "tral.toml")
 
 
+@pytest.mark.parametrize("end", ["", ".toml", "/experiment.toml"])
+@pytest.mark.parametrize("above", ["", "experiments/"])
+def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monkeypatch, above, end):
+    name = f"{above}quickstart{end}"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "quickstart").mkdir()  # of somebody else
+    assert read_experiment(name).name == "quickstart"
+    own = tmp_path / "experiments" / "quickstart" / "experiment.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('data = "sample"\nseeds = [7]\n[finetune]\n', "utf-8")
+    assert read_experiment("experiments/quickstart").configurations[0].seeds == [7]
+    monkeypatch.chdir(own.parent)
+    assert read_experiment("experiment.toml").name == "quickstart"
+
+
 def test_all_mistakes_are_reported_together(tmp_path):
     text = (
         'modell = "x"\nseeds = [1, 1]\ncontext = "page"\n[finetune]\nepochs = 0\n'
@@ -252,7 +267,7 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
 
 def test_the_papers_values_are_in_the_papers_file():
     """Devlin et al. 2019, section 5.3 and appendix A.3."""
-    experiment = read_experiment(ROOT / "experiments" / "bert-table7.toml")
+    experiment = read_experiment(ROOT / "experiments" / "bert-table7")
     (paper,) = experiment.configurations
     assert (paper.model, paper.context) == ("bert-base-cased", "document")
     assert paper.seeds == [1, 2, 3, 4, 5]
@@ -291,7 +306,7 @@ def test_a_variant_is_for_the_corpora_that_it_names(tmp_path):
 
 def test_glue_is_planned_as_in_the_paper():
     """Devlin et al. 2019, section 4.1: batch 32, 3 epochs, the rate chosen on dev."""
-    experiment = read_experiment(ROOT / "experiments" / "glue.toml")
+    experiment = read_experiment(ROOT / "experiments" / "glue")
     arms = experiment.configurations
     measured = {c.language: (c.data, get_task(c.task).measure.key) for c in arms}
     assert {data.partition(":")[0] for data, _ in measured.values()} == {"hf"}

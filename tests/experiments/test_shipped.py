@@ -1,4 +1,4 @@
-"""Every file under `experiments/` plans as it is, and small forms run to their tables.
+"""Every experiment under `experiments/` plans as it is, and small forms run to their tables.
 
 The files name encoders and corpora that a network gives; here a random BERT of as many layers and
 a corpus of a few sentences stand for them, and nothing else changes when a file is planned.
@@ -18,7 +18,7 @@ from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
 
-SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*.toml"))
+SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*/experiment.toml"))
 # Runs that a plan names before any search has been decided: rows, and what searches try.
 RUNS = {
     "bert-table7": 7 * 5 + 18,
@@ -97,7 +97,7 @@ SMALL = {
 
 @pytest.mark.parametrize("task", ["labels", "classification", "regression", "spans", "choice"])
 def test_the_quickstart_is_of_any_task(task: str) -> None:
-    assert read_experiment("experiments/quickstart.toml", [f"task={task}"]).configurations
+    assert read_experiment("experiments/quickstart", [f"task={task}"]).configurations
 
 
 @pytest.fixture(scope="module")
@@ -155,43 +155,45 @@ def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
 def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()):
     given = [word for change in (*changes(place, file), *sets) for word in ("--set", change)]
     where = ("--cache-dir", place.cache, "--runs-dir", place.runs)
-    return place.call("run", file.stem, *given, *where, *words)
+    return place.call("run", file.parent.name, *given, *where, *words)
 
 
 def test_every_file_is_tested_and_listed(place):
-    assert RUNS.keys() == {path.stem for path in SHIPPED}
+    assert RUNS.keys() == {path.parent.name for path in SHIPPED}
     listed = {
         line.split()[0] for line in ok(place.call("run", "--list")).stdout.split("\n") if line
     }
     assert RUNS.keys() <= listed
 
 
-@pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.stem)
+@pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.parent.name)
 def test_it_plans_as_it_is(place, file):
     result = ok(run(place, file, "--dry-run", "--no-measure"))
-    assert f": {counted(RUNS[file.stem], 'run')}, " in result.stdout
+    assert f": {counted(RUNS[file.parent.name], 'run')}, " in result.stdout
     assert not place.cache.exists()
     assert not place.runs.exists()
 
 
-@pytest.mark.parametrize("file", [p for p in SHIPPED if p.stem in SMALL], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "file", [p for p in SHIPPED if p.parent.name in SMALL], ids=lambda p: p.parent.name
+)
 def test_a_small_form_runs(place, file):
-    result = ok(run(place, file, "--format", "json", sets=SMALL[file.stem]))
+    result = ok(run(place, file, "--format", "json", sets=SMALL[file.parent.name]))
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
     tasks = [one["task"] for one in shown["comparisons"]]
     assert len(tasks) == len(set(tasks))  # one table for each task
-    if file.stem in ("bert-table7", "zero-shot-transfer"):
+    if file.parent.name in ("bert-table7", "zero-shot-transfer"):
         # The table again, without the file: its rows, not all that a grid tried.
-        asked = ("--experiment", file.stem, "--format", "json")
+        asked = ("--experiment", file.parent.name, "--format", "json")
         assert json.loads(place.compare(*asked).stdout)["rows"] == shown["rows"]
-        assert repr(file.stem) in place.compare("--experiment", file.stem[1:]).stderr
-    if file.stem == "zero-shot-transfer":
+        assert repr(file.parent.name) in place.compare("--experiment", file.parent.name[1:]).stderr
+    if file.parent.name == "zero-shot-transfer":
         matrices = shown["transfer"]
         assert [m["tuning"] for m in matrices] == ["none", "full"]
         return
     found = {one["table"] for one in shown["published"]}
     found |= {one["id"] for one in shown["published_transfer"]}
     assert found == set(published), shown["notes"]
-    if file.stem == "fine-tuning-methods":
+    if file.parent.name == "fine-tuning-methods":
         assert sum("among 2 configurations" in note for note in shown["notes"]) == 2

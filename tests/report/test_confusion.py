@@ -3,11 +3,11 @@
 from featbert import compare, find_runs
 from featbert.report.figures.confusion import confused
 from featbert.tasks.base import get_task
-from tests.docs.pages import DOCS
+from tests.docs.pages import ROOT
 
 
 def test_counts_add_up_to_gold_and_predicted_answers():
-    (comparison,) = compare(find_runs(DOCS / "tutorial-runs"))
+    (comparison,) = compare(find_runs(ROOT / "experiments" / "quickstart" / "results.jsonl.xz"))
     row = comparison.rows[0]
     pairs = confused(row, "test")
     for name in row.runs[0].record.scores["test"].by_class:
