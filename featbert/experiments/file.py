@@ -348,7 +348,8 @@ def experiment_file(path: Path) -> Path:
     if (path / FILE).exists():
         return path / FILE
     name = path.parent if path.name == FILE else path
-    if path.is_file() or name.parent.name not in ("", "experiments"):
+    is_other_file = path.exists() and not path.is_dir()
+    if is_other_file or name.parent.name not in ("", "experiments"):
         return path
     return shipped_experiments().get(name.name.removesuffix(".toml"), path)
 
