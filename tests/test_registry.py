@@ -9,7 +9,7 @@ from featbert.errors import InputError
 from featbert.models.registry import BODIES, OUTPUTS
 from featbert.registry import Entry, Registry
 from featbert.report.figures.registry import FIGURES
-from featbert.tasks.base import TASKS, Task
+from featbert.tasks.base import TASKS, Task, get_task
 from featbert.tasks.entities import Entities
 from tests.processes import loaded
 
@@ -28,6 +28,12 @@ def test_every_name_has_an_object(registry: Registry[Entry]) -> None:
 def test_listing_names_imports_nothing() -> None:
     code = "from featbert.models.registry import OUTPUTS\nassert 'crf' in OUTPUTS and [*OUTPUTS]"
     assert "torch" not in loaded(code)
+
+
+def test_tasks_have_their_name_and_their_measure_first() -> None:
+    for name in TASKS:
+        task = get_task(name)
+        assert (task.name, next(iter(task.columns))) == (name, task.measure.key)
 
 
 def test_a_task_without_an_answer_to_what_all_must_answer_cannot_be_made() -> None:

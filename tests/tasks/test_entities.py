@@ -1,5 +1,3 @@
-from importlib.metadata import version
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,7 +6,7 @@ from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
 from featbert.errors import InputError
-from featbert.tasks.base import TASKS, Predictions, get_task
+from featbert.tasks.base import Predictions
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of, prf
 from tests.conlleval import chunks
@@ -131,16 +129,6 @@ def test_what_cannot_be_scored_names_its_sentence(gold, predicted, named):
     for function in (TASK.score, TASK.counts, TASK.dev_values):
         with pytest.raises(InputError, match=named):
             function(gold, predicted)
-
-
-def test_the_registry():
-    assert get_task("entities") is TASK
-    assert TASK.scorer == f"seqeval {version('seqeval')}, conlleval semantics"
-    for name in TASKS:
-        task = get_task(name)
-        assert (task.name, next(iter(task.columns))) == (name, task.measure.key)
-    with pytest.raises(InputError, match="entities"):
-        get_task("entitees")
 
 
 # Breakdowns ---------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
 from featbert import compare, defaults, extract, find_runs, finetune, load_corpus, train
-from featbert.errors import InputError
 from featbert.tasks.base import Predictions, get_task
 from tests.workspace import Workspace, error_of
 
@@ -35,11 +34,6 @@ def test_scores_are_those_of_scikit_learn(sentences):
     ).values():
         total = np.sum([bucket.counts for bucket in buckets.values()], axis=0)
         assert total.tolist() == counts.sum(axis=0).tolist()
-
-
-def test_predictions_of_other_sentences_are_refused():
-    with pytest.raises(InputError):
-        TASK.counts([["NOUN"]], [["NOUN", "VERB"]])
 
 
 CONLLU = """# newdoc id = a
