@@ -38,7 +38,7 @@ def adapt(
     """
     o.check_folder(models_dir if out is None else out, "--models-dir" if out is None else "--out")
     from featbert.adaptation.adapt import adapt as adapt_encoder
-    from featbert.adaptation.adapt import decide_nsp
+    from featbert.adaptation.plan import decide_nsp
     from featbert.data.load import load_corpus
     from featbert.encoders.source import find_encoder
     from featbert.encoders.tokenizer import is_uncased

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from featbert.adaptation.adapt import AdaptationPlan, plan_adaptation
+from featbert.adaptation.plan import AdaptationPlan, plan_adaptation
 from featbert.config import Adapt, Compute, Data, Encoding
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus

@@ -2,20 +2,24 @@
 
 Devlin et al. 2019, section 5.3: "a randomly initialized two-layer 768-dimensional BiLSTM before
 the classification layer". The paper does not say whether 768 is the size per direction or in
-total; featbert reads it as 768 units per direction.
-
-On a processor the recurrence is its own: `nn.LSTM`'s numbers from fewer and larger products.
+total. featbert reads it as 768 units per direction.
 
     i, f, o = sigmoid(W x_t + R h_{t-1} + b),  g = tanh(W x_t + R h_{t-1} + b)
     c_t = f * c_{t-1} + i * g,                 h_t = o * tanh(c_t)
 
-Time has to be walked step by step, forwards for h and backwards for its gradient; everything else
-has not, and the weight of a step's products is laid out for the processor once. The gradients of W,
-R, b and x are one product each over all words, where autograd would make one a step; so is what the
-gates contribute to their own gradients. W here is words, not a batch of padded steps: the input is
-a packed sequence.
+The second direction is the first one over sequences that are reversed one by one. On a processor a
+direction is computed in one of two ways. The parameters are always those of `nn.LSTM`.
 
-Under autocast products are of bfloat16; states, cells and gates stay in the weights' precision.
+Few units: oneDNN's fused LSTM over a padded batch. Padding follows the words and changes no state.
+torch uses it for padded batches of one direction only.
+
+Many units: a recurrence of our own over a packed sequence. oneDNN adds to the gradients of W and R
+in every step, and if these are larger than the processor's caches, memory is the limit. Here only h
+and its gradient are computed step by step, with the weight laid out for the processor once. The
+gradients of W, R, b and x are one product each over all words.
+
+Under autocast products are of bfloat16. The recurrence of our own keeps states, cells and gates in
+the precision of the weights.
 """
 
 from __future__ import annotations
@@ -33,6 +37,8 @@ from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
 from featbert.encoders.kernels import Dropout, fitted, laid_out, product
 from featbert.models.combination import full_precision
+
+FUSED_UNITS = 256  # of a direction, at most, for oneDNN's fused LSTM
 
 
 class BiLSTM(nn.Module):
@@ -52,138 +58,144 @@ class BiLSTM(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (W, width), unpadded; lengths (B,) are words of each sequence, at least 1."""
-        packing = Packing.of(lengths)
-        order = to_device(packing.order, vectors.device)
+        order = WordOrder.of(lengths)
+        numbers = to_device(order.numbers, vectors.device)
         # (W, D), time step by time step over the sequences that have not ended
-        packed = self.dropout(vectors.index_select(0, order))
-        states = self.dropout(self._recur(packed, packing).float())
-        return torch.empty_like(states).index_copy(0, order, states)
+        words = self.dropout(vectors.index_select(0, numbers))
+        states = self.dropout(self._states(words, order).float())
+        return torch.empty_like(states).index_copy(0, numbers, states)
 
-    def _recur(self, vectors: Tensor, packing: Packing) -> Tensor:
-        """(W, D) -> (W, 2H) in packed order."""
-        if not vectors.is_cuda:
-            return bilstm(self.lstm, vectors, packing, self.dropout)
-        words = PackedSequence(vectors.float(), torch.tensor(packing.sizes))
-        # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
-        with full_precision(vectors):
-            return cast(Tensor, self.lstm(words)[0].data)
+    def _states(self, words: Tensor, order: WordOrder) -> Tensor:
+        """(W, D) -> (W, 2H), both in packed order."""
+        if words.is_cuda:
+            packed = PackedSequence(words.float(), torch.tensor(order.sizes))
+            # Autocast turns cuDNN's LSTM into fp16, whatever precision it was asked for.
+            with full_precision(words):
+                return cast(Tensor, self.lstm(packed)[0].data)
+        return bilstm(self.lstm, words, order, self.dropout)
 
 
 @dataclass(frozen=True)
-class Packing:
-    """How the flat words of B sentences become a packed sequence, without padding in between.
+class WordOrder:
+    """The words of B sequences as a packed sequence, longest sequence first.
+
+    It has the first words of all sequences, then the second ones, and so on.
 
     Attributes:
-        order: (W,) flat word at each place of the packed sequence.
-        sizes: (longest,) sentences that have a word at each time step.
-        mirror: (W,) place of the word that stands there when sentences are read backwards.
+        numbers: (W,) number of each word in the batch.
+        sizes: (T,) sequences that have a word at each time step.
+        reverse: (W,) place of the word that is read instead if each sequence is reversed.
         before: (W - B,) place of the word before each one, for all but the first words.
+        padded: (W,) place of each word in a padded batch (T * B).
     """
 
-    order: Tensor
+    numbers: Tensor
     sizes: list[int]
-    mirror: Tensor
+    reverse: Tensor
     before: Tensor
+    padded: Tensor
 
     @classmethod
-    def of(cls, lengths: Ints) -> Packing:
-        """The packing of sentences of these (B,) lengths in words."""
+    def of(cls, lengths: Ints) -> WordOrder:
+        """The order of sequences with these (B,) lengths in words."""
         longest_first = np.argsort(-lengths, kind="stable")
         sorted_lengths = lengths[longest_first]
-        flat = (np.cumsum(lengths) - lengths)[longest_first]  # (B,) where a sentence begins
+        starts = (np.cumsum(lengths) - lengths)[longest_first]  # (B,)
         steps = np.arange(lengths.max())[:, None]
-        running = steps < sorted_lengths  # (longest, B)
+        running = steps < sorted_lengths  # (T, B); the arrays below are anything elsewhere
         sizes = running.sum(1)
-        places = (np.cumsum(sizes) - sizes)[:, None] + np.arange(len(lengths))  # (longest, B)
-        # Where a sentence has ended the row is anything; `running` leaves it out.
-        mirrored = np.maximum(sorted_lengths - 1 - steps, 0)
+        columns = np.arange(len(lengths))
+        places = (np.cumsum(sizes) - sizes)[:, None] + columns  # (T, B)
+        reversed_steps = np.maximum(sorted_lengths - 1 - steps, 0)
         return cls(
-            torch.from_numpy((flat + steps)[running]),
+            torch.from_numpy((starts + steps)[running]),
             sizes.tolist(),
-            torch.from_numpy(places[mirrored, np.arange(len(lengths))][running]),
+            torch.from_numpy(places[reversed_steps, columns][running]),
             torch.from_numpy(places[:-1][running[1:]]),
+            torch.from_numpy(np.flatnonzero(running)),
         )
 
 
-def bilstm(lstm: nn.LSTM, words: Tensor, packing: Packing, dropout: nn.Module) -> Tensor:
-    """What a bidirectional `lstm` with biases gives for a packed sequence: (W, D) -> (W, 2H).
+def bilstm(lstm: nn.LSTM, words: Tensor, order: WordOrder, dropout: nn.Module) -> Tensor:
+    """The states of a bidirectional `lstm` with biases: (W, D) -> (W, 2H), both in packed order.
 
     `dropout` is between its layers.
     """
+    direction = fused_states if lstm.hidden_size <= FUSED_UNITS else packed_states
     for layer in range(lstm.num_layers):
         if layer:
             words = dropout(words)
-        states = _Recurrence.apply(  # type: ignore[no-untyped-call]
-            words,
-            _directions(lstm, f"weight_ih_l{layer}").flatten(0, 1),
-            _directions(lstm, f"weight_hh_l{layer}"),
-            _directions(lstm, f"bias_ih_l{layer}").flatten(),
-            _directions(lstm, f"bias_hh_l{layer}").flatten(),
-            packing,
-        )
-        words = torch.cat([states[0], states[1][packing.mirror]], dim=1)
+        states = []
+        for suffix in ("", "_reverse"):
+            names = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            weights = [getattr(lstm, f"{name}_l{layer}{suffix}") for name in names]
+            if suffix:
+                backwards = direction(words.index_select(0, order.reverse), weights, order)
+                states.append(backwards.index_select(0, order.reverse))
+            else:
+                states.append(direction(words, weights, order))
+        words = torch.cat(states, dim=1)
     return words
 
 
-def _directions(lstm: nn.LSTM, name: str) -> Tensor:
-    """A parameter of both directions, forwards first: (2, ...)."""
-    return torch.stack([getattr(lstm, name), getattr(lstm, f"{name}_reverse")])
+def fused_states(words: Tensor, weights: list[Tensor], order: WordOrder) -> Tensor:
+    """(W, D) -> (W, H) of one layer in one direction, by torch's LSTM over a padded batch."""
+    steps, batch = len(order.sizes), order.sizes[0]
+    padded = words.new_zeros(steps * batch, words.shape[1]).index_copy(0, order.padded, words)
+    zeros = words.new_zeros(1, batch, weights[1].shape[1])
+    # has biases, layers, dropout, trains, bidirectional, batch first
+    options = (True, 1, 0.0, torch.is_grad_enabled(), False, False)
+    states = torch.lstm(padded.view(steps, batch, -1), (zeros, zeros), weights, *options)[0]
+    return states.flatten(0, 1).index_select(0, order.padded)
 
 
-def _gates(joined: Tensor) -> tuple[Tensor, ...]:
-    """(2, W, 4H) -> (2, W, H) each of i, f, g, o."""
-    return joined.chunk(4, dim=2)
+def packed_states(words: Tensor, weights: list[Tensor], order: WordOrder) -> Tensor:
+    """(W, D) -> (W, H) of one layer in one direction, by our own recurrence."""
+    return cast(Tensor, _Recurrence.apply(words, *weights, order))  # type: ignore[no-untyped-call]
 
 
 class _Recurrence(torch.autograd.Function):
-    """One layer in both directions: (W, D) -> (2, W, H), the second direction mirrored."""
-
     @staticmethod
     def forward(
         ctx: Any,
         words: Tensor,
         inward: Tensor,
-        onward: Tensor,
+        recurrent: Tensor,
         bias: Tensor,
-        onward_bias: Tensor,
-        packing: Packing,
+        recurrent_bias: Tensor,
+        order: WordOrder,
     ) -> Tensor:
         """
         Args:
             words: (W, D) in packed order.
-            inward: (8H, D), gates i, f, g, o of the first direction, then of the second.
-            onward: (2, 4H, H) by direction.
-            bias, onward_bias: (8H,).
+            inward, recurrent: (4H, D) and (4H, H), gates i, f, g, o.
+            bias, recurrent_bias: (4H,).
         """
-        cast = torch.is_autocast_enabled("cpu")
-        kind = torch.get_autocast_dtype("cpu") if cast else onward.dtype
-        size, ctx.kind = onward.shape[2], words.dtype
-        words, inward, low = words.to(kind), inward.to(kind), onward.to(kind)
-        first, second = product(words, inward, (bias + onward_bias).to(kind)).chunk(2, dim=1)
-        gates = torch.stack([first, second[packing.mirror]]).to(onward.dtype)  # (2, W, 4H)
-        shape = (2, len(words), size)
-        cells, bounded, states = (onward.new_empty(shape) for _ in range(3))
-        onwards = [laid_out(weight) for weight in low]
-        start, before = 0, 0
-        for n in packing.sizes:
-            now, then = slice(start, start + n), slice(before, before + n)
-            gate = gates[:, now]
+        autocast = torch.is_autocast_enabled("cpu")
+        kind = torch.get_autocast_dtype("cpu") if autocast else recurrent.dtype
+        size, full, ctx.kind = recurrent.shape[1], recurrent.dtype, words.dtype
+        words, inward, recurrent = words.to(kind), inward.to(kind), recurrent.to(kind)
+        gates = product(words, inward, (bias + recurrent_bias).to(kind)).to(full)  # (W, 4H)
+        cells, bounded, states = (gates.new_empty(len(words), size) for _ in range(3))
+        weight = laid_out(recurrent)
+        start, previous = 0, 0  # places of the first words of this step and of the one before
+        for n in order.sizes:
+            now, before = slice(start, start + n), slice(previous, previous + n)
+            gate = gates[now]
             if start:
-                last = states[:, then].to(kind)
-                for direction, weight in enumerate(onwards):
-                    gate[direction] += product(last[direction], weight)
-            gate[..., : 2 * size].sigmoid_()
-            gate[..., 2 * size : 3 * size].tanh_()
-            gate[..., 3 * size :].sigmoid_()
-            i, f, g, o = _gates(gate)
-            torch.mul(i, g, out=cells[:, now])
+                gate += product(states[before].to(kind), weight)
+            gate[:, : 2 * size].sigmoid_()
+            gate[:, 2 * size : 3 * size].tanh_()
+            gate[:, 3 * size :].sigmoid_()
+            i, f, g, o = gate.chunk(4, dim=1)
+            torch.mul(i, g, out=cells[now])
             if start:
-                cells[:, now].addcmul_(f, cells[:, then])
-            torch.tanh(cells[:, now], out=bounded[:, now])
-            torch.mul(o, bounded[:, now], out=states[:, now])
-            before, start = start, start + n
-        ctx.packing = packing
-        ctx.save_for_backward(words, inward, low, gates, cells, bounded, states)
+                cells[now].addcmul_(f, cells[before])
+            torch.tanh(cells[now], out=bounded[now])
+            torch.mul(o, bounded[now], out=states[now])
+            previous, start = start, start + n
+        ctx.order = order
+        ctx.save_for_backward(words, inward, recurrent, gates, cells, bounded, states)
         return states
 
     @staticmethod
@@ -191,52 +203,48 @@ class _Recurrence(torch.autograd.Function):
     def backward(
         ctx: Any, above: Tensor
     ) -> tuple[Tensor | None, Tensor, Tensor, Tensor, Tensor, None]:
-        """`above` is (2, W, H), the gradient of the states from what reads them."""
-        words, inward, low, gates, cells, bounded, states = ctx.saved_tensors
-        packing: Packing = ctx.packing
-        size, first, kind = low.shape[2], packing.sizes[0], low.dtype
-        earlier = torch.zeros_like(states)  # h_{t-1}
-        earlier[:, first:] = states[:, packing.before]
-        i, f, g, o = _gates(gates)
-        # How the cell's gradient reaches the gates, and how the state's reaches the cell.
-        share = torch.empty_like(gates)
-        to_i, to_f, to_g, to_o = _gates(share)
+        """`above` (W, H) is the gradient of the states."""
+        words, inward, recurrent, gates, cells, bounded, states = ctx.saved_tensors
+        order: WordOrder = ctx.order
+        size, first, kind = recurrent.shape[1], order.sizes[0], recurrent.dtype
+        last_cells, last_states = torch.zeros_like(cells), torch.zeros_like(states)
+        last_cells[first:], last_states[first:] = cells[order.before], states[order.before]
+        i, f, g, o = gates.chunk(4, dim=1)
+        # What the gradients of cells and states are multiplied by: those of the gates before their
+        # nonlinearities, (W, 4H), at the end of the loop.
+        inner = torch.empty_like(gates)
+        to_i, to_f, to_g, to_o = inner.chunk(4, dim=1)
         torch.mul(g, i * (1 - i), out=to_i)
-        to_f[:, :first] = 0
-        torch.mul(cells[:, packing.before], (f * (1 - f))[:, first:], out=to_f[:, first:])
+        torch.mul(last_cells, f * (1 - f), out=to_f)
         torch.mul(i, 1 - g * g, out=to_g)
         torch.mul(bounded, o * (1 - o), out=to_o)
         to_cell = o * (1 - bounded * bounded)
-        stop = above.shape[1]
-        state = cell = above.new_zeros((2, 0, size))  # what the step after hands back
-        backwards = [laid_out(weight.mT) for weight in low]
-        for n in reversed(packing.sizes):
+        weight = laid_out(recurrent.mT)
+        stop = len(above)
+        state = cell = above.new_zeros((0, size))  # gradients that the later step hands back
+        for n in reversed(order.sizes):
             now = slice(stop - n, stop)
-            upon = above[:, now].clone()
-            upon[:, : state.shape[1]] += state
-            within = upon * to_cell[:, now]
-            within[:, : cell.shape[1]] += cell
-            gate = share[:, now]
-            gate.view(2, n, 4, size)[:, :, :3].mul_(within.unsqueeze(2))
-            gate[..., 3 * size :].mul_(upon)
+            of_states = above[now].clone()
+            of_states[: len(state)] += state
+            of_cells = of_states * to_cell[now]
+            of_cells[: len(cell)] += cell
+            gate = inner[now]
+            gate.view(n, 4, size)[:, :3].mul_(of_cells.unsqueeze(1))
+            gate[:, 3 * size :].mul_(of_states)
             stop -= n
             if stop:
-                given = zip(gate.to(kind), backwards, strict=True)
-                state = torch.stack([product(*both) for both in given]).to(gate.dtype)
-                cell = within * f[:, now]
-        # (W, 8H) gradients of the gates before their nonlinearities, by word again
-        joined = torch.cat([share[0], share[1][packing.mirror]], dim=1)
-        bias = joined.sum(0)
+                state = product(gate.to(kind), weight).to(gate.dtype)
+                cell = of_cells * f[now]
+        bias = inner.sum(0)
         of_words = None
         if ctx.needs_input_grad[0]:
-            of_words = product(joined.to(kind), inward.mT).to(ctx.kind)
-        if kind == torch.bfloat16:  # products that torch, too, gives to oneDNN
-            rows = joined, share, earlier, words
-            joined, share, earlier, words = (fitted(values.to(kind)) for values in rows)
+            of_words = product(inner.to(kind), inward.mT).to(ctx.kind)
+        if kind == torch.bfloat16:  # torch gives these products to oneDNN, too
+            inner, last_states, words = (fitted(v.to(kind)) for v in (inner, last_states, words))
         return (
             of_words,
-            (joined.mT @ words).to(bias.dtype),
-            torch.bmm(share.mT, earlier).to(bias.dtype),
+            (inner.mT @ words).to(bias.dtype),
+            (inner.mT @ last_states).to(bias.dtype),
             bias,
             # Gradients are changed in place (summed over parts, clipped): they share no memory.
             bias.clone(),

@@ -17,8 +17,19 @@ from transformers import DataCollatorForTokenClassification
 
 from featbert.adaptation import adapt as adaptation
 from featbert.adaptation import language_model as lm
-from featbert.adaptation.adapt import adapt, decide_nsp, plan_adaptation
-from featbert.adaptation.language_model import Block, MaskedText, Vocabulary, mask_pieces
+from featbert.adaptation.adapt import adapt
+from featbert.adaptation.plan import decide_nsp, plan_adaptation
+from featbert.adaptation.text import (
+    FOLLOWS,
+    NONE,
+    RANDOM,
+    Block,
+    MaskedText,
+    Vocabulary,
+    cut_blocks,
+    mask_pieces,
+    pair_blocks,
+)
 from featbert.config import Adapt, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -137,7 +148,7 @@ def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
         sentences.append(
             Sentence(tuple(str(next(numbers)) for _ in range(size)), document=document)
         )
-    blocks, counts = lm.cut_blocks(sentences, TwoPieces(), capacity, even=even)
+    blocks, counts = cut_blocks(sentences, TwoPieces(), capacity, even=even)
     n_words = next(numbers)
     assert np.concatenate([b.pieces for b in blocks]).tolist() == sorted([*range(n_words)] * 2)
     of_word = {int(w): s.document for s in sentences for w in s.words}
@@ -155,16 +166,16 @@ def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
 @pytest.mark.parametrize("sizes", [[2, 2], [4, 6, 3, 1, 8], [20, 2, 2], [1, 1], [2], [7]])
 def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(sizes):
     blocks = blocks_of(sizes)
-    rows = lm.pair_blocks(blocks, np.random.default_rng(1))
+    rows = pair_blocks(blocks, np.random.default_rng(1))
     used = [b for a, b, _ in rows for b in (a, b) if b >= 0]
     assert sorted(used) == list(range(len(blocks)))
     labels = [label for *_, label in rows]
     pairs = sum(size // 2 for size in sizes)
-    assert labels.count(lm.NONE) == len(rows) - pairs == sum(size % 2 for size in sizes)
-    assert labels.count(lm.RANDOM) == (max(2, pairs // 2) if pairs > 1 else 0)
+    assert labels.count(NONE) == len(rows) - pairs == sum(size % 2 for size in sizes)
+    assert labels.count(RANDOM) == (max(2, pairs // 2) if pairs > 1 else 0)
     for a, b, label in rows:
-        assert (label == lm.FOLLOWS) == (b == a + 1 and blocks[a].document == blocks[b].document)
-        if label == lm.RANDOM and max(sizes) // 2 <= pairs // 4:
+        assert (label == FOLLOWS) == (b == a + 1 and blocks[a].document == blocks[b].document)
+        if label == RANDOM and max(sizes) // 2 <= pairs // 4:
             assert blocks[a].document != blocks[b].document
 
 
@@ -192,7 +203,7 @@ def listening(monkeypatch):
 def text_of(corpus, source, nsp, settings=QUICK, capacity=15, split="dev"):
     wordpieces = load_wordpieces(source)
     model, tokenizer, _ = lm.load_language_model(source, nsp=nsp, seed=1)
-    blocks, _ = lm.cut_blocks(corpus[split].sentences, wordpieces, capacity, even=nsp)
+    blocks, _ = cut_blocks(corpus[split].sentences, wordpieces, capacity, even=nsp)
     text = MaskedText(blocks, wordpieces, lm.vocabulary_of(tokenizer), settings, nsp=nsp, seed=1)
     return model, tokenizer, text
 

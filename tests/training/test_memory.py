@@ -17,8 +17,10 @@ import json, sys
 import numpy as np, psutil, torch
 from featbert.encoders.device import Device, autocast
 from featbert.encoders.memory import freed_memory_kept
+from featbert.models import bilstm
 from featbert.models.bilstm import BiLSTM
 
+bilstm.FUSED_UNITS = int(sys.argv[2])
 torch.set_num_threads(1)
 torch.manual_seed(0)
 model = BiLSTM(128, dropout=0.1, lstm_size=64, lstm_layers=1)
@@ -67,10 +69,14 @@ print(json.dumps(resident))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("steps", [_BILSTM, _ENCODER], ids=["bilstm", "encoder"])
-def test_training_stops_taking_memory(steps: str, precision: str) -> None:
+@pytest.mark.parametrize(
+    ("steps", "fused_units"),
+    [(_BILSTM, 64), (_BILSTM, 0), (_ENCODER, 0)],
+    ids=["fused", "packed", "encoder"],
+)
+def test_training_stops_taking_memory(steps: str, fused_units: int, precision: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", steps, precision],
+        [sys.executable, "-c", steps, precision, str(fused_units)],
         cwd=ROOT,
         capture_output=True,
         text=True,

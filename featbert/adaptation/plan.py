@@ -1,0 +1,202 @@
+"""Plans of adaptations, and their results; nothing here imports torch."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
+
+from featbert.config import Adapt
+from featbert.data.corpus import Corpus
+from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
+from featbert.errors import InputError, MissingError
+from featbert.io import check_ours, json_hash, regular_file, slug, utf8_path
+
+if TYPE_CHECKING:
+    from featbert.encoders.device import Device
+
+# Wordpieces of a sequence by default. An encoder may read fewer.
+MAX_LENGTH = 128
+# Changes if the training gives other weights for the same settings.
+VERSION = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptEpoch:
+    """Mean losses in nats of masked pieces and labelled pairs; epoch 0 is dev before training."""
+
+    epoch: int
+    train_mlm: float | None = None
+    train_nsp: float | None = None
+    dev_mlm: float
+    dev_nsp: float | None = None
+    seconds: float
+
+    @property
+    def dev_perplexity(self) -> float:
+        """exp of the mean masked-LM loss on dev, at most e^700."""
+        return math.exp(min(self.dev_mlm, 700.0))
+
+    def __str__(self) -> str:
+        """epoch 1  train MLM 8.7007 NSP 0.6946  dev MLM 7.7981 NSP 0.6940  perplexity 2435.93"""
+        cells = [f"epoch {self.epoch}"]
+        losses = {"train": (self.train_mlm, self.train_nsp), "dev": (self.dev_mlm, self.dev_nsp)}
+        for split, (mlm, nsp) in losses.items():
+            if mlm is not None:
+                cells.append(f"{split} MLM {mlm:.4f}" + ("" if nsp is None else f" NSP {nsp:.4f}"))
+        return "  ".join([*cells, f"perplexity {self.dev_perplexity:.2f}"])
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """An adapted encoder on disk; its `folder` is what `--model` takes.
+
+    Attributes:
+        fresh: parts of the model that the checkpoint lacked. They began at random values.
+        counts: split_sentences and unknown_words in train and dev.
+        hit: whether it existed already, and nothing was done.
+    """
+
+    folder: Path
+    history: list[AdaptEpoch]
+    fresh: tuple[str, ...]
+    counts: dict[str, int]
+    hit: bool
+
+
+@dataclass(frozen=True)
+class AdaptationPlan:
+    """An adaptation that is checked and named.
+
+    Attributes:
+        identity: hash of `determinants`, which determine the result and are recorded.
+        nsp: whether next-sentence prediction is trained.
+    """
+
+    corpus: Corpus
+    source: EncoderSource
+    folder: Path
+    identity: str
+    determinants: dict[str, Any]
+    settings: Adapt
+    nsp: bool
+    device: Device
+    overwrite: bool
+
+    @property
+    def finished(self) -> Adapted | None:
+        """The adapted encoder if the folder has it, and None if it is to be trained.
+
+        InputError for a folder of other files, another adapted encoder or a damaged one. They stay;
+        `overwrite` replaces encoders.
+        """
+        folder, path = self.folder, self.folder / ADAPTATION_RECORD
+        if folder.resolve() == self.source.folder.resolve():
+            raise InputError(f"--out {folder} is the encoder itself; name another folder")
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return None
+        if not path.is_file():
+            raise InputError(
+                f"--out {folder} is not the folder of an adapted encoder; name another one"
+            )
+        if self.overwrite:
+            check_ours(folder, ENCODER_FILES)
+            return None
+        with contextlib.suppress(MissingError, ValueError, KeyError, TypeError):
+            record = json.loads(regular_file(path).read_text("utf-8"))
+            expected = (self.identity, find_encoder(str(folder)).weights_hash)
+            if (record["identity"], record["weights"]) == expected:
+                return self.made(record, hit=True)
+        raise InputError(
+            f"{folder} is damaged, or was adapted with other settings, text or base model; name "
+            "another folder with --out, or replace it with --overwrite"
+        )
+
+    def made(self, record: dict[str, Any], *, hit: bool) -> Adapted:
+        """The encoder in the folder, from its record."""
+        return TypeAdapter(Adapted).validate_python(record | {"folder": self.folder, "hit": hit})
+
+
+def plan_adaptation(
+    corpus: Corpus,
+    source: EncoderSource,
+    *,
+    settings: Adapt | None = None,
+    out: str | Path | None = None,
+    models_dir: str | Path = "cache/models",
+    seed: int = 1,
+    device: str = "auto",
+    precision: str = "auto",
+    overwrite: bool = False,
+) -> AdaptationPlan:
+    """Checks and names an adaptation; nothing is written.
+
+    Args:
+        out: folder to write; by default one in `models_dir` named after encoder, corpus and
+            identity. One that holds the same result already is a hit, unless `overwrite`.
+        precision: "fp32", "bf16", "fp16", or "auto" (bf16 if the hardware has it). Weights stay
+            in fp32.
+    """
+    settings = settings or Adapt()
+    nsp = decide_nsp(corpus, source, settings.nsp)
+
+    from featbert.encoders.device import find_device, find_precision
+
+    place = find_device(device)
+    if place.number:
+        raise InputError(
+            f"a language model is trained on the first GPU, not on {place.spec}; set "
+            f"CUDA_VISIBLE_DEVICES={place.number} and use --device cuda"
+        )
+    determinants: dict[str, Any] = {
+        "version": VERSION,
+        "base": {"weights": source.weights_hash, "files": source.files_hash},
+        "text": {name: corpus[name].text_fingerprint for name in ("train", "dev")},
+        "settings": settings.model_dump()
+        | {"nsp": nsp, "max_length": settings.max_length or MAX_LENGTH},
+        "seed": seed,
+        "precision": find_precision(precision, place),
+    }
+    identity = json_hash(determinants)
+    name = "--".join(map(slug, (source.name, corpus.name, identity[:8])))
+    folder = Path(models_dir) / name if out is None else Path(out).expanduser()
+    if folder.name in ("", ".."):
+        folder = folder.resolve()
+    utf8_path(folder.absolute())
+    return AdaptationPlan(
+        corpus, source, folder, identity, determinants, settings, nsp, place, overwrite
+    )
+
+
+def decide_nsp(corpus: Corpus, source: EncoderSource, nsp: str) -> bool:
+    """Whether next-sentence prediction is trained; InputError if "on" is impossible.
+
+    It needs a model with a next-sentence head, and two sentences of one document in each split.
+    """
+    place = corpus.source or corpus.name
+    obstacles = []
+    kind = source.config.get("model_type")
+    if kind != "bert" or source.config.get("type_vocab_size", 2) != 2:
+        obstacles.append(f"{source.name} is no BERT with two segment types ({kind})")
+    for name in ("train", "dev"):
+        if name not in corpus or not len(corpus[name]):
+            raise InputError(
+                f"{place} has no {name} split ({', '.join(corpus.splits) or 'none at all'}); "
+                f"add a {name} file to the folder"
+            )
+        documents = [s.document for s in corpus[name]]
+        # The texts of a pair are not sentences that follow one another.
+        pairs = corpus[name].has_pairs
+        if pairs or None in documents or len(set(documents)) == len(documents):
+            obstacles.append(
+                f"{name} of {place} has no documents of at least two sentences (-DOCSTART- lines "
+                "mark them)"
+            )
+    if obstacles and nsp == "on":
+        raise InputError(f"--nsp on: {'; '.join(obstacles)}; use --nsp off, or auto")
+    return nsp != "off" and not obstacles
