@@ -23,10 +23,10 @@ class SplitCounts:
     """Counts of a split's S examples by the task's measure, which add up to its score.
 
     Attributes:
-        examples: (S, K) counts of each example; see `Task.counts`.
-        documents: (S,) number of each one's document from 1; all are 0 in a text without documents.
-        by_facet: counts by bucket of the facets that are asked for; MissingError if the training
-            text that a facet needs is gone.
+        examples: (S, K) counts of each example (`Task.counts`).
+        documents: (S,) number of each example's document from 1, or 0 without documents.
+        by_facet: gives counts by bucket of facets. MissingError if the training text that a facet
+            needs is gone.
     """
 
     examples: Counts
@@ -52,8 +52,8 @@ class KeptCounts:
         predictions: SHA-256 of the predictions that were counted.
         classes: of a measure with counts by class, in the order of its columns.
         rows: (R, K) the different counts of examples.
-        examples: (S,) which of the rows each example has, from 0.
-        documents: (S,) number of each example's document from 1; all are 0 without documents.
+        examples: (S,) the row of each example, from 0.
+        documents: (S,) number of each example's document from 1, or 0 without documents.
         facets: by facet and bucket, the counts (K,) and the number of gold items.
     """
 
@@ -65,7 +65,7 @@ class KeptCounts:
     facets: dict[str, dict[str, Bucket]]
 
     def restored(self, where: str, classes: Sequence[str]) -> SplitCounts:
-        """The counts; InputError if they are damaged, or were not counted by all `classes`."""
+        """The counts. InputError if they are damaged, or were not counted by all `classes`."""
         if unknown := sorted({*classes} - {*self.classes}):
             raise InputError(
                 f"{where} has no counts of {', '.join(unknown)}; pack both runs into one file"
@@ -79,8 +79,8 @@ class KeptCounts:
         return SplitCounts(examples, self.documents, lambda facets: self._facets(where, facets))
 
     def _facets(self, where: str, facets: Sequence[str]) -> Buckets:
-        if missing := [name for name in facets if name not in self.facets]:
-            raise MissingError(f"{where} has no counts by {', '.join(missing)}")
+        if uncounted := [name for name in facets if name not in self.facets]:
+            raise MissingError(f"{where} has no counts by {', '.join(uncounted)}")
         return {name: self.facets[name] for name in facets}
 
 

@@ -68,7 +68,7 @@ def folders_of(folder: Path) -> dict[Path, Sequence[str]]:
 
 
 def aside(folder: Path, end: str = "") -> Path:
-    """The hidden folder of a run that replaces `folder`; ".before" is for the replaced run."""
+    """The hidden folder of a run that replaces `folder`, or with ".before" of the replaced run."""
     return folder.with_name(f".{folder.name}{end}")
 
 

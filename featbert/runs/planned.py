@@ -77,7 +77,7 @@ class PlannedRun:
     """A run before it is trained.
 
     Attributes:
-        combination: the layers that it reads from a store; None if the encoder is tuned.
+        combination: the layers that it reads from a store. None if the encoder is tuned.
         settings: the settings that have an effect, flat.
         base: the same run on train. Its best epoch is the number of epochs of this run.
         head: the run on features that has trained the first state of its head.

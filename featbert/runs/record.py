@@ -1,7 +1,7 @@
 """Records of runs and of experiments: the single source of every number that is shown.
 
 They are JSON with a checksum. A run's `record.json` is written last, so a folder that has it is a
-finished run. What belongs to an experiment is not kept in its runs, which may serve several.
+finished run. An experiment has a record of its own, since a run may serve several experiments.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from featbert.tasks.base import Scores, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
-# The same of a run that was exported, in a folder of any name.
+# The record of an exported run, in a folder of any name.
 EXPORTED = "featbert.json"
 NOTES = "notes.json"
 SUFFIX = ".experiment.json"
@@ -49,12 +49,12 @@ def to_json(record: Any) -> str:
 def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
     """The record of class `kind` in JSON text of the file `where`.
 
-    InputError where it is not such a record, or was modified after it was written.
+    InputError if it is not such a record, or was modified after it was written.
     """
     try:
         data = json.loads(text)
-        known = data.pop("checksum", None) if isinstance(data, dict) else None
-        # Strict types are checked on JSON, where an object may become a dataclass.
+        stored_checksum = data.pop("checksum", None) if isinstance(data, dict) else None
+        # With strict types, only an object of JSON may become a dataclass.
         record = TypeAdapter(kind).validate_json(json.dumps(data), context="read")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -64,7 +64,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}") from None
-    if known != checksum(data):
+    if stored_checksum != checksum(data):
         raise InputError(
             f"{where} was modified after it was written (checksum mismatch); "
             "restore it or make it again"
@@ -73,12 +73,12 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
 
 
 def write_json(path: Path, record: Any) -> None:
-    """Writes a record into a folder, which is made; the file appears whole or not at all."""
+    """Writes a record and makes its folder. The file appears whole or not at all."""
     write_text(path, to_json(record))
 
 
 def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
-    """The record of class `kind` in a file, see `from_json`; MissingError where it is `missing`."""
+    """The record of class `kind` in a file (`from_json`). MissingError(missing) without a file."""
     try:
         text = read_text(path)
     except InputError:
@@ -91,7 +91,7 @@ def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
 
 
 def read_or_left_out(read: Callable[..., Kept], *arguments: Any) -> Kept | None:
-    """What a function reads; None for a file that cannot be read, which is told in a notice."""
+    """The result of a function that reads a file. An unreadable file gives None and a notice."""
     try:
         return read(*arguments)
     except InputError as error:
@@ -106,7 +106,7 @@ def checksum(data: Any) -> str:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class SplitIdentity:
-    """What identifies the text and tags of one split."""
+    """Fingerprints of the text and tags of one split, and its size."""
 
     text: str
     tags: str
@@ -119,27 +119,27 @@ class Signature:
     """Everything a number depends on besides the settings and the seed.
 
     Attributes:
-        source: where the corpus was read: "sample" or a path.
+        source: place of the corpus: "sample" or a path.
         language: BCP 47 code or None.
-        tag_scheme: of the labels that were learned, "bio" or "iob1"; scores are of the entities.
+        tag_scheme: of the labels that were learned, "bio" or "iob1".
         entity_types: types of the corpus, sorted.
         model: encoder as the user named it.
         encoder_weights, encoder_files: SHA-256 over weights, and over config and tokenizer.
         encoder_layers, encoder_hidden_size: layers L and hidden size H of the encoder.
         context: "sentence" or "document".
         pooling: piece that represents a word: "first", "last" or "mean".
-        encoder_precision: "fp32", "bf16" or "fp16"; "bf16-autocast" of an encoder that is tuned.
+        encoder_precision: "fp32", "bf16" or "fp16", or "bf16-autocast" of a tuned encoder.
         training_precision: "fp32", "bf16" or "fp16".
-        store_dtype: "float16", "float32", or None where no store was used.
+        store_dtype: "float16", "float32", or None without a store.
         scorer: the task's scorer with its version.
         device: "cpu", "cuda" or "mps".
         device_name: processor or GPU name.
-        threads: threads torch had; heads on pooled vectors use one of them.
+        threads: threads that torch had. Heads on pooled vectors use one of them.
         extraction_device: device name that the store was computed on, None without a store.
         casing: "original", or "truecased": sentences in capitals were read in another casing.
-        packing: of pairs: "joint", or "apart"; None for single texts.
-        adapted_epochs: epochs of language-model training that the encoder had on a task's text
-            before (`featbert adapt`); 0 for a checkpoint as published.
+        packing: of pairs: "joint" or "apart". None for single texts.
+        adapted_epochs: epochs of language-model training on a task's text before the run
+            (`featbert adapt`). 0 for a checkpoint as published.
     """
 
     corpus: str
@@ -180,13 +180,13 @@ class Mix:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Cost:
-    """What a run cost. Seconds are wall time; None means: not part of this run.
+    """Cost of a run. Seconds are wall time. None: not part of this run.
 
     Attributes:
         extraction_seconds, extraction_words, store_bytes: of the whole store that this run read,
             paid once for all runs on it.
-        training_seconds: training and dev scoring, all epochs; with `head_from`, and the run that
-            it names, extraction included.
+        training_seconds: training and dev scoring, all epochs. Includes the run that `head_from`
+            names, with its extraction.
         prediction_seconds, prediction_words: of dev and test, with the best weights.
         peak_memory_bytes: highest resident size of the process (CPU) or allocation (GPU).
         trained_parameters: parameters that training changed.
@@ -218,30 +218,30 @@ class RunRecord:
     Attributes:
         name: name of the run's folder.
         tuning: "none" (features from a store), "full", ...
-        layers: canonical name of the layer combination that is read from a store; None without.
+        layers: canonical name of the layer combination that is read from a store, or None.
         layer_indices: hidden states it reads: 0 is `embeddings`, 1..L the layers.
         experiment: name of the experiment file that asked for the run, or None.
         vary: signature and settings keys the experiment declares that it varies.
-        settings: of head and training, those that play a part, flat.
+        settings: settings of head and training that have an effect, flat.
         scores: by split.
-        best_epoch: epoch whose weights were kept, from 1.
-        counts: what was unusual, by name: windowed_sentences, unknown_words, repaired_tags, ...
+        best_epoch: epoch of the weights, from 1.
+        counts: counts of the unusual, by name: windowed_sentences, unknown_words, ...
         started: UTC, ISO 8601.
         labels: classes by number, as the weights have them.
-        model_source: folder or name that finds the encoder again; of an exported run it may begin
-            with a dot: in the run's folder.
+        model_source: folder or name that finds the encoder again. In an exported run, a path that
+            begins with a dot is in the run's folder.
         reading: options that the corpus was read with.
-        trained_on: splits that were learned from; such a split has no scores.
-        epochs_from: name of the run on train alone whose best epoch is the number of epochs,
-            where train and dev were trained on together.
-        configurations_tried: settings that the experiment it was trained for tried on dev, itself
-            included; 1 where nothing was searched. Where seconds or operations end a search, those
-            that were known when the run was planned.
-        weights: SHA-256 of the weights file, in hex; "" where the record was kept without it.
+        trained_on: splits that were learned from. They have no scores.
+        epochs_from: for a run on train and dev, name of the run on train with the number of epochs
+            as its best epoch.
+        configurations_tried: number of settings that the experiment tried on dev, this one
+            included, or 1 without a search. If seconds or operations end the search, the number
+            at the time of the plan.
+        weights: SHA-256 of the weights file, in hex, or "" in a record without weights.
         predictions: SHA-256 of the predictions file by split.
-        train_sentences, train_words: how much was learned from; sentences, or other examples.
-        threshold: what the margin of an answer must exceed, chosen on dev; None where answers have
-            no margin.
+        train_sentences, train_words: number of sentences (or other examples) and words that were
+            learned from.
+        threshold: lower bound of an answer's margin, chosen on dev. None without margins.
     """
 
     name: str
@@ -274,14 +274,14 @@ class RunRecord:
     threshold: Number | None = None
 
     def score(self, split: str, key: str | None = None) -> float | None:
-        """A value in [0, 1], by default that of the task's measure; None without scores."""
+        """A value in [0, 1], by default of the task's measure. None without scores."""
         scores = self.scores.get(split)
         return None if scores is None else scores.values.get(key or get_task(self.task).measure.key)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class PrunedRun:
-    """What training a run cost until a search ended it early; it has no other record."""
+    """Cost of a run until a search ended it early. It has no other record."""
 
     epochs: Count
     operations: Amount
@@ -290,31 +290,31 @@ class PrunedRun:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class Notes:
-    """What people say of a run, next to its record; nothing that its numbers depend on."""
+    """Tags and a note of people on a run. Its numbers do not depend on them."""
 
     tags: list[str] = field(default_factory=list)
     note: str = ""
 
 
 def read_notes(folder: Path) -> Notes:
-    """The notes of a run's folder; InputError where they cannot be read."""
+    """The notes of a run's folder. InputError if they cannot be read."""
     with contextlib.suppress(MissingError):
         return read_json(folder / NOTES, Notes, "")
     return Notes()
 
 
 def read_record(folder: Path) -> RunRecord:
-    """The record of a finished run's folder; MissingError where the folder holds none.
+    """The record of a finished run's folder. MissingError if the folder holds none.
 
-    InputError where it cannot be read, or is another run's.
+    InputError if it cannot be read, or belongs to another run.
     """
     path = folder / RECORD_NAME
-    missing = (
+    advice = (
         f"{folder} is no finished run: it holds no {RECORD_NAME}; "
         "name a folder under the runs directory, or train it to its end"
     )
-    record = read_run_record(path, missing)
-    # A dot before the name: written aside, until it is whole.
+    record = read_run_record(path, advice)
+    # A folder with a dot before the name holds a run that is not complete yet.
     if record.name != folder.absolute().name.removeprefix("."):
         raise InputError(
             f"{path} is the record of another run, {record.name!r}; give the folder its name "
@@ -324,9 +324,9 @@ def read_record(folder: Path) -> RunRecord:
 
 
 def read_run_record(path: Path, missing: str) -> RunRecord:
-    """The record in a file, of a run that can be shown and compared; see `read_json`.
+    """The record in a file (`read_json`) of a run that can be shown and compared.
 
-    InputError also for values that no run has, and a task, tuning or setting of another version.
+    InputError also for impossible values, and for a task, tuning or setting of another version.
     """
     record = read_json(path, RunRecord, missing)
     try:
@@ -339,17 +339,17 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
 
 
 def _parts(record: RunRecord) -> dict[str, bool]:
-    """Parts of a record, and whether each fits the others; InputError for unknown names."""
+    """Parts of a record, and whether each fits the others. InputError for unknown names."""
     signature, task, scores = record.signature, get_task(record.task), record.scores
     validated(Settings, defaults(record.tuning, record.task).model_dump() | record.settings)
     check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
     if frozen := get_tuning(record.tuning).frozen:
         parse_layers(record.layers or "", signature.encoder_layers)
-    classes = [by_key for one in scores.values() for by_key in one.by_class.values()]
+    classes = [by_key for of_split in scores.values() for by_key in of_split.by_class.values()]
     return {
         "layers": frozen == (record.layers is not None) == (record.layer_indices is not None),
         "signature.splits": "dev" in signature.splits,
-        "scores": all(task.measure.key in one.values for one in scores.values())
+        "scores": all(task.measure.key in of_split.values for of_split in scores.values())
         and all(by_key.get(key, 0) <= 1 for by_key in classes for key in task.columns),
         "history": [row.epoch for row in record.history] == [*range(1, len(record.history) + 1)],
         "dev": all(row.dev is None or row.dev for row in record.history),
@@ -363,11 +363,11 @@ def _parts(record: RunRecord) -> dict[str, bool]:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class TriedSettings:
-    """One try of a search; scores and costs are null where runs are missing.
+    """One try of a search. Scores and costs are null if runs are missing.
 
     Attributes:
-        settings: those that the search varies.
-        runs: names, one a seed.
+        settings: the settings that the search varies.
+        runs: names, one per seed.
         dev, test: mean scores over the runs, in [0, 1].
         state: "finished", "pruned" (ended early for its dev scores), "failed" or "waiting".
         operations, seconds: of training all runs.
@@ -388,11 +388,11 @@ class SearchRecord:
 
     Attributes:
         tuning, layers, corpus: of the row.
-        configuration: its name among those of the experiment.
+        configuration: its name in the experiment.
         sampler: "random", "tpe" or "grid".
         tried: every try, in order.
-        chosen: place of the one that was taken; None where runs are missing.
-        rows: names of the runs with the settings that were taken, of all rows that take them.
+        chosen: place of the best try. None if runs are missing.
+        rows: names of the runs with its settings, in all rows that use this search.
     """
 
     tuning: str
@@ -410,11 +410,11 @@ class ExperimentRecord:
     """One experiment after it was last run.
 
     Attributes:
-        vary: what its runs may differ in and still share a table.
+        vary: conditions that may differ in a table of its runs.
         rows: names of the runs that its table shows.
         missing: names of its runs that are not finished.
         published, show, transfer, labels: as in the file.
-        searches: what its searches tried.
+        searches: records of its searches.
         failures: reasons by the name of the run that failed.
     """
 
@@ -432,36 +432,36 @@ class ExperimentRecord:
 
 
 def experiment_path(runs_dir: Path, name: str) -> Path:
-    """Where the record of the experiment called `name` is."""
+    """The path of an experiment's record."""
     return runs_dir / (slug(name, 80) + SUFFIX)
 
 
 def search_path(runs_dir: Path, name: str) -> Path:
-    """Where the trials of the searches of the experiment called `name` are."""
+    """The path of the trials of an experiment's searches."""
     return runs_dir / (slug(name, 80) + ".search.log")
 
 
 def write_experiment_record(runs_dir: Path, record: ExperimentRecord) -> None:
-    """Writes or replaces the record of an experiment; InputError if a file there is no record."""
-    path, kept = experiment_path(runs_dir, record.name), None
+    """Writes or replaces the record of an experiment. InputError if it would replace no record."""
+    path, content = experiment_path(runs_dir, record.name), None
     with contextlib.suppress(FileNotFoundError):
         with contextlib.suppress(ValueError, RecursionError):
-            kept = json.loads(regular_file(path).read_text("utf-8"))
-        if not isinstance(kept, dict) or "checksum" not in kept:
-            raise InputError(f"{path} is something else than a record; move it elsewhere")
+            content = json.loads(regular_file(path).read_text("utf-8"))
+        if not isinstance(content, dict) or "checksum" not in content:
+            raise InputError(f"{path} is not a record; move it elsewhere")
     write_json(path, record)
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
-    """The record of the experiment called `name`; MissingError where there is none."""
+    """The record of the experiment called `name`. MissingError without one."""
     path = experiment_path(runs_dir, name)
     names = [p.name.removesuffix(SUFFIX) for p in listed_in(runs_dir, f"*{SUFFIX}")]
-    missing = (
+    advice = (
         f"no experiment {name!r} was run in {runs_dir}{nearest(name, names)}; "
         f"there are {', '.join(names) or 'none'}"
     )
-    record = read_json(path, ExperimentRecord, missing)
-    for row in record.rows:  # names of folders here; no path of a record is followed elsewhere
+    record = read_json(path, ExperimentRecord, advice)
+    for row in record.rows:  # names of folders, never paths to other places
         if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")
     return record

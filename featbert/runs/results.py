@@ -25,17 +25,17 @@ from featbert.io import explaining, regular_file, replacing
 
 ENDING = ".jsonl.xz"
 FORMAT = "featbert results 1"
-# Bytes of all lines; a damaged or foreign file may claim any number.
+# Bytes of all lines, at most. A damaged or foreign file may claim any number.
 LARGEST = 1 << 30
 
 
 def results_file(path: Path) -> Path | None:
-    """The results file that a path names or leads into; None for a path of the file system."""
+    """The results file that a path names or leads into. None for other paths."""
     return next((p for p in (path, *path.parents) if p.name.endswith(ENDING) and p.is_file()), None)
 
 
 def read_text(path: Path) -> str:
-    """The text of a regular file; OSError if there is none."""
+    """The text of a regular file. OSError if there is none."""
     if (file := results_file(path)) is None:
         return regular_file(path).read_text("utf-8")
     content = _contents(file).get(path.relative_to(file).as_posix())
@@ -69,23 +69,23 @@ def is_folder(path: Path) -> bool:
 
 
 def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
-    """Files and folders in a folder whose names fit a pattern, by name; none without a folder."""
+    """Files and folders in a folder whose names match a pattern, by name. None without a folder."""
     if (file := results_file(folder)) is None:
         return sorted(folder.glob(pattern))
     above = folder.relative_to(file).parts
     parts = (tuple(name.split("/")) for name in _contents(file))
-    names = {own[len(above)] for own in parts if own[: len(above)] == above != own}
+    names = {path[len(above)] for path in parts if path[: len(above)] == above != path}
     return [folder / name for name in sorted(names) if fnmatchcase(name, pattern)]
 
 
 def run_folders(runs_dir: Path) -> list[Path]:
-    """Folders of a runs directory, except hidden ones; OSError if it cannot be listed."""
+    """Folders of a runs directory, except hidden ones. OSError if it cannot be listed."""
     paths = sorted(runs_dir.iterdir()) if results_file(runs_dir) is None else listed_in(runs_dir)
     return [path for path in paths if path.name[0] != "." and is_folder(path)]
 
 
 def write_results(file: Path, contents: Mapping[str, Any]) -> None:
-    """Writes texts and JSON values by name; equal contents give equal bytes.
+    """Writes texts and JSON values by name. Equal contents give equal bytes.
 
     InputError if the file has another ending, or there is a file that is no results file.
     """
@@ -103,7 +103,7 @@ def write_results(file: Path, contents: Mapping[str, Any]) -> None:
 
 
 def _contents(file: Path) -> Mapping[str, Any]:
-    """Contents by name; InputError with the reason if the file is damaged or foreign."""
+    """Contents by name. InputError with the reason if the file is damaged or foreign."""
     status = regular_file(file).stat()
     return _read(file, status.st_mtime_ns, status.st_size)
 

@@ -1,6 +1,6 @@
 """Finished runs: found in a runs directory or a results file, and checked before they are used.
 
-Finding runs reads their records and nothing else; predictions are read when they are asked for.
+Finding runs reads only their records. Predictions are read on request.
 """
 
 import contextlib
@@ -53,14 +53,14 @@ SHORTEST_PART = 4
 
 
 class TrainingTexts:
-    """What the training texts of runs teach (`Task.known`); each text is read once."""
+    """Words and phrases of the training texts of runs (`Task.known`). Each text is read once."""
 
     def __init__(self) -> None:
         self._texts: dict[object, Split] = {}
         self._taught: dict[object, Set[Any]] = {}
 
     def taught(self, run: "Run") -> Set[Any]:
-        """What the text, or the part of it, that a run learned from teaches.
+        """Words or phrases of the text, or of its part, that a run learned from.
 
         MissingError if the text is gone, InputError if it has changed.
         """
@@ -96,7 +96,7 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The last part of its name, which finds it."""
+        """The last part of its name. It is enough to find the run."""
         return self.name.rpartition("--")[2]
 
     @property
@@ -105,19 +105,19 @@ class Run:
 
     @property
     def notes(self) -> Notes:
-        """Its tags and note, read at each call; none, and a notice, if they cannot be read."""
+        """Its tags and note, read at each call. A notice names an unreadable file."""
         return read_or_left_out(read_notes, self.folder) or Notes()
 
     def predictions_path(self, split: str) -> Path:
-        """Where the predictions of `split` are."""
-        check_known("split", [split], SPLITS)  # a record of others may name one like ../../x
+        """The file of predictions of `split`."""
+        check_known("split", [split], SPLITS)  # a foreign record may name ../../x
         return self.folder / self.task.predictions_name(split)
 
     def predictions(self, split: str) -> Predictions:
         """Words, gold and predicted answers of `split`, read at each call.
 
-        MissingError where the run kept none; InputError where they are not those that the record's
-        scores were counted on.
+        MissingError if the run kept none, InputError if the scores in the record were counted on
+        other predictions.
         """
         path = self.predictions_path(split)
         if not exists(path):
@@ -137,21 +137,21 @@ class Run:
     def counts(
         self, split: str, classes: Sequence[str] = (), texts: TrainingTexts | None = None
     ) -> SplitCounts:
-        """Counts of `split`: those of a results file, else of its predictions; read at each call.
+        """Counts of `split` in a results file, or of its predictions, read at each call.
 
         Args:
-            classes: of a measure by class, all that the compared runs know; by default the run's.
+            classes: all classes of the compared runs, for measures by class. Default: the run's.
             texts: training texts that were read before, for facets that need them.
 
-        Errors are those of `predictions`; InputError also if a results file has other classes.
+        For errors see `predictions`. InputError also if a results file has other classes.
         """
-        kept = (path := self.predictions_path(split)).with_name(path.stem + ENDING)
+        counts_path = (path := self.predictions_path(split)).with_name(path.stem + ENDING)
         classes = classes or self.record.signature.entity_types
-        if exists(kept):
-            counts = read_json(kept, KeptCounts, "")
+        if exists(counts_path):
+            counts = read_json(counts_path, KeptCounts, "")
             if counts.predictions != self.record.predictions.get(split, ""):
-                raise InputError(f"{kept} has the counts of another run than {self.name}")
-            return counts.restored(str(kept), classes)
+                raise InputError(f"{counts_path} has the counts of another run than {self.name}")
+            return counts.restored(str(counts_path), classes)
         answers = self.predictions(split)
 
         def by_facet(facets: Sequence[str]) -> Buckets:
@@ -165,10 +165,10 @@ class Run:
 
 @dataclass(frozen=True)
 class FoundRuns:
-    """What a runs directory holds; iterating gives the finished runs.
+    """The runs of a runs directory. Iterating gives the finished ones.
 
-    `problems` say why the record of a folder cannot be read; `unfinished` are folders without one:
-    interrupted, or still running. Those that a search pruned are left out.
+    `problems` say why the record of a folder cannot be read. `unfinished` are folders without a
+    record: interrupted, or still running. Runs that a search pruned are left out.
     """
 
     runs: tuple[Run, ...]
@@ -187,7 +187,7 @@ class FoundRuns:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One line each for what a reader of a comparison should know was left out."""
+        """Lines for readers of a comparison, on runs that were left out."""
         notes = [f"left out, its record cannot be read: {r}" for r in self.problems.values()]
         if self.unfinished:
             names = ", ".join(folder.name for folder in self.unfinished)
@@ -196,7 +196,7 @@ class FoundRuns:
 
 
 def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
-    """The runs in a folder, except in folders whose name starts with a dot, or in a results file.
+    """The runs in a folder, except in hidden folders, or in a results file.
 
     InputError if the folder or file cannot be read.
     """
@@ -227,9 +227,8 @@ def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
 def find_run(name: str, runs_dir: Path | str) -> Run:
     """A finished run by its folder, also an exported one, or by its name in the runs directory.
 
-    Any part of the name is enough that begins as one of its parts and is of no other run, such as
-    the first characters of its id. MissingError where there is none; InputError where there are
-    several.
+    The beginning of a part of the name is enough, such as of its id. MissingError if no run has it,
+    InputError if several have it.
     """
     folder = find_folder(name, Path(runs_dir))
     folder = folder if folder.name.strip(".") else folder.resolve()
@@ -257,11 +256,11 @@ def find_folder(name: str, runs_dir: Path) -> Path:
 
 def find_folders(name: str, runs_dir: Path) -> list[Path]:
     """The folder of this name, else all in the runs directory with parts that begin like it."""
-    here = Path(name).expanduser()
-    for folder in (runs_dir / name, here):
-        # A folder here that has only the name of a run's part is no run.
-        kept = [RECORD_NAME, EXPORTED] if folder is here and here.name == name else [""]
-        if name and not folder.is_file() and any(exists(folder / file) for file in kept):
+    path = Path(name).expanduser()
+    for folder in (runs_dir / name, path):
+        # A local folder that has only the name of a run's part is no run.
+        files = [RECORD_NAME, EXPORTED] if folder is path and path.name == name else [""]
+        if name and not folder.is_file() and any(exists(folder / file) for file in files):
             return [folder]
     if len(name) < SHORTEST_PART or not is_folder(runs_dir):
         return []
@@ -272,8 +271,8 @@ _LOOSE = ConfigDict(strict=True, extra="ignore")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
-class _Asked:
-    """What is read of `config.json`."""
+class _Config:
+    """The fields of `config.json` that are shown."""
 
     task: str
     tuning: str
@@ -285,35 +284,35 @@ class _Asked:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
 class _Row:
-    """What is read of a line of `history.jsonl`."""
+    """The fields of a line of `history.jsonl` that are shown."""
 
     dev: dict[str, Share] | None
     seconds: Seconds
 
 
 def unfinished_run(folder: Path) -> dict[str, Any]:
-    """What `config.json` and `history.jsonl` of a run say, as far as they can be read.
+    """Facts from `config.json` and `history.jsonl` of a run, as far as they can be read.
 
-    Scores in [0, 1] are the best ones so far, `training_seconds` those of `epochs_done`.
+    Scores in [0, 1] are the best ones so far. `training_seconds` is the time of `epochs_done`.
     """
-    found: dict[str, Any] = {"state": "unfinished"}
+    facts: dict[str, Any] = {"state": "unfinished"}
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
         text = regular_file(folder / "config.json").read_text("utf-8")
-        asked = TypeAdapter(_Asked).validate_json(text, context="read")
-        epochs = defaults(asked.tuning, asked.task).but(**asked.settings).epochs
-        signature = {n: v for n, v in asked.signature.items() if isinstance(v, str | int | None)}
-        found |= {n: getattr(asked, n) for n in ("task", "tuning", "layers", "seed", "settings")}
-        found |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
-        found |= {"scores": {}, "epochs": epochs, "epochs_done": 0}
+        config = TypeAdapter(_Config).validate_json(text, context="read")
+        epochs = defaults(config.tuning, config.task).but(**config.settings).epochs
+        signature = {n: v for n, v in config.signature.items() if isinstance(v, str | int | None)}
+        facts |= {n: getattr(config, n) for n in ("task", "tuning", "layers", "seed", "settings")}
+        facts |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
+        facts |= {"scores": {}, "epochs": epochs, "epochs_done": 0}
         text = regular_file(folder / "history.jsonl").read_text("utf-8")
         lines = text.split("\n")[:-1]  # whole ones
         rows = [TypeAdapter(_Row).validate_json(line, context="read") for line in lines]
         scores = [next(iter(row.dev.values())) for row in rows if row.dev]
-        found["training_seconds"] = sum(row.seconds for row in rows)
-        found |= {"epochs_done": len(rows), "scores": {"dev": max(scores)} if scores else {}}
-    if "epochs" in found:
-        found["state"] = f"epoch {found['epochs_done']} of {found['epochs']}"
-    return found
+        facts["training_seconds"] = sum(row.seconds for row in rows)
+        facts |= {"epochs_done": len(rows), "scores": {"dev": max(scores)} if scores else {}}
+    if "epochs" in facts:
+        facts["state"] = f"epoch {facts['epochs_done']} of {facts['epochs']}"
+    return facts
 
 
 # Using a run again -------------------------------------------------------------------------------
@@ -321,7 +320,7 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, repr=False)
 class UsableRun(Run):
-    """A finished run with what is needed to use it; `reading` cases words as it does."""
+    """A finished run with its encoder and settings. `reading` cases words as the run does."""
 
     source: EncoderSource
     settings: Settings
@@ -329,58 +328,58 @@ class UsableRun(Run):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes that the run knows, for people: entity types, labels."""
+        """Classes of the run, for people: entity types, labels."""
         return self.task.taught(tuple(self.record.labels))
 
 
 def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
-    """The run with its encoder, which is where the record says or else at `model`.
+    """The run with its encoder, from the place in the record or from `model`.
 
-    MissingError where its weights, its encoder or, for truecasing, its training text are gone;
-    InputError where one of them differs from what the run was trained with.
+    MissingError if its weights, its encoder or, for truecasing, its training text are gone.
+    InputError if one of them has changed since the training.
     """
     record, signature = run.record, run.record.signature
     if (file := results_file(run.folder)) is not None:
         raise MissingError(f"{file} has no weights of {run.name}; train it again to use it")
     if not record.labels:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
-    counted = Corpus("", {})
+    cased = Corpus("", {})
     if signature.casing != "original":
-        counted = learned_corpus(record, ["train"], targets=None, **record.reading)
+        cased = learned_corpus(record, ["train"], targets=None, **record.reading)
     try:
-        kept = record.model_source or signature.model
-        kept = str(run.folder / kept) if kept.startswith(".") else kept
-        source = find_encoder(model or kept)
+        place = record.model_source or signature.model
+        place = str(run.folder / place) if place.startswith(".") else place
+        source = find_encoder(model or place)
     except MissingError as error:
         raise MissingError(
             f"the encoder of {run.name} is missing: {error}; say where it is with --model"
         ) from None
-    own = (signature.model, signature.encoder_weights, signature.encoder_files)
-    if wrong := source.differences(*own):
+    encoder = (signature.model, signature.encoder_weights, signature.encoder_files)
+    if differences := source.differences(*encoder):
         raise InputError(
-            f"{source.folder} is not the encoder of {run.name}: {'; '.join(wrong)}; name the right "
-            "one with --model"
+            f"{source.folder} is not the encoder of {run.name}: {'; '.join(differences)}; name the "
+            "right one with --model"
         )
     settings = defaults(record.tuning, record.task).but(**record.settings)
-    record = dataclasses.replace(record, model_source=source.reference)  # where it is now
-    return UsableRun(run.folder, record, source, settings, Reading(counted, signature.casing))
+    record = dataclasses.replace(record, model_source=source.reference)
+    return UsableRun(run.folder, record, source, settings, Reading(cased, signature.casing))
 
 
-def learned_corpus(record: RunRecord, splits: Sequence[str], **how: Any) -> Corpus:
-    """The corpus that a run learned from, read again; the words of `splits` are what they were.
+def learned_corpus(record: RunRecord, splits: Sequence[str], **options: Any) -> Corpus:
+    """The corpus that a run learned from, read again. The words of `splits` have not changed.
 
-    `how` are options of `load_corpus`. MissingError where the text is gone, InputError where its
-    words have changed.
+    For `options` see `load_corpus`. MissingError if the text is gone, InputError if its words
+    have changed.
     """
-    where, known = record.signature.source, record.signature.splits
-    what = f"the text of {record.name}"
-    if not where or not {*splits} <= known.keys():
-        raise InputError(f"{what} was not read from files; train the run again")
+    source, identities = record.signature.source, record.signature.splits
+    text = f"the text of {record.name}"
+    if not source or not {*splits} <= identities.keys():
+        raise InputError(f"{text} was not read from files; train the run again")
     try:
-        corpus = load_corpus(where, **how)
+        corpus = load_corpus(source, **options)
     except FeatbertError as error:
-        raise MissingError(f"{what} is missing: {error}") from error
+        raise MissingError(f"{text} is missing: {error}") from error
     for name in splits:
-        if name not in corpus or corpus[name].text_fingerprint != known[name].text:
-            raise InputError(f"{what} has changed in {where}; train the run again")
+        if name not in corpus or corpus[name].text_fingerprint != identities[name].text:
+            raise InputError(f"{text} has changed in {source}; train the run again")
     return corpus

@@ -63,7 +63,7 @@ class StoredStates:
     ) -> Inputs:
         """Inputs for sentences of the splits `names`, one split after the other.
 
-        `numbers` are the places of the sentences in these splits; None for all.
+        `numbers` are the places of the sentences in these splits. None: all.
         """
         reads, device = self.settings.reads, self.device.torch
         return stored_inputs(self.store, names, self.combination, reads, device, numbers, sentences)
