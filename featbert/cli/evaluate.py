@@ -68,10 +68,10 @@ def evaluate(
     from featbert.inference.evaluate import (
         choose_splits,
         elsewhere,
+        evaluate_planned,
         parse_mapping,
         plan_evaluation,
         remarks_on,
-        score_planned,
     )
     from featbert.report.tables import comparison_tables, evaluations_tables
     from featbert.runs.run import check_usable
@@ -103,7 +103,7 @@ def evaluate(
             if loaded is None or loaded.folder != plan.usable.folder:
                 loaded = load(plan.usable, device=compute.device)
             report(f"evaluating {loaded.name} on {plan.corpus.name} {plan.split.name}")
-            record = score_planned(plan, loaded, cache_dir)
+            record = evaluate_planned(plan, loaded, cache_dir)
         else:
             report(f"evaluated before: {plan.path}")
         results.append((plan.usable, record, plan.path))

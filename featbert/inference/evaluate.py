@@ -311,10 +311,10 @@ def evaluate(
     usable = run if isinstance(run, UsableRun) else check_usable(run)
     plan = plan_evaluation(usable, corpus, split, mapping)
     finished = None if overwrite else plan.finished
-    return finished or score_planned(plan, load(usable, device=device), Path(cache_dir))
+    return finished or evaluate_planned(plan, load(usable, device=device), Path(cache_dir))
 
 
-def score_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
+def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -> EvaluationRecord:
     """Predicts, scores and writes predictions, then the record."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     corpus, split, task = plan.corpus, plan.split, plan.usable.task

@@ -160,10 +160,16 @@ def train_planned(
 ) -> Run:
     """Trains a planned run, and before it the run that it builds on, if that is not finished.
 
-    A finished run, also of another process in the meantime, is returned as it is, unless
-    `overwrite`. `material` is the store that it reads, or the encoder that it tunes; epochs are
-    logged to `log_dir` (`log_folder`). BusyError where another process trains it, PrunedError where
-    a search ends it early.
+    A finished run, also of another process in the meantime, is returned without changes, unless
+    `overwrite`.
+
+    Args:
+        material: the store that the run reads, or the encoder that it tunes.
+        log_dir: folder that the epochs are logged to (`log_folder`).
+
+    Raises:
+        BusyError: another process trains the run.
+        PrunedError: a search ended the run early.
     """
     settle(plan.folder, overwrite=overwrite)
     if not overwrite and (done := plan.finished) is not None:
@@ -187,6 +193,8 @@ def train_planned(
 
 
 class _Training:
+    """The training of one run, from its states to its record."""
+
     def __init__(
         self,
         plan: PlannedRun,
@@ -201,21 +209,21 @@ class _Training:
         best_epoch = None if base is None else base.record.best_epoch
         self.settings = plan.options.settings.but(epochs=best_epoch)
         self.compute = Compute(self.device, plan.signature.training_precision)
-        reset_peak_memory(self.device)  # what is prepared counts
-        learned, share = self.settings.trained_splits, self.settings.train_share
-        whole = joined([corpus[name] for name in learned])
+        reset_peak_memory(self.device)  # the preparation counts
+        names, share = self.settings.trained_splits, self.settings.train_share
+        whole = joined([corpus[name] for name in names])
         self.train, self.drawn = learned_part(whole, share, seed=plan.options.seed)
-        self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
+        self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *names)]
         self.classes = self.task.classes(self.train, self.scheme)
         for split in filter(lambda s: s.is_tagged, self.scored):
-            found = self.task.classes_in(self.task.gold(split))
-            if new := {*found} - {*self.task.taught(self.classes)}:
-                names = ", ".join(sorted(new)[:12])
-                notice(f"{split.name} has {names}, not in train: all of them count as missed")
+            classes = {*self.task.classes_in(self.task.gold(split))}
+            if untaught := sorted(classes - {*self.task.taught(self.classes)}):
+                listed = ", ".join(untaught[:12])
+                notice(f"{split.name} has {listed}, not in train: all of them count as missed")
         self.states = training_states(plan, material, self.settings, corpus)
 
     def run(self) -> Run:
-        """Trains, predicts, scores and records; the record is written last."""
+        """Trains, predicts, scores and writes the record, which is the last file."""
         plan, folder = self.plan, working_folder(self.plan.folder)
         torch.manual_seed(plan.options.seed)
         self.model = self.states.model(self.classes)
@@ -224,7 +232,32 @@ class _Training:
         self.inputs = self._inputs()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
-        asked: dict[str, Any] = {
+        # A training resumes to the same numbers only with the same config.
+        config = self._config() | {"signature": dataclasses.asdict(plan.signature)}
+        write_text(folder / "config.json", json_text(config) + "\n")
+        identity = json_hash(config | {"epochs": self.settings.epochs})
+        checkpoint = Checkpoint(folder / CHECKPOINT, identity)
+        progress = self._fit(folder, checkpoint)
+        if self._is_pruned(progress):
+            epochs = len(progress.history)
+            flops = progress.flops + epochs * self._prediction_flops("dev")
+            write_json(folder / PRUNED, PrunedRun(epochs, flops, progress.seconds))
+            checkpoint.path.unlink(missing_ok=True)
+            raise PrunedError(f"pruned after epoch {epochs}")
+        record = self._record(folder, progress, started)
+        write_json(folder / RECORD_NAME, record)
+        # After the record: a kill in between leaves a finished run and a checkpoint (`settle`).
+        checkpoint.path.unlink(missing_ok=True)
+        n_outdated = len(evaluation_files(plan.folder)) if folder != plan.folder else 0
+        move_into_place(folder, plan.folder)
+        if n_outdated:
+            notice(f"{counted(n_outdated, 'evaluation')} of the replaced run were removed")
+        return Run(plan.folder, record)
+
+    def _config(self) -> dict[str, Any]:
+        """The fields of the record that are known before the training."""
+        plan = self.plan
+        return {
             "task": self.task.name,
             "tuning": self.settings.tuning,
             "layers": plan.layers,
@@ -233,18 +266,10 @@ class _Training:
             "settings": plan.settings,
             "labels": list(self.classes),
         }
-        # All that a training must share to resume to the same numbers
-        same = asked | {"signature": dataclasses.asdict(plan.signature)}
-        write_text(folder / "config.json", json_text(same) + "\n")
-        identity = json_hash(same | {"epochs": self.settings.epochs})
-        checkpoint = Checkpoint(folder / CHECKPOINT, identity)
-        fitted = self._fit(folder, checkpoint)
-        if self._is_pruned(fitted):
-            epochs = len(fitted.history)
-            spent = fitted.flops + epochs * self._prediction_flops("dev")
-            write_json(folder / PRUNED, PrunedRun(epochs, spent, fitted.seconds))
-            checkpoint.path.unlink(missing_ok=True)
-            raise PrunedError(f"pruned after epoch {epochs}")
+
+    def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
+        """Predicts and scores, writes predictions and weights, and returns the record."""
+        plan, splits = self.plan, self.corpus.splits.values()
         clock = time.perf_counter()
         numbers = {split.name: self._numbers(split) for split in self.scored}
         threshold = self._threshold(numbers)
@@ -253,13 +278,13 @@ class _Training:
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored}
         for split in self.scored:
             self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
-        save_weights(folder / WEIGHTS, self.model, fitted.trained)
-        mix = None
-        if (learned := getattr(self.model.states, "mix", None)) is not None:
-            weights, scale = learned.weights.detach().tolist(), float(learned.scale.detach())
-            mix = Mix(asked["layer_indices"], weights, scale)
-        record = RunRecord(
-            **asked,
+        save_weights(folder / WEIGHTS, self.model, progress.trained)
+        config, mix = self._config(), None
+        if (module := getattr(self.model.states, "mix", None)) is not None:
+            weights, scale = module.weights.detach().tolist(), float(module.scale.detach())
+            mix = Mix(config["layer_indices"], weights, scale)
+        return RunRecord(
+            **config,
             name=plan.name,
             experiment=plan.options.experiment,
             vary=list(plan.options.vary),
@@ -269,14 +294,14 @@ class _Training:
                 for s in self.scored
                 if s.is_tagged
             },
-            history=fitted.history,
-            best_epoch=fitted.best_epoch,
+            history=progress.history,
+            best_epoch=progress.best_epoch,
             mix=mix,
-            cost=self._cost(fitted, folder, prediction_seconds),
+            cost=self._cost(progress, folder, prediction_seconds),
             counts={
                 **self.states.counts,
-                "repaired_tags": sum(s.notes.repaired_tags for s in self.corpus.splits.values()),
-                "missing_answers": sum(map(self.task.unlabelled, self.corpus.splits.values())),
+                "repaired_tags": sum(s.notes.repaired_tags for s in splits),
+                "missing_answers": sum(map(self.task.unlabelled, splits)),
             },
             started=started,
             model_source=plan.model_source,
@@ -290,25 +315,16 @@ class _Training:
             threshold=threshold,
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
-        write_json(folder / RECORD_NAME, record)
-        # After the record: a kill in between leaves a finished run and a file too many (`settle`).
-        checkpoint.path.unlink(missing_ok=True)
-        done = Run(plan.folder, record)
-        outdated = len(evaluation_files(done.folder)) if folder != plan.folder else 0
-        move_into_place(folder, plan.folder)
-        if outdated:
-            notice(f"{counted(outdated, 'evaluation')} of the replaced run were removed")
-        return done
 
     def _inputs(self) -> dict[str, Inputs]:
         """Inputs of the training text, as "train", and of the splits to score, by name."""
 
-        def read(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
-            found = self.states.inputs(names, split.sentences, numbers)
-            return grouped(found, self.task.groups(split.sentences))
+        def inputs_of(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
+            inputs = self.states.inputs(names, split.sentences, numbers)
+            return grouped(inputs, self.task.groups(split.sentences))
 
-        train = read(self.settings.trained_splits, self.train, self.drawn)
-        return {"train": train} | {s.name: read([s.name], s) for s in self.scored}
+        train = inputs_of(self.settings.trained_splits, self.train, self.drawn)
+        return {"train": train} | {s.name: inputs_of([s.name], s) for s in self.scored}
 
     def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
@@ -329,8 +345,8 @@ class _Training:
 
         def name_of(number: int) -> str:
             first = self.train.sentences[number if groups is None else groups[number]]
-            where = self.train.name if self.drawn is None else "what is learned of train"
-            return named_sentence(number, where, first.words, self.task.unit)
+            text = self.train.name if self.drawn is None else "the part of train"
+            return named_sentence(number, text, first.words, self.task.unit)
 
         with epoch_log(self.log_dir, self.plan.name) as log:
 
@@ -362,7 +378,7 @@ class _Training:
         return predict(self.model, inputs, self.task.items(split), self.compute, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
-        """The best one on dev; where dev is learned from, that of the run on train alone."""
+        """The best threshold on dev, or of the run on train if this run learns from dev."""
         if self.base is not None:
             return self.base.record.threshold
         return self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
@@ -375,21 +391,22 @@ class _Training:
 
     def _is_pruned(self, progress: Progress) -> bool:
         """Whether the best dev score so far is too low, before the last epoch."""
-        least, done = self.plan.options.prune_below or (), len(progress.history)
-        if progress.best is None or done == self.settings.epochs or done > len(least):
+        bounds, epoch = self.plan.options.prune_below or (), len(progress.history)
+        if progress.best is None or epoch == self.settings.epochs or epoch > len(bounds):
             return False
-        return progress.best[0] < least[done - 1]
+        return progress.best[0] < bounds[epoch - 1]
 
-    def _cost(self, fitted: Progress, folder: Path, prediction_seconds: float) -> Cost:
+    def _cost(self, progress: Progress, folder: Path, prediction_seconds: float) -> Cost:
         model, store = self.model, self.states.store
         manifest = None if store is None else store.manifest
         flops = {s.name: self._prediction_flops(s.name) for s in self.scored}
         encoder = 0 if manifest is None else manifest.encoder_parameters
-        seconds, done = fitted.seconds, fitted.flops + len(fitted.history) * flops.get("dev", 0.0)
+        seconds = progress.seconds
+        training_flops = progress.flops + len(progress.history) * flops.get("dev", 0.0)
         if self.plan.head is not None:
-            first = self.plan.head.record.cost
-            seconds += first.training_seconds + (first.extraction_seconds or 0.0)
-            done += first.training_flops + (first.extraction_flops or 0.0)
+            of_head = self.plan.head.record.cost
+            seconds += of_head.training_seconds + (of_head.extraction_seconds or 0.0)
+            training_flops += of_head.training_flops + (of_head.extraction_flops or 0.0)
         return Cost(
             extraction_seconds=None if manifest is None else manifest.seconds,
             extraction_words=None if manifest is None else manifest.words,
@@ -398,10 +415,10 @@ class _Training:
             prediction_seconds=prediction_seconds,
             prediction_words=sum(s.n_words for s in self.scored),
             peak_memory_bytes=peak_memory(self.device),
-            trained_parameters=sum(fitted.trained.values()),
+            trained_parameters=sum(progress.trained.values()),
             total_parameters=sum(p.numel() for p in model.parameters()) + encoder,
             run_bytes=(folder / WEIGHTS).stat().st_size,
             extraction_flops=None if manifest is None else manifest.flops,
-            training_flops=done,
+            training_flops=training_flops,
             prediction_flops=sum(flops.values()),
         )
