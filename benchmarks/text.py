@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from benchmarks.harness import Options
 from featbert import Corpus, Sentence, load_corpus
 from featbert.data.corpus import Split
-from featbert.data.tags import Targets
+from featbert.data.tags import TargetKind
 from featbert.errors import InputError
 
 MEAN, SHAPE, LONGEST = 14.5, 1.6, 113
@@ -50,7 +50,7 @@ CONLL2003 = {
 
 
 def corpus_of(
-    options: Options, splits: Sequence[str], targets: str | Targets | None = "entities"
+    options: Options, splits: Sequence[str], targets: str | TargetKind | None = "entities"
 ) -> Corpus:
     """The corpus of `--data`, or a generated one, with these splits; targets as in `load_corpus`.
 

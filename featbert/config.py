@@ -21,6 +21,7 @@ from pydantic import (
     model_validator,
 )
 
+from featbert.data.options import ReadingOptions
 from featbert.encoders.device import DEVICES
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
@@ -136,10 +137,10 @@ class Data(Section):
         return task_of(task, info.data.get("data", ""))
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """Options of `load_corpus` that differ from its defaults."""
-        named = {*Data.model_fields} - {"data", "task", "tag_scheme"}
-        return dict(self.model_dump(include=named, exclude_defaults=True))
+    def reading(self) -> ReadingOptions:
+        """How the files are read."""
+        names = {*Data.model_fields} - {"data", "task", "tag_scheme"}
+        return ReadingOptions(**self.model_dump(include=names, exclude_defaults=True))
 
 
 class Encoding(Section):

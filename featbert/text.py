@@ -44,6 +44,11 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
+def excerpt(text: str, width: int = 60) -> str:
+    """`text` quoted on one line for a message, cut at `width` characters."""
+    return repr(shortened(text, width))
+
+
 def listed(names: Iterable[str], most: int = 12, width: int = 60) -> str:
     """Names for a message, the first `most` of them, each cut at `width`, and how many more."""
     found = [printable(shortened(name, width)) for name in names]

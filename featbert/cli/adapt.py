@@ -46,7 +46,7 @@ def adapt(
     settings, text = o.chosen(Adapt, given), o.chosen(Data, given)
     compute = o.chosen(Compute, given)
     source = find_encoder(o.chosen(Encoding, given).model)
-    corpus = load_corpus(text.data, targets=None, **text.reading)
+    corpus = load_corpus(text.data, text.reading, targets=None)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
     load_torch(compute.threads)
     if is_uncased(source):

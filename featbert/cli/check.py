@@ -54,7 +54,7 @@ def check(
     """Show what is read from a corpus: counts, repairs, overlap."""
     text = o.chosen(Data, given | {"data": data})
     task = get_task(text.task)
-    corpus = load_corpus(data, targets=task.targets, **text.reading)
+    corpus = load_corpus(data, text.reading, targets=task.targets)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_text(dataclasses.asdict(report)))

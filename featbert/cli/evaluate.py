@@ -78,9 +78,8 @@ def evaluate(
 
     mapping = parse_mapping(types or [])
     compute, reading = o.chosen(Compute, given), o.chosen(Data, given).reading
-    read = functools.cache(
-        lambda place, targets: load_corpus(place, targets=targets, alone="test", **reading)
-    )
+    reading = dataclasses.replace(reading, alone="test")
+    read = functools.cache(lambda place, targets: load_corpus(place, reading, targets=targets))
     found = once(run for name in runs for run in o.find_runs_called(name, runs_dir))
     for run in found:
         check_known("facet", by or (), run.task.facets)

@@ -72,7 +72,7 @@ def extract(
     encoding, text = o.chosen(Encoding, given), o.chosen(Data, given)
     source = find_encoder(encoding.model)
     targets = get_task(text.task).targets if "task" in given else None
-    corpus = load_corpus(text.data, targets=targets, **text.reading)
+    corpus = load_corpus(text.data, text.reading, targets=targets)
     notice_doubts(corpus)
     compute = o.chosen(Compute, given)
     asked = encoding.for_encoder(layers=layers, token_budget=token_budget, **compute.where)

@@ -19,9 +19,10 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.config import Compute, Data
-from featbert.data.examples import Columns, Examples
+from featbert.data.examples import TextReader
 from featbert.data.files import codec_name, opened, read_file, read_lines, writing
-from featbert.data.tags import targets_of
+from featbert.data.options import ReadingOptions
+from featbert.data.tags import target_kind
 from featbert.errors import InputError, MissingError
 from featbert.progress import Advance, report, stage
 from featbert.text import printable
@@ -82,7 +83,7 @@ def predict(
 
     text, compute = o.chosen(Data, given), o.chosen(Compute, given)
     own = text.model_dump(include=COLUMNS, exclude_none=True)
-    columns = Columns(**own)
+    columns = ReadingOptions(**own)
     codec_name(text.encoding)
     if " " in file and not Path(file).exists():
         how = f"for a text: echo {shlex.quote(file)} | featbert predict {shlex.quote(run)}"
@@ -96,15 +97,15 @@ def predict(
     kind: str = kind_of(file) if input == "auto" else input
     if of_texts and input == "auto" and (suffix := Path(file).suffix.lower()) in (".tsv", ".csv"):
         kind = suffix[1:]
-    form = targets_of(usable.task.targets).form or Examples
-    kinds = (*(["text"] * form.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
+    reader = target_kind(usable.task.targets).reader or TextReader
+    kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
         wanted = " or ".join(kinds)
         how = "--question and --passage" if form.names_of_texts == ASKED else "--input"
         raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give {how}")
-    if kind == "text" and columns != Columns():
+    if kind == "text" and columns != ReadingOptions():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")
-    if columns.of_texts and not of_texts:
+    if columns.name_texts and not of_texts:
         raise InputError(f"{usable.name} reads words, which --text and --pair do not name")
     with ExitStack() as stack:
         given_text = asked or (sys.stdin.buffer if file == STDIN else opened(Path(file)))
@@ -128,10 +129,12 @@ def predict(
             lines = _advancing(lines, stream, stack.enter_context(stage("reading", "bytes", size)))
         if kind != "text":
             lines = chain([first := next(lines, "")], lines)
-            columns = Columns(**_as_trained(usable.record.reading, first, kind) | own)
+            columns = ReadingOptions(**_as_trained(usable.record.reading, first, kind) | own)
         if of_texts:
             pairs = usable.record.signature.packing is not None
-            sentences = read_texts(lines, name, kind, pairs=pairs, columns=columns, form=form)
+            sentences = read_texts(
+                lines, name, kind, pairs=pairs, options=columns, reader_type=reader
+            )
             rows = answer_rows(predict_texts(loaded, sentences), format)
         else:
             pieces = read_pieces(lines, name, kind, columns)

@@ -75,7 +75,7 @@ def probe(
             raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
         if store is not None:
             store.require(combination.indices)
-    corpus = load_corpus(text.data, targets=task.targets, **text.reading)
+    corpus = load_corpus(text.data, text.reading, targets=task.targets)
     check_trainable(corpus, defaults("none"))
     store = store or made_store(find_store(corpus, given, specs, cache_dir), corpus, given)
     check_same_text(store.manifest, store.path, corpus)

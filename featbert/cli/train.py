@@ -76,7 +76,7 @@ def train(
     settings, task = rows.settings("none", 0, text.task), get_task(text.task)
     weighted = any(combination.mode == "weighted" for combination in wanted)
     settings.check_given(given, weighted=weighted)
-    corpus = load_corpus(text.data, targets=task.targets, **text.reading)
+    corpus = load_corpus(text.data, text.reading, targets=task.targets)
     check_trainable(corpus, settings)
     notice_doubts(corpus)
     found = store or find_store(corpus, given, specs, cache_dir, [settings.reads])
@@ -155,7 +155,7 @@ def finetune(
     tuning.check(settings, source.num_layers or 0)
     if settings.learning_rate > 0.1:
         notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")
-    corpus = load_corpus(text.data, targets=get_task(text.task).targets, **text.reading)
+    corpus = load_corpus(text.data, text.reading, targets=get_task(text.task).targets)
     check_trainable(corpus, settings)
     notice_doubts(corpus)
     asked = encoding.for_encoder()

@@ -11,11 +11,10 @@ from typing import Self
 from featbert.data.answers import doubtful_classes, number_of
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
-from featbert.data.files import excerpt
 from featbert.data.folder import not_read
 from featbert.data.tags import spans
 from featbert.progress import notice, track
-from featbert.text import listed, shortened
+from featbert.text import excerpt, listed, shortened
 
 # Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
 # 2003, tables 1 and 2; sentences without the -DOCSTART- lines).

@@ -1,72 +1,65 @@
-"""Column files, read and written: a word a line, a blank line after each sentence.
+"""Column files, read and written: a word per line, a blank line after each sentence.
 
-- Columns are separated by tabs if all lines of words have one (words may then hold spaces), by runs
-  of spaces if none has, or by the character that is given, in .csv by commas. If only some lines
-  have tabs, both separate, where all lines then have as many columns. Any other white space, such
-  as U+00A0, is part of the word.
-- Where all cells of a line are made of as many parts by `|` or `/` (`Rome|NNP|B-LOC is|VBZ|O`), the
-  line is a sentence, each cell a word and its columns, the last parts.
-- The first line is a header if columns are named that it has, or if it has usual names of words and
-  of tags (`rows`, `tags`).
-- In a column `sentence_id` or `Sentence #` of a header, each new value begins a sentence, too.
-- A line that begins with a mark of comments (`# `, `##`, `#id:`, `#begin`, `%%`, `<doc>`, ...) is
-  one if it comes before the first word of a sentence and cannot be a word there: its number of
-  columns differs from that of the words, or it has a form that words do not have (`is_comment`). So
-  `# O` is a word. Markup of sentences and documents (`<s>`, `</doc>`, `#end document`) also ends a
-  sentence.
+- Columns are separated by tabs if all lines of words have one (words may then hold spaces), by
+  spaces if none has, by commas in .csv, or by the character that the caller gives. If only some
+  lines have tabs, tabs and spaces separate, if all lines then have equally many columns. Any other
+  white space, such as U+00A0, is part of the word.
+- If all cells of a line consist of equally many parts with `|` or `/` between them
+  (`Rome|NNP|B-LOC is|VBZ|O`), the line is a sentence and each cell a word and its columns.
+- The first line is a header if it has a column that the caller names, or a usual name of words and
+  one of tags (`columns`).
+- In a column with a usual name of sentences, each new value begins a sentence, too.
+- A line that begins with a mark of comments (`# `, `##`, `#id:`, `#begin`, `%%`, `<doc>`, ...) is a
+  comment if it comes before the first word of a sentence and cannot be a word there: it has more or
+  fewer columns than the words, or a form that words do not have (`is_comment`). So `# O` is a word.
+  Markup of sentences and documents (`<s>`, `</doc>`, `#end document`) also ends a sentence.
 - `-DOCSTART-`, with or without more columns, `# newdoc`, `#begin document`, `###MEDLINE:1`, `<doc>`
-  and another `# doc_id = 1` than the one before begin a document. Sentences before the first such
-  line are a document too; a file without any has none.
-- In files of characters a line whose word is a space is skipped, unless an entity begins there.
+  and another `# doc_id = 1` than the last one begin a document. Sentences before the first such
+  line are a document, too. A file without such lines has no documents.
+- In files of characters, a line with a space as its word is skipped, unless an entity begins there.
 - CoNLL-U (ten columns separated by tabs, the first of which counts the words): the columns have
   names, FORM is the word. Ranges (`8-9`) and empty nodes (`8.1`) are skipped. Entities are read
-  from a key of MISC with a usual name (`NER=B-PER`), or the key that is named. A word whose part of
-  speech or relation is `_` is unlabelled, as one with a value of `Columns.missing` is.
+  from a key of MISC with a usual name (`NER=B-PER`), or from the key that the caller names. A word
+  with `_` as part of speech or relation has no label, like a word with a missing value.
   CoNLL-U Plus names other columns in a comment, `# global.columns = ID FORM X:NE`.
-- CoNLL-2012 (it begins with `#begin document`): the columns have names, the number of the last ones
-  differs between sentences.
-- Else the last column has the tags, the first one the words. Columns that count the words or have
-  tags of entities are no words, and a last column without any O has no tags of entities if another
-  column has some.
+- CoNLL-2012 (it begins with `#begin document`): the columns have names, and the number of the last
+  ones differs between sentences.
+- Otherwise the first column has the words and the last one the tags. Columns that count the words
+  or have tags of entities are no words. A last column without any O has no tags of entities if
+  another column has some.
 
-What `write_conll` writes reads back with the same words, tags and documents.
+Files of `write_conll` are read back with the same words, tags and documents.
 """
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, NoReturn
 
 from featbert.data.answers import count_missing
+from featbert.data.columns import SENTENCE_KEYS, TAG_KEYS, WORD_KEYS, lower_names, only_column
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
-from featbert.data.examples import Columns
 from featbert.data.files import (
     BOM,
     DOCSTART,
     Documents,
     RawFile,
-    excerpt,
-    lower_names,
+    extension,
     read_file,
-    usual_column,
     word_fault,
     writing,
 )
 from featbert.data.notation import OUTSIDE, notation_of
-from featbert.data.rows import WORD_KEYS
+from featbert.data.options import ReadingOptions
 from featbert.data.tables import column_names, dialect_of, table_cells
-from featbert.data.tags import TAG, TAG_KEYS, TARGETS, Targets
+from featbert.data.tags import TAG, TARGETS, TargetKind
 from featbert.errors import InputError
 from featbert.progress import track
-from featbert.text import counted
+from featbert.text import counted, excerpt
 
-SENTENCE_KEYS = (
-    *("sentence_id", "sentence_idx", "sentence_number", "sentence #", "sentence#", "sentence"),
-    *("sent_id", "sent_idx", "sent"),
-)
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 CONLL2012 = (
     *("document", "part", "number", "word", "pos", "parse", "lemma", "frameset", "sense"),
@@ -80,7 +73,7 @@ _FIRST_ID = re.compile(r"(1|1-\d+|0\.\d+)$")
 _NON_WORD = re.compile(r"\d+[-.]\d+")
 _DOCSTART = re.compile(rf"{DOCSTART}(?:[ \t]|$)")
 _MARKUP = r"</?(?:doc|document|text|article|file|p|s|sent|sentence)\b[^<>]*> *$"
-# What a comment may begin with; and what it looks like if it has as many columns as words.
+# Marks of comments, and forms of comments that have as many columns as words.
 _COMMENT = re.compile(
     r"#(?:[ \t#]|$|\w*[ \t]*[:=]|(?:begin|end|newdoc|newpar|doc|sent|(?:\w+_)?id)[ \t])"
     rf"|%%|{_MARKUP}",
@@ -89,139 +82,163 @@ _COMMENT = re.compile(
 _SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
-# "-" and "_" alone are of columns without tags, too.
+# Columns without tags have "-" and "_", too.
 _OUTSIDE = {*OUTSIDE, "*"} - {"-", "_"}
 _NO_LABEL = re.compile(r".*[\s=]|\d+$")
 _NEW_DOCUMENT = re.compile(
     r"# ?newdoc(?: |$)|#begin document\b|###MEDLINE:|<(?:doc|document|text|article)\b", re.I
 )
-# The same line stands before each sentence of a document.
+# Each sentence of a document has the same line before it.
 _DOCUMENT_ID = re.compile(r"# ?(?:[\w.]+:)?doc(?:ument)?(?:[_ ]?id)?(?: *[:=] *| +)\S", re.I)
 _BOUNDARY = re.compile(rf"#(?:begin|end) document\b|{_MARKUP}", re.IGNORECASE)
 
 
-class Layout:
+class ColumnFormat:
     """How the lines of one file are split, and which columns are read, from 0.
 
-    `tag` is -1 where tags are not read, `sentence` where no column has the sentence of a word;
-    `header` is the line of the names, from 1, or 0; `key` is the key of MISC that has the tags;
-    `dialects` say what is read otherwise than as it stands; `chosen` are columns that are neither
-    named nor the usual ones.
+    Attributes:
+        first: number of the first line of words, from 1.
+        header: number of the line of names, from 1, or 0.
+        token, tag, sentence: columns of words, tags and sentences; -1 for a column that is not
+            read or not in the file.
+        key: key of MISC that has the tags.
+        dialects: deviations from the plainest form, for people.
+        chosen: columns of words and tags that are neither named nor the usual ones.
     """
 
     def __init__(
         self,
         lines: Sequence[str],
         path: Path,
-        columns: Columns,
-        kind: Targets,
+        options: ReadingOptions,
+        kind: TargetKind,
         chosen: tuple[int, ...] | None = None,
     ) -> None:
-        """By the lines of a file, or its first ones; InputError for other columns.
+        """Finds the format in the lines of a file, or its first ones; InputError without tags.
 
-        `chosen` are those of a longer file of the corpus, in place of what is in these lines.
+        `chosen` are the columns in a longer file of the corpus, used instead of these lines.
         """
-        self.path, self.token, self.tag, self.header, self.sentence = path, 0, -1, 0, -1
-        self.key, self.parts = "", 0
-        self.of_entities = kind.has_scheme
+        self.path, self.options, self.kind = path, options, kind
+        self.token, self.tag, self.sentence, self.header = 0, -1, -1, 0
+        self.key, self.missing = "", frozenset[str]()
         self.dialects: list[str] = []
-        self.missing: Collection[str] = ()
-        is_csv = path.suffix.lower() == ".csv"
-        self.dialect = dialect_of(lines, ",", columns) if is_csv else None
-        self.separator = self.dialect.separator if self.dialect else columns.delimiter or ""
         self.chosen: tuple[int, ...] = ()
-        words = _word_lines([*enumerate(lines, start=1)])
-        if not self.separator:
-            self.separator, self.parts = _separator([line for _, line in words])
-        if self.parts:
-            self.dialects.append(f"a sentence a line, its columns separated by {self.separator}")
-            words = _word_lines([*self.numbered(lines)])
-        elif self.separator == TABS_OR_SPACES:
-            self.dialects.append("columns separated by tabs or spaces")
-        self._words = words
-        self.first, line = words[0] if words else (1, "")
-        cells = self.split(line, self.first)
+        self._find_separator(lines)
+        self.first, line = self._words[0] if self._words else (1, "")
+        cells, head = self.split(line, self.first), lines[: self.first]
         self.columns = len(cells)
-        tabs = self.separator == "\t"
-        treebank = next(filter(None, map(_columns_of_plus, lines[: self.first])), CONLLU)
-        fits = len(cells) == len(treebank) and treebank[0] == "id"
-        self.conllu = tabs and fits and bool(_FIRST_ID.match(cells[0]))
+        treebank = next(filter(None, map(_columns_of_plus, head)), CONLLU)
+        has_ids = len(cells) == len(treebank) and treebank[0] == "id" and _FIRST_ID.match(cells[0])
+        self.conllu = self.separator == "\t" and bool(has_ids)
         self.misc = treebank.index("misc") if "misc" in treebank else len(treebank)
-        begins = any(one.startswith("#begin document") for one in lines[: self.first])
-        self.conll2012 = begins and len(cells) > len(CONLL2012)
-        if not words:
+        is_2012 = any(comment.startswith("#begin document") for comment in head)
+        self.conll2012 = not self.conllu and is_2012 and len(cells) > len(CONLL2012)
+        if not self._words:
             return
-        names: Sequence[str] = treebank
-        tag_keys: Sequence[str] = kind.keys or ()
-        if self.conllu:
-            keys = self._misc_keys() if kind.has_scheme else {}
-            names = (*treebank, *keys)
-            tag_keys = [key.lower() for key, usual in keys.items() if usual]
-            if kind.has_scheme:  # of CoNLL-U Plus: `X:NE`
-                tag_keys += [n for n in treebank if n.rpartition(":")[2] in MISC_KEYS]
-        elif self.conll2012:
-            self.columns = len(CONLL2012)
-            names = (*CONLL2012, *(str(i + 1) for i in range(len(CONLL2012), len(cells))))
-            self.dialects.append("columns of CoNLL-2012")
-        else:
-            lower = lower_names(cells).keys()
-            usual = lower & {*WORD_KEYS} and lower & TAG_KEYS
-            self.header = self.first if usual or columns.in_header(cells) else 0
-            names = column_names(cells, path, has_header=bool(self.header))
-            numbers = [i for i, name in enumerate(names) if name.lower() in SENTENCE_KEYS]
-            self.sentence = numbers[0] if numbers else -1
+        names, tag_keys = self._names(cells, treebank)
         where = f"{path}, line {self.first}: {excerpt(line)}"
-        # Columns with usual names, else those that look like words and tags.
-        words_at = ["form"] if self.conllu else WORD_KEYS
-        token = usual_column(columns.token_column, words_at, names, "token-column", where)
-        at = self._usual_token(len(cells) - 1) if chosen is None else [*chosen, 0][0]
-        self.token = names.index(token) if token else at
-        if not token and self.token:
-            self.chosen = (self.token,)
-            self.dialects.append(f"words from column {self.token + 1}")
+        self._find_words(names, chosen, where)
         if kind.keys is None:
             return
-        tag = usual_column(columns.tag_column, tag_keys, names, "tag-column", where)
+        self._find_tags(names, tag_keys, treebank, chosen, where)
+        if self.token == self.tag:
+            sign = next((sign for sign in ",;|" if sign in line), None)
+            advice = "columns are separated by tabs or spaces"
+            if options.delimiter:
+                advice = f"there is no {options.delimiter!r} in it; leave out --delimiter"
+            elif sign and len(cells) == 1:
+                advice += f"; else give --delimiter '{sign}'"
+            fault = f"token and tag column are both {self.token + 1}"
+            fault = fault if len(cells) > 1 else "one column: no tag next to the word"
+            self._fail(fault, line, self.first, advice)
+
+    def _find_separator(self, lines: Sequence[str]) -> None:
+        is_csv = extension(self.path) == "csv"
+        self.dialect = dialect_of(lines, ",", self.options) if is_csv else None
+        self.separator = self.dialect.separator if self.dialect else self.options.delimiter or ""
+        self.parts = 0
+        self._words = _word_lines([*enumerate(lines, start=1)])
+        if not self.separator:
+            self.separator, self.parts = _separator([line for _, line in self._words])
+        if self.parts:
+            self.dialects.append(f"a sentence a line, its columns separated by {self.separator}")
+            self._words = _word_lines([*self.numbered(lines)])
+        elif self.separator == TABS_OR_SPACES:
+            self.dialects.append("columns separated by tabs or spaces")
+
+    def _names(
+        self, cells: Sequence[str], treebank: Sequence[str]
+    ) -> tuple[Sequence[str], Sequence[str]]:
+        """Names of the columns, and usual names of the tags; finds header and sentences."""
+        if self.conllu:
+            keys = self._misc_keys() if self.kind.has_scheme else {}
+            tag_keys = [key.lower() for key, is_usual in keys.items() if is_usual]
+            if self.kind.has_scheme:  # of CoNLL-U Plus: `X:NE`
+                tag_keys += [n for n in treebank if n.rpartition(":")[2] in MISC_KEYS]
+            return (*treebank, *keys), tag_keys
+        if self.conll2012:
+            self.columns = len(CONLL2012)
+            self.dialects.append("columns of CoNLL-2012")
+            numbers = (str(i + 1) for i in range(len(CONLL2012), len(cells)))
+            return (*CONLL2012, *numbers), self.kind.keys or ()
+        lower = lower_names(cells).keys()
+        if (lower & {*WORD_KEYS} and lower & TAG_KEYS) or self.options.are_in(cells):
+            self.header = self.first
+        names = column_names(cells, self.path, has_header=bool(self.header))
+        columns = (i for i, name in enumerate(names) if name.lower() in SENTENCE_KEYS)
+        self.sentence = next(columns, -1)
+        return names, self.kind.keys or ()
+
+    def _find_words(self, names: Sequence[str], chosen: tuple[int, ...] | None, where: str) -> None:
+        keys, column = ["form"] if self.conllu else WORD_KEYS, self.options.token_column
+        name = only_column(column, keys, names, "token-column", where)
+        if name:
+            self.token = names.index(name)
+            return
+        last = len(self.split(self._words[0][1], self.first)) - 1
+        self.token = self._usual_token(last) if chosen is None else [*chosen, 0][0]
+        if self.token:
+            self.chosen = (self.token,)
+            self.dialects.append(f"words from column {self.token + 1}")
+
+    def _find_tags(
+        self,
+        names: Sequence[str],
+        keys: Sequence[str],
+        treebank: Sequence[str],
+        chosen: tuple[int, ...] | None,
+        where: str,
+    ) -> None:
+        kind, last = self.kind, len(names) - 1
+        tag = only_column(self.options.tag_column, keys, names, "tag-column", where)
         if tag is None and not self.conllu:
-            last = len(cells) - 1
+            column = last
             if chosen is not None:
-                last = chosen[1] if len(chosen) > 1 else last
+                column = chosen[1] if len(chosen) > 1 else last
             elif kind.has_scheme and not self.header:
-                last = self._usual_tag(last)
-            tag = names[last]
-            if tag != names[-1]:
-                self.chosen = self.token, names.index(tag)
+                column = self._usual_tag(last)
+            tag = names[column]
+            if column != last:
+                self.chosen = self.token, column
                 self.dialects.append(f"tags from column {tag}")
         tag = tag or kind.conllu
         if tag is None or tag not in names:
             raise InputError(
-                f"no column of {kind.name} in {path}: it is CoNLL-U; name a column or a key of "
-                "MISC with --tag-column, or read parts of speech with --task labels"
+                f"no column of {kind.name} in {self.path}: it is CoNLL-U; name a column or a key "
+                "of MISC with --tag-column, or read parts of speech with --task labels"
             )
         self.tag = names.index(tag)
-        unlabelled = ("_",) if self.conllu and tag in ("upos", "xpos", "deprel") else ()
-        self.missing = unlabelled if columns.missing is None else columns.missing
+        is_blank_label = self.conllu and tag in ("upos", "xpos", "deprel")
+        missing = self.options.missing_values
+        self.missing = frozenset(["_"] * is_blank_label) if missing is None else missing
         if self.conllu and self.tag >= len(treebank):
             self.key, self.tag = tag, self.misc
             self.dialects.append(f"tags from {tag} in MISC")
-        if self.token == self.tag:
-            sign = next((sign for sign in ",;|" if sign in line), None)
-            advice = "columns are separated by tabs or spaces"
-            if columns.delimiter:
-                advice = f"there is no {columns.delimiter!r} in it; leave out --delimiter"
-            elif sign and len(cells) == 1:
-                advice += f"; else give --delimiter '{sign}'"
-            fault = f"token and tag column are both {self.token + 1}"
-            fault = fault if len(cells) > 1 else "one column: no tag beside the word"
-            self._fail(fault, line, self.first, advice)
 
     def numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Lines with their numbers, from 1; a sentence on one line as a line a word."""
-        return self._words_of(lines) if self.parts else enumerate(lines, start=1)
-
-    def _words_of(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+        """Lines with their numbers, from 1; a line with a sentence as a line per word."""
         for number, line in enumerate(lines, start=1):
-            cells = _between_blanks(line)
+            cells = _between_blanks(line) if self.parts else []
             if cells and all(cell.count(self.separator) >= self.parts for cell in cells):
                 yield from ((number, cell) for cell in cells)
                 yield number, ""
@@ -249,56 +266,51 @@ class Layout:
         if self.separator in (" ", TABS_OR_SPACES) and _KEY_VALUE.match(line):
             return True
         label = cells[-1]
-        no_label = _NO_LABEL.match(label) or (self.of_entities and not _may_be_tag(label))
+        no_label = _NO_LABEL.match(label) or (self.kind.has_scheme and not _may_be_tag(label))
         return bool(_ITEM.match(line) and no_label) and label not in self._last_cells
 
     def is_blank(self, line: str, cells: Sequence[str]) -> bool:
-        """Whether no cell of a line has more than spaces."""
+        """Whether all cells of a line consist of spaces."""
         if self.separator in _SEPARATORS and self.dialect is None:
             return not line.strip(" \t")
         return not any(cell.strip(" \t") for cell in cells)
 
     def is_mark(self, line: str, cells: Sequence[str]) -> bool:
         """Whether a line is `-DOCSTART-`."""
-        if DOCSTART not in line:
-            return False
-        return bool(_DOCSTART.match(line)) or cells[self.token :][:1] == [DOCSTART]
+        return DOCSTART in line and (
+            bool(_DOCSTART.match(line)) or cells[self.token :][:1] == [DOCSTART]
+        )
 
-    def is_no_word(self, cells: Sequence[str]) -> str:
-        """What a line has in place of a word: a field of `ReadingNotes`, "" for a word.
-
-        In files of characters a space between words, unless an entity begins there.
-        """
+    def skipped_as(self, cells: Sequence[str]) -> str:
+        """The field of `ReadingNotes` that counts a line without a word; "" for a word."""
         if self.conllu and _NON_WORD.fullmatch(cells[0]):
             return "non_words"
         if self.separator == "\t" and len(cells) == self.columns and cells[self.token] == " ":
-            return "spaces" if self.tag_of(cells)[:2] in ("O", "I-", "E-") else ""
+            return "spaces" if self._tag(cells)[:2] in ("O", "I-", "E-") else ""
         return ""
 
-    def tag_of(self, cells: Sequence[str]) -> str:
+    def _tag(self, cells: Sequence[str]) -> str:
         """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
-        return (
-            _pairs(cells[self.misc]).get(self.key, "O") if self.key else cells[self.tag].strip(" ")
-        )
+        if self.key:
+            return _pairs(cells[self.misc]).get(self.key, "O")
+        return cells[self.tag].strip(" ")
 
     def _usual_token(self, last: int) -> int:
         """The first column that neither counts the words nor has tags of entities.
 
-        The first of all if these are all the same.
+        The very first column if the cells of that one are all equal.
         """
-        others = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
-        token = 0 if self.header else next(others, last if self._has_tags(0) else 0)
-        cells = (cell for _, cell in self._cells(token))
-        first = next(cells, "")
-        differ = len(self._words) == 1 or any(cell != first for cell in cells)
+        columns = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
+        token = 0 if self.header else next(columns, last if self._has_tags(0) else 0)
+        differ = len(self._words) == 1 or len({cell for _, cell in self._cells(token)}) > 1
         return token if differ else 0
 
     def _usual_tag(self, last: int) -> int:
-        """The last column, or another one that alone has tags of entities."""
+        """The last column, or another one if only that has tags of entities."""
         if self.token != last and (last < 2 or any(_may_be_tag(c) for _, c in self._cells(last))):
             return last
-        others = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
-        return next(others, last)
+        columns = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
+        return next(columns, last)
 
     def _cells(self, column: int) -> Iterator[tuple[int, str]]:
         """The cells of a column with the numbers of their lines."""
@@ -336,120 +348,113 @@ class Layout:
             for key, value in _pairs(cell).items():
                 values.setdefault(key, set()).add(value)
 
-        def has_tags(found: set[str]) -> bool:
-            usual = notation_of(found).usual
-            return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in found))
+        def are_tags(tags: set[str]) -> bool:
+            usual = notation_of(tags).usual
+            return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in tags))
 
-        return {key: key.lower() in MISC_KEYS and has_tags(found) for key, found in values.items()}
+        return {key: key.lower() in MISC_KEYS and are_tags(tags) for key, tags in values.items()}
 
     def word_and_tag(self, line: str, cells: list[str], number: int) -> tuple[str, str]:
-        """Of a line; InputError unless it has the columns of the file, a word and a tag."""
+        """The word and tag in a line; InputError without one of them or with other columns."""
         if len(cells) != self.columns and not (self.conll2012 and len(cells) > self.columns):
-            by = _SEPARATORS.get(self.separator, repr(self.separator))
-            found = f"{counted(len(cells), 'column')} separated by {by}"
-            self._fail(f"{found} instead of {self.columns} (line {self.first})", line, number)
+            separator = _SEPARATORS.get(self.separator, repr(self.separator))
+            columns = f"{counted(len(cells), 'column')} separated by {separator}"
+            self._fail(f"{columns} instead of {self.columns} (line {self.first})", line, number)
         if fault := word_fault(word := cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
-        tag = self.tag_of(cells) if self.tag >= 0 else ""
+        tag = self._tag(cells) if self.tag >= 0 else ""
         if self.tag >= 0 and not tag and "" not in self.missing:
             advice = "give --tag-column if the tags are in another"
             self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
         return word, tag
 
     def _fail(self, fault: str, line: str, number: int, advice: str = "") -> NoReturn:
-        more = f"; {advice}" if advice else ""
-        raise InputError(f"{fault}, line {number} of {self.path}: {excerpt(line)}{more}")
+        advice = f"; {advice}" if advice else ""
+        raise InputError(f"{fault}, line {number} of {self.path}: {excerpt(line)}{advice}")
 
 
 def read_conll(
     path: Path,
-    columns: Columns = Columns(),  # noqa: B008
-    kind: Targets = TARGETS["entities"],
+    options: ReadingOptions = ReadingOptions(),  # noqa: B008
+    kind: TargetKind = TARGETS["entities"],
     *,
-    encoding: str = "utf-8",
     limit: int | None = None,
     chosen: tuple[int, ...] | None = None,
 ) -> RawFile:
     """The sentences of a column file, or the first `limit`; time and memory are linear in it.
 
-    `chosen` is as of `Layout`.
+    `chosen` is as of `ColumnFormat`.
     """
-    lines = read_file(path, encoding)
-    layout = Layout(lines, path, columns, kind, chosen)
+    lines = read_file(path, options.encoding)
+    columns = ColumnFormat(lines, path, options, kind, chosen)
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
-    sentences = tuple(islice(column_sentences(tracked, layout, skipped), limit))
-    notes = ReadingNotes(dialects=tuple(layout.dialects), **skipped)
-    own = None if layout.header else (layout.columns, *layout.chosen)
-    return RawFile(path, sentences, notes, columns=own)
+    sentences = tuple(islice(column_sentences(tracked, columns, skipped), limit))
+    notes = ReadingNotes(dialects=tuple(columns.dialects), **skipped)
+    seen = None if columns.header else (columns.columns, *columns.chosen)
+    return RawFile(path, sentences, notes, columns=seen)
 
 
 def column_sentences(
-    lines: Iterable[str], layout: Layout, skipped: dict[str, Any]
+    lines: Iterable[str], columns: ColumnFormat, skipped: dict[str, Any]
 ) -> Iterator[Sentence]:
-    """The sentences of column lines; `skipped` is a counter of `ReadingNotes`."""
-    documents, before, document = Documents(), "", ""
+    """The sentences of column lines; `skipped` counts lines for `ReadingNotes`."""
+    documents, name, document = Documents(), "", ""
     rows: list[tuple[int, str, str]] = []
 
-    def sentence() -> Sentence:
-        numbers, words, tags = zip(*rows, strict=True)
-        run = range(numbers[0], numbers[-1] + 1)
-        return Sentence(
-            words,
-            tags if layout.tag >= 0 else None,
-            documents.of_next(),
-            lines=run if len(run) == len(numbers) else numbers,
-        )
+    def finished() -> Iterator[Sentence]:
+        if rows:
+            numbers, words, tags = zip(*rows, strict=True)
+            run = range(numbers[0], numbers[-1] + 1)
+            yield Sentence(
+                words,
+                tags if columns.tag >= 0 else None,
+                documents.of_next(),
+                lines=run if len(run) == len(numbers) else numbers,
+            )
+            rows.clear()
 
-    for number, line in layout.numbered(lines):
-        if number == layout.header:
+    for number, line in columns.numbered(lines):
+        if number == columns.header:
             skipped["header_lines"] += 1
             continue
-        cells = layout.split(line, number)
-        mark, blank = layout.is_mark(line, cells), layout.is_blank(line, cells)
-        may_be = line[:1] in _SIGNS and not (blank or mark)
-        before_words = may_be and bool(not rows or _BOUNDARY.match(line))
-        comment = before_words and layout.is_comment(line, cells)
-        if blank or mark or comment:
-            if rows:
-                yield sentence()
-                rows.clear()
-            if mark:
+        cells = columns.split(line, number)
+        is_mark = columns.is_mark(line, cells)
+        if is_mark or columns.is_blank(line, cells):
+            yield from finished()
+            if is_mark:
                 documents.begin()
-            elif comment:
-                skipped["comment_lines"] += 1
-                if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
-                    documents.begin()
-                    document = line
-        elif no_word := layout.is_no_word(cells):
-            skipped[no_word] += 1
+            continue
+        may_be_comment = line[:1] in _SIGNS and (not rows or _BOUNDARY.match(line))
+        if may_be_comment and columns.is_comment(line, cells):
+            yield from finished()
+            skipped["comment_lines"] += 1
+            if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
+                documents.begin()
+                document = line
+        elif field := columns.skipped_as(cells):
+            skipped[field] += 1
         else:
-            word, tag = layout.word_and_tag(line, cells, number)
-            if layout.sentence >= 0:
-                own = cells[layout.sentence]
-                if rows and own not in ("", before):  # Kaggle's has it in the first line alone
-                    yield sentence()
-                    rows.clear()
-                before = own or before
-            if tag in layout.missing:
+            word, tag = columns.word_and_tag(line, cells, number)
+            if columns.sentence >= 0:
+                if cells[columns.sentence] not in ("", name):  # Kaggle's has it in a first line
+                    yield from finished()
+                name = cells[columns.sentence] or name
+            if tag in columns.missing:
                 count_missing(skipped, tag or "empty")
                 tag = UNLABELLED
             rows.append((number, word, tag))
-    if rows:
-        yield sentence()
+    yield from finished()
 
 
 def _word_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The numbered lines that are surely words, or, if there are none, those that may be."""
-    found = [(n, s) for n, s in lines if s.strip(" \t") and not _DOCSTART.match(s)]
-    return [(n, line) for n, line in found if not _COMMENT.match(line)] or found
+    """The numbered lines that are surely words, else those that may be words or comments."""
+    candidates = [(n, s) for n, s in lines if s.strip(" \t") and not _DOCSTART.match(s)]
+    return [(n, line) for n, line in candidates if not _COMMENT.match(line)] or candidates
 
 
 def _separator(lines: Sequence[str]) -> tuple[str, int]:
-    """What separates the columns of lines of words; and how often in each cell of a sentence.
-
-    The number is 0 where a line is a word.
-    """
+    """The separator of columns, and how often each cell has it if a line is a sentence, else 0."""
     for sign in "|/":
         if all(sign in line for line in lines):
             rows = [_between_blanks(line) for line in lines]
@@ -484,22 +489,22 @@ def _columns_of_plus(line: str) -> tuple[str, ...]:
 def write_conll(
     path: str | Path, sentences: Sequence[Sentence], *columns: Sequence[Sequence[str]]
 ) -> None:
-    """Write `word tag`, `word gold predicted`, or words alone, as UTF-8.
+    """Write `word tag`, `word gold predicted`, or only words, as UTF-8.
 
-    Columns are separated by a space, or by tabs where a word or tag holds a space or a word has no
-    tag, which is an empty cell. Tags that the sentences have come first; `columns` are further
-    ones, each S rows of one tag a word.
+    Columns are separated by a space, or by tabs if a word or tag holds a space or a word has no
+    tag, which is an empty cell. The sentences' own tags come first, then `columns`, each S rows
+    with a tag per word.
     """
     rows = [
-        _row(number, sentence, tags)
+        _columns_to_write(number, sentence, tags)
         for number, (sentence, *tags) in enumerate(zip(sentences, *columns, strict=True), start=1)
     ]
     width = len(rows[0]) if rows else 0
     if any(len(row) != width for row in rows):
         raise InputError("some sentences have tags and others have none")
-    tabs = any(" " in cell or not cell for r in rows for cells in r for cell in cells)
-    separator = "\t" if tabs else " "
-    if separator == "\t" and width == 1:
+    by_tabs = any(" " in cell or not cell for row in rows for cells in row for cell in cells)
+    separator = "\t" if by_tabs else " "
+    if by_tabs and width == 1:
         raise InputError("words that hold spaces cannot be written to a column file without tags")
     mark = separator.join([DOCSTART] + ["O"] * (width - 1))
     document = None
@@ -514,7 +519,9 @@ def write_conll(
             stream.write("\n")
 
 
-def _row(number: int, sentence: Sentence, columns: list[Sequence[str]]) -> list[Sequence[str]]:
+def _columns_to_write(
+    number: int, sentence: Sentence, columns: list[Sequence[str]]
+) -> list[Sequence[str]]:
     """All columns of a sentence, each (T,)."""
     tags = [] if sentence.tags is None else [sentence.tags]
     row = [sentence.words, *tags, *columns]

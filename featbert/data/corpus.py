@@ -167,7 +167,7 @@ class Split:
         return _fingerprint(rows)
 
 
-def joined(splits: Sequence[Split]) -> Split:
+def join_splits(splits: Sequence[Split]) -> Split:
     """One split of several, in order; documents of different splits stay different."""
     if len(splits) == 1:
         return splits[0]
@@ -187,11 +187,11 @@ def of_shards(shards: Sequence[Split]) -> Split:
     """One split of the files that hold it, in order, with their notes added up."""
     if len(shards) == 1:
         return shards[0]
-    whole = joined(shards)
+    whole = join_splits(shards)
     if whole.has_documents:  # sentences before the first mark of a file are a document, too
         numbered = [[dataclasses.replace(s, document=s.document or 0) for s in x] for x in shards]
         pairs = zip(shards, numbered, strict=True)
-        whole = joined([dataclasses.replace(shard, sentences=tuple(s)) for shard, s in pairs])
+        whole = join_splits([dataclasses.replace(shard, sentences=tuple(s)) for shard, s in pairs])
     first, path = shards[0].notes, shards[0].path
     notes: dict[str, list[Any]] = {
         f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)

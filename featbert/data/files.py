@@ -1,16 +1,14 @@
-"""Text files: decoded with errors that name the place, and what readers share.
+"""Text files: decoded with errors that name the place, and what all readers share.
 
-A line ends at "\\n" and nowhere else: U+0085, U+2028 and the like are characters of words. Readers
-return raw labels; `tags` interprets them for all splits of a corpus together.
+A line ends only at "\\n": U+0085, U+2028 and the like are characters of words. Readers return the
+labels as the file has them. `tags` interprets them for all splits of a corpus together.
 """
 
-import ast
 import codecs
 import io
-import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -18,46 +16,34 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.errors import InputError, MissingError, nearest, nearest_path
+from featbert.errors import InputError, MissingError, nearest_path
 from featbert.io import explaining, regular_file, replacing
-from featbert.text import shortened
 
 BOM = "\ufeff"
 DOCSTART = "-DOCSTART-"
-# Names of streams that a process has open, such as those of `<(command)` in a shell.
+# Names of streams that a process has open, such as a shell's `<(command)`.
 STREAMS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")
 JSON_EXTENSIONS = ("jsonl", "ndjson", "json")
 COLUMN_EXTENSIONS = (
-    *(
-        "conll",
-        "conll03",
-        "conllu",
-        "conllup",
-        "conllx",
-        "tsv",
-        "col",
-        "cols",
-        "ner",
-        "iob",
-        "iob1",
-        "iob2",
-    ),
-    *("bio", "io", "bioes", "iobes", "bilou", "bmes", "bmeso", "char", "tags", "tagged"),
+    *("conll", "conll03", "conllu", "conllup", "conllx", "tsv", "col", "cols", "ner", "iob"),
+    *("iob1", "iob2", "bio", "io", "bioes", "iobes", "bilou", "bmes", "bmeso", "char", "tags"),
+    "tagged",
 )
 EXTENSIONS = (
     *(*JSON_EXTENSIONS, *COLUMN_EXTENSIONS, "csv", "parquet", "arrow"),
     *("txt", "data", "annotated", "gold"),
 )
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
-# What a column file cannot hold inside a word; surrogates cannot be written as UTF-8.
+# Characters that a word in a column file cannot have. Surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
 _LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 LANGUAGE_SENTENCES = 1000
 SURROGATE = re.compile("[\ud800-\udfff]")
-# How numpy shows a list within another value, and strings that Python would join.
-_ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
-_JOINED = re.compile(r"""['"]\s+['"]""")
-Column = int | str  # by number, from 1, or by name
+
+
+def extension(path: Path) -> str:
+    """A file's last extension in lower case, without its point."""
+    return path.suffix.lower().lstrip(".")
 
 
 @dataclass(frozen=True)
@@ -65,10 +51,10 @@ class RawFile:
     """Sentences of one file in order, never empty, with their labels verbatim.
 
     Attributes:
-        notes: all but those that follow from the whole corpus: scheme, repaired tags, encoding.
+        notes: all but scheme, repaired tags and encoding, which follow from the whole corpus.
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
-        columns: of a column file without a header, their number, and those of words and tags,
-            from 0, if they were chosen by what is in them.
+        columns: of a column file without a header, its number of columns, and the columns of words
+            and tags, from 0, if their content showed them.
     """
 
     path: Path
@@ -85,8 +71,24 @@ class RawFile:
             object.__setattr__(self, "sentences", tuple(numbered))
 
 
+@dataclass(frozen=True)
+class RawRow:
+    """Named values of a line of a file or a row of a dataset.
+
+    Attributes:
+        where: for messages, such as "line 3 of dev.tsv".
+        number: of its line or row, from 1.
+        unit: "line", "row" or "question".
+    """
+
+    values: Mapping[Any, Any]
+    where: str
+    number: int
+    unit: str = "line"
+
+
 class Documents:
-    """Numbers documents from 0, as they begin: after a mark, or where the key changes."""
+    """Numbers documents from 0: a new one begins after a mark, or when the key changes."""
 
     def __init__(self) -> None:
         self.key: str | int | None = None
@@ -107,10 +109,10 @@ class Documents:
 
 
 def word_fault(word: str) -> str | None:
-    """Why `word` cannot be a word of a corpus, or None where it can.
+    """Why `word` cannot be a word of a corpus, or None if it can.
 
-    Whatever is read can be written as a column file: no tab, line feed, carriage return, NUL, lone
-    surrogate, document mark or blank word.
+    Every word can be written to a column file: it has no tab, line feed, carriage return, NUL or
+    lone surrogate, is no document mark and not blank.
     """
     if not word.strip(" "):
         return "is empty" if not word else "is blank"
@@ -122,174 +124,24 @@ def word_fault(word: str) -> str | None:
 
 
 def without_language(sentences: Iterable[Sentence]) -> tuple[str, Iterator[Sentence]]:
-    """The code of a language that every word begins with, `en:` of `en:Rome`, and bare words.
+    """The language code before every word, `en:` in `en:Rome`, or "", and the bare words.
 
-    The first `LANGUAGE_SENTENCES` tell; no more are read here than there are with such words.
+    The first `LANGUAGE_SENTENCES` decide. Reading stops at the first sentence without the code.
     """
-    rest, begin, code = iter(sentences), list[Sentence](), ""
-    for sentence in islice(rest, LANGUAGE_SENTENCES):
-        begin.append(sentence)
-        match = _LANGUAGE.match(sentence.words[0]) if sentence.words else None
-        code = code or (match.group() if match and len(begin) == 1 else "")
+    remaining, first = iter(sentences), list[Sentence]()
+    code = ""
+    for sentence in islice(remaining, LANGUAGE_SENTENCES):
+        first.append(sentence)
+        if len(first) == 1 and sentence.words and (match := _LANGUAGE.match(sentence.words[0])):
+            code = match.group()
         if not code or not all(w.startswith(code) and w != code for w in sentence.words):
-            return "", chain(begin, rest)
-    if sum(map(len, begin)) < 2:
-        return "", chain(begin, rest)
-    every = chain(begin, rest)
+            return "", chain(first, remaining)
+    if sum(map(len, first)) < 2:
+        return "", chain(first, remaining)
     return code, (
-        replace(s, words=tuple(word.removeprefix(code) for word in s.words)) for s in every
+        replace(s, words=tuple(word.removeprefix(code) for word in s.words))
+        for s in chain(first, remaining)
     )
-
-
-def is_json(path: Path) -> bool:
-    """Whether the name of a file says that it holds JSON."""
-    return path.suffix.lower().lstrip(".") in JSON_EXTENSIONS
-
-
-@dataclass(frozen=True)
-class Row:
-    """Named values of a line of a file or a row of a dataset.
-
-    Attributes:
-        where: for messages, such as "line 3 of dev.tsv".
-        number: of its line or row, from 1.
-        unit: what is counted: "line", "row" or "question".
-    """
-
-    values: Mapping[Any, Any]
-    where: str
-    number: int
-    unit: str = "line"
-
-
-def lower_names(names: Collection[str]) -> dict[str, str]:
-    """Names of columns by how they are in lower case; the first of equals."""
-    return {name.strip().lower(): name for name in reversed([*names])}
-
-
-def named_column(column: Column, names: Sequence[str], option: str, where: object) -> str:
-    """The column of this name, or of this number from 1; InputError where there is none."""
-    if isinstance(column, int) and 1 <= column <= len(names):
-        return names[column - 1]
-    found = column if column in names else lower_names(names).get(str(column).lower())
-    if found is None:
-        raise InputError(
-            f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
-            f"it has {', '.join(names)}"
-        )
-    return str(found)
-
-
-def usual_column(
-    named: Column | None, usual: Sequence[str], names: Sequence[str], option: str, where: object
-) -> str | None:
-    """The column that is named, else the one with a usual name; None where there is no such one.
-
-    InputError where several have one.
-    """
-    if named is not None:
-        return named_column(named, names, option, where)
-    by_lower = lower_names(names)
-    found = [by_lower[name] for name in usual if name in by_lower]
-    if len(found) > 1:
-        raise InputError(f"several columns for --{option} in {where}: {', '.join(found)}; name one")
-    return found[0] if found else None
-
-
-def json_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
-    """Rows of JSONL, as they are asked for; of a .json file those of its array, or of its "data".
-
-    Blank lines are skipped. `["a text", {"entities": [...]}]`, as spaCy 2 has it, is a row with a
-    text. Raises InputError for what is no JSON or no object.
-    """
-    if path.suffix.lower() == ".json":
-        lines = list(lines)
-        if (whole := _parsed(lines, path, 1) if lines else []) is not None:
-            found = _rows_of(whole) if isinstance(whole, dict) else whole
-            rows, unit = (found, "row") if isinstance(found, list) else ([whole], "line")
-            yield from (_object(values, n, unit, path) for n, values in enumerate(rows, 1))
-            return
-    for number, line in enumerate(lines, start=1):
-        if line.strip(" \t"):
-            yield _object(_parsed([line], path, number), number, "line", path)
-
-
-def _rows_of(whole: Mapping[str, Any]) -> Any:
-    """The rows in an object; None where it is a row.
-
-    Under "data", of a table as pandas writes it (columns, or orient="split"), LightTag's examples,
-    and a list of spaCy's pairs under "annotations".
-    """
-    found, names = whole.get("data"), whole.get("columns")
-    if isinstance(found, list) and isinstance(names, list):
-        return [dict(zip(names, row, strict=False)) for row in found]
-    first = next(iter(whole.values()), None)
-    if len(whole) > 1 and isinstance(first, dict):
-        columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]
-        if len(columns) == len(whole):
-            return [{name: column[n] for name, column in whole.items()} for n in first]
-    for key in ("examples", "annotations") if found is None else ():
-        values = whole.get(key)
-        below = [row for row in values if row is not None] if isinstance(values, list) else []
-        dicts = key == "examples" and all(isinstance(row, dict) for row in below)
-        if below and (dicts or all(map(_is_pair, below))):
-            return below
-    return found
-
-
-def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
-    """What JSON says from line `first` on; None of several values, one a line."""
-    try:
-        return json.loads("\n".join(lines))
-    except (ValueError, RecursionError) as error:
-        reason, line = getattr(error, "msg", "cannot be parsed"), getattr(error, "lineno", 1)
-        if len(lines) > 1 and reason == "Extra data":
-            return None
-        where = f"line {first + line - 1} of {path}"
-        shown = excerpt(lines[line - 1])
-        advice = _array_advice(lines, path)
-        raise InputError(f"not JSON ({reason}), {where}: {shown}{advice}") from None
-
-
-def _object(values: Any, number: int, unit: str, path: Path) -> Row:
-    where = f"{unit} {number} of {path}"
-    if _is_pair(values):
-        values = {"text": values[0], **values[1]}
-    if not isinstance(values, dict):
-        shown = json.dumps(values)
-        advice = _array_advice([shown], path)
-        raise InputError(f"not a JSON object, {where}: {excerpt(shown)}{advice}")
-    return Row(values, where, number, unit)
-
-
-def _is_pair(value: Any) -> bool:
-    """Whether a value is a text and what is known of it, as spaCy 2 has them."""
-    return isinstance(value, list) and [*map(type, value)] == [str, dict]
-
-
-def literal(value: Any) -> Any:
-    """The list or dictionary that a text writes as JSON or Python; other values as they are."""
-    if isinstance(value, str) and value[:1] + value[-1:] in ("[]", "{}"):
-        text = _ARRAY.sub(r"\1", value)
-        parsers: list[Callable[[str], Any]] = [json.loads, ast.literal_eval]
-        for parse in parsers[: 1 if _JOINED.search(text) else 2]:
-            with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
-                written = parse(text)
-                return written if isinstance(written, list | dict) else value
-    return value
-
-
-def _array_advice(lines: Sequence[str], path: Path) -> str:
-    """What to do where a file of JSON lines seems to be one array, or to have longer objects."""
-    if lines[0].strip() == "{":
-        return "; write each object on one line"
-    is_array = lines[0].lstrip().startswith("[") and path.suffix.lower() != ".json"
-    return "; if the file is one array, name it .json" if is_array else ""
-
-
-def excerpt(text: str, width: int = 60) -> str:
-    """`text` quoted on one line for a message, cut at `width` characters."""
-    return repr(shortened(text, width))
 
 
 def codec_name(encoding: str) -> str:
@@ -306,15 +158,15 @@ def codec_name(encoding: str) -> str:
 def read_file(
     path: Path, encoding: str = "utf-8", most: int | None = None, *, returns: bool = False
 ) -> list[str]:
-    """Lines of a file, all or the first, as `read_lines` gives them; MissingError without one."""
+    """Lines of a file, all or the first `most`; errors as of `opened` and `read_lines`."""
     with opened(path) as stream:
         return list(islice(read_lines(stream, encoding, str(path), returns=returns), most))
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file to read; MissingError without one, InputError where it cannot be read.
+    """A file opened to read; MissingError if there is none, InputError if it cannot be read.
 
-    FIFOs and devices are refused, unless they are streams that this process has, as /dev/stdin.
+    FIFOs and devices are refused, except streams that this process has, such as /dev/stdin.
     """
     try:
         return (path if str(path).startswith(STREAMS) else regular_file(path)).open("rb")
@@ -332,10 +184,11 @@ def read_lines(
     returns: bool = False,
     longest: int | None = None,
 ) -> Iterator[str]:
-    """Lines of a stream without their ends, LF or CRLF; one leading BOM is removed.
+    """Lines of a stream without LF or CRLF; one leading BOM is removed. Closes the stream.
 
-    Closes the stream in the end. `returns`: whether carriage returns may be inside a line, as in
-    raw text and in quoted fields. InputError for a line of `longest` characters.
+    Args:
+        returns: whether a line may have carriage returns inside, as raw text and quoted fields may.
+        longest: InputError for a line with so many characters.
     """
     codec, number = codec_name(encoding), 0
     try:
@@ -350,23 +203,23 @@ def read_lines(
                 bare = (line if number > 1 else line.removeprefix(BOM)).removesuffix("\n")
                 yield _checked(bare.removesuffix("\r"), number, name, returns)
     except UnicodeError as error:  # not always a UnicodeDecodeError: UTF-16 without a mark
-        before, byte, data = b"", "", b""
+        data, start = b"", 0
         if isinstance(error, UnicodeDecodeError):
-            data, before = error.object, error.object[: error.start]
-            byte = f" (byte 0x{data[error.start]:02x})"
-        line_number = number + 1 + before.decode(codec, "ignore").count("\n")
-        likely = _looks_like(data) or ("utf-16-le or utf-16-be" if codec == "utf-16" else "")
-        some = "latin-1 or cp1252"
-        if 3 * sum(byte > 127 for byte in data[:10_000]) > len(data[:10_000]):
-            some = "gb18030, big5, shift_jis, euc-kr, cp1251 or cp874, by its language"
-        advice = f"the text looks like {likely}" if likely else f"such as {some}"
+            data, start = error.object, error.start
+        byte = f" (byte 0x{data[start]:02x})" if data else ""
+        bad_line = number + 1 + data[:start].decode(codec, "ignore").count("\n")
+        likely = _utf16_kind(data) or ("utf-16-le or utf-16-be" if codec == "utf-16" else "")
+        mostly_above = 3 * sum(byte > 127 for byte in data[:10_000]) > len(data[:10_000])
+        languages = "gb18030, big5, shift_jis, euc-kr, cp1251 or cp874, by its language"
+        usual = f"such as {languages if mostly_above else 'latin-1 or cp1252'}"
+        advice = f"the text looks like {likely}" if likely else usual
         raise InputError(
-            f"not {codec} text{byte}, line {line_number} of {name}; give --encoding, {advice}"
+            f"not {codec} text{byte}, line {bad_line} of {name}; give --encoding, {advice}"
         ) from None
 
 
-def _looks_like(data: bytes) -> str:
-    """UTF-16 of which kind the beginning of a text looks like; "" for other encodings."""
+def _utf16_kind(data: bytes) -> str:
+    """The kind of UTF-16 that a text seems to begin with; "" for other encodings."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     # The higher bytes of Latin letters, digits and signs are 0.
@@ -377,7 +230,7 @@ def _looks_like(data: bytes) -> str:
 def _checked(line: str, number: int, name: str, returns: bool) -> str:
     fault, advice = "", "give --encoding if it is another"
     if "\0" in line:
-        likely = _looks_like(line.encode("utf-8", "surrogatepass"))
+        likely = _utf16_kind(line.encode("utf-8", "surrogatepass"))
         fault, advice = "NUL", f"give --encoding {likely}" if likely else advice
     elif "\r" in line and not returns:
         fault, advice = "carriage return inside a line", "end lines by LF or CRLF"

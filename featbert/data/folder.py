@@ -14,9 +14,9 @@ import re
 from pathlib import Path
 
 from featbert.data.corpus import SPLITS
-from featbert.data.files import EXTENSIONS, excerpt
+from featbert.data.files import EXTENSIONS
 from featbert.errors import InputError
-from featbert.text import counted, listed
+from featbert.text import counted, excerpt, listed
 
 SPLIT_WORDS = {
     **dict.fromkeys(("train", "training"), "train"),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from featbert.data.files import Row
+from featbert.data.files import RawRow
 from featbert.data.folder import has_splits, place_of_splits
 from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
@@ -208,7 +208,7 @@ def _quietly() -> Iterator[None]:
         yield
 
 
-def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Row]:
+def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[RawRow]:
     """The rows of one split; classes by name, also those in lists, or else by number.
 
     A number without a name, such as -1 or -100, is no class: None.
@@ -224,4 +224,4 @@ def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Ro
             value = values[column]
             listed = isinstance(value, list)
             values[column] = [known.get(v) for v in value] if listed else known.get(value)
-        yield Row(values, f"row {number} of {path}", number, "row")
+        yield RawRow(values, f"row {number} of {path}", number, "row")

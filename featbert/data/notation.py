@@ -17,8 +17,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from featbert.data.files import excerpt
 from featbert.data.tags import TAG, TagError
+from featbert.text import excerpt
 
 # The type of entities whose tags name none.
 ONE_TYPE = "ENTITY"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from featbert.data.files import excerpt
 from featbert.progress import notice
-from featbert.text import counted
+from featbert.text import counted, excerpt
 
 # Share of the parts that must be where a unit says, so that it is the unit of the file.
 NEARLY_ALL = 0.9

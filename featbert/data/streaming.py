@@ -1,8 +1,8 @@
 """Text read in one pass, a sentence at a time: raw lines, column files, JSONL.
 
-The input may be of any length and come through a pipe. The rules are those of `conll` and `rows`,
-with two differences: separator and number of columns are those of the first lines, and sentences
-before the first mark of a document have none.
+The input may have any length and come through a pipe. It is read as `conll` and `rows` read files,
+with two differences: the first lines show separator and number of columns, and sentences before the
+first mark of a document have none.
 """
 
 from collections import Counter
@@ -11,43 +11,38 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from featbert.data.conll import Layout, column_sentences
+from featbert.data.conll import ColumnFormat, column_sentences
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns, Examples
-from featbert.data.files import (
-    COLUMN_EXTENSIONS,
-    SURROGATE,
-    Row,
-    is_json,
-    json_rows,
-    without_language,
-)
-from featbert.data.rows import Words
+from featbert.data.examples import TextReader
+from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, RawRow, extension, without_language
+from featbert.data.jsonl import is_json, json_rows
+from featbert.data.options import ReadingOptions
+from featbert.data.rows import WordReader
 from featbert.data.spans import json_questions
 from featbert.data.tables import Table, without_labels
-from featbert.data.tags import targets_of
+from featbert.data.tags import target_kind
 from featbert.data.words import split_words
 from featbert.errors import InputError
 from featbert.progress import notice
 from featbert.text import counted
 
-# Lines of a column file that say how its columns are separated.
-LAYOUT_LINES = 1000
+# Lines of a column file that show how its columns are separated.
+FORMAT_LINES = 1000
 
 
 def kind_of(name: str) -> str:
-    """What a file holds by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or else "text"."""
+    """The content of a file by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or "text"."""
     if is_json(Path(name)):
         return "jsonl"
-    suffix = Path(name).suffix.lower().lstrip(".")
-    return "conll" if suffix in (*COLUMN_EXTENSIONS, "csv") else "text"
+    return "conll" if extension(Path(name)) in (*COLUMN_EXTENSIONS, "csv") else "text"
 
 
-def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) -> Iterator[Sentence]:
-    """The sentences of a stream in order, read as they are asked for; `name` is for messages.
+def read_pieces(
+    lines: Iterator[str], name: str, kind: str, options: ReadingOptions
+) -> Iterator[Sentence]:
+    """The sentences of a stream in order, lazily; `name` is for messages, `kind` as of `kind_of`.
 
-    A line of raw text is one, also a blank one, which has no words.
-    `kind` is as of `kind_of`; tags are skipped.
+    A line of raw text is a sentence. A blank one has no words. Tags are skipped.
     """
     if kind == "text":
         document = 0  # which begins with the first line, and after each blank one
@@ -57,39 +52,41 @@ def read_pieces(lines: Iterator[str], name: str, kind: str, columns: Columns) ->
             yield replace(piece, document=document)
         return
     path = Path(name)
-    code, sentences = without_language(_words(lines, path, kind, columns))
+    code, sentences = without_language(_words(lines, path, kind, options))
     if code:
         notice(f"read words without {code} before each")
     yield from sentences
 
 
-def _words(lines: Iterator[str], path: Path, kind: str, columns: Columns) -> Iterator[Sentence]:
+def _words(
+    lines: Iterator[str], path: Path, kind: str, options: ReadingOptions
+) -> Iterator[Sentence]:
     """The sentences of JSONL or of a column file."""
     if kind == "jsonl":
-        read = Words(columns, None, path)
+        reader = WordReader(options, None, path)
         for row in json_rows(lines, path):
-            yield from read(row)
-            if read.notes:
+            yield from reader(row)
+            if reader.notes:
                 raise InputError(f"no token, {row.where}")
         return
-    first = list(islice(lines, LAYOUT_LINES))
-    layout = Layout(first, path, columns, targets_of(None))
-    for dialect in layout.dialects:
+    first = list(islice(lines, FORMAT_LINES))
+    columns = ColumnFormat(first, path, options, target_kind(None))
+    for dialect in columns.dialects:
         notice(f"read {dialect}")
-    yield from column_sentences(chain(first, lines), layout, Counter())
+    yield from column_sentences(chain(first, lines), columns, Counter())
 
 
-def piece_of(given: str | Sequence[str], document: int | None) -> Sentence:
+def piece_of(text: str | Sequence[str], document: int | None) -> Sentence:
     """A line of raw text, split into words, or words as they are; InputError for anything else."""
     # A text is a sequence, too: of characters.
-    fits = isinstance(given, Sequence) and all(isinstance(w, str) and w for w in given)
-    if not fits or not (given or given == "") or SURROGATE.search("".join(given)):
-        raise InputError(f"{given!r:.60} is neither a text nor a list of words")
-    if isinstance(given, str):
-        places = tuple(split_words(given))
-        words = tuple(given[a:b] for a, b in places)
-        return Sentence(words, document=document, texts=(given,), places=places)
-    return Sentence(tuple(given), document=document)
+    fits = isinstance(text, Sequence) and all(isinstance(w, str) and w for w in text)
+    if not fits or not (text or text == "") or SURROGATE.search("".join(text)):
+        raise InputError(f"{text!r:.60} is neither a text nor a list of words")
+    if isinstance(text, str):
+        places = tuple(split_words(text))
+        words = tuple(text[a:b] for a, b in places)
+        return Sentence(words, document=document, texts=(text,), places=places)
+    return Sentence(tuple(text), document=document)
 
 
 def read_texts(
@@ -98,46 +95,45 @@ def read_texts(
     kind: str = "text",
     *,
     pairs: bool,
-    columns: Columns | None = None,
-    form: type[Examples] = Examples,
+    options: ReadingOptions = ReadingOptions(),  # noqa: B008
+    reader_type: type[TextReader] = TextReader,
 ) -> Iterator[Sentence]:
-    """Texts or pairs of a stream in order, read as they are asked for; answers are skipped.
+    """Texts or pairs of a stream in order, lazily; answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
     without words, or "tsv", "csv" or "jsonl" with columns.
     """
-    path, columns = Path(name), columns or Columns()
+    path = Path(name)
     if kind == "text":
         rows = _text_rows(lines, name, pairs=pairs)
-        columns = Columns(text="text", pair="pair" if pairs else None)
+        options = ReadingOptions(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
         rows = json_questions(json_rows(lines, path), path)
     else:
-        rows = Table(lines, path, columns, kind).rows()
-    read = form(columns, None, path)
+        rows = Table(lines, path, options, kind).rows()
+    reader = reader_type(options, None, path)
     for row in rows:
         if kind == "text" and not (line := "\t".join(row.values.values())).strip():
             yield Sentence((), texts=(line,))
             continue
-        for sentence in read(row):
+        for sentence in reader(row):
             if (sentence.pair is None) == pairs:
-                wanted = "pairs of texts" if pairs else "single texts"
-                raise InputError(f"the run reads {wanted}, {row.where}; give --text, --pair")
+                form = "pairs of texts" if pairs else "single texts"
+                raise InputError(f"the run reads {form}, {row.where}; give --text, --pair")
             yield sentence
 
 
-def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[Row]:
-    said = pairs
+def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[RawRow]:
+    has_tab = False
     for number, line in enumerate(lines, start=1):
-        line = line if pairs else without_labels(line)
-        if not said and "\t" in line:
-            notice(
-                f"line {number} of {name} is read whole, as one text; if it has columns, give "
-                "--input tsv"
-            )
-            said = True
-        texts = line.split("\t") if pairs else [line]
-        where = f"line {number} of {name}"
-        if pairs and line.strip() and len(texts) != 2:
+        where, texts = f"line {number} of {name}", line.split("\t")
+        if not pairs:
+            line = without_labels(line)
+            texts = [line]
+            if "\t" in line and not has_tab:
+                advice = "if it has columns, give --input tsv"
+                notice(f"{where} is read whole, as one text; {advice}")
+            has_tab = has_tab or "\t" in line
+        elif line.strip() and len(texts) != 2:
             raise InputError(f"{counted(len(texts), 'text')} instead of two with a tab, {where}")
-        yield Row(dict(zip(("text", "pair"), texts, strict=False)), where, number)
+        yield RawRow(dict(zip(("text", "pair"), texts, strict=False)), where, number)

@@ -2,15 +2,15 @@
 
     sentence1<TAB>sentence2<TAB>label
 
-What separates columns, and whether fields are quoted, is told by the lines: all rows, or most, then
-have equally many columns, and more than one. If tabs separate with and without quoting, quotation
-marks are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
-column are quoted; other separators then have quoted fields.
+The lines show the separator and whether fields are quoted: all or most rows then have the same
+number of columns, more than one. If tabs separate both with and without quoting, quotation marks
+are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
+column are quoted. With other separators fields are then quoted.
 
-The first row is the header if it has a usual name, or a column that the caller names. Rows without
-a cell and repeated headers are skipped. A row with more columns than the header is read where it is
-clear what is more: row names before the first column, empty cells after the last, separators inside
-the only column of text, and what tabs separate after columns that the caller names by number.
+The first row is the header if it has a usual name, or a column that the caller names. Rows with
+only empty cells and repeated headers are skipped. A row with more columns than the header is read
+if it is clear which are too many: row names before the first column, empty cells after the last,
+separators inside the only column of text, and columns after those that the caller names by number.
 
 Lines of fastText are read as labels and a text:
 
@@ -26,8 +26,10 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from featbert.data.examples import Columns, looks_like_choices, n_words, usual_texts
-from featbert.data.files import Row
+from featbert.data.columns import looks_like_choices, usual_texts
+from featbert.data.examples import n_words
+from featbert.data.files import RawRow
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.progress import notice, track
 from featbert.text import counted, listed
@@ -37,22 +39,22 @@ SEPARATORS = ("\t", ",", ";", "|")
 FIRST_LINES = 1000
 # Share of the lines that must have as many columns as the first one.
 MOST = 0.5
-# Lines that say little.
+# So few lines do not show that single quotation marks are quotes.
 _FEW = 3
 _FASTTEXT = re.compile(r"^\s*(?:__label__\S+\s+)+")
-_SAID = re.compile(r'"?sep=(.)"?')  # the first line of some that Excel reads
+_EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?')  # in the first line of files for Excel
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the cells of a line are told apart.
+    """How the cells of a line are separated.
 
     Attributes:
         quoted: whether a field may be in quotation marks, which are doubled inside of it.
         quote: the quotation mark.
-        escape: a character that takes their meaning from separators, quotation marks, line ends
-            and itself; before others it is part of the text.
-        spaced: whether spaces after a separator are not of the next field.
+        escape: a character that makes a separator, quotation mark, line end or itself after it
+            part of the text. Before other characters it is itself part of the text.
+        spaced: whether spaces after a separator are skipped.
     """
 
     separator: str
@@ -69,7 +71,7 @@ class Dialect:
         return f"columns separated by {name}, {quotes}{escape}"
 
     def reader(self, lines: Iterable[str]) -> Any:
-        """A reader of `csv`, which raises csv.Error for what is ill-formed."""
+        """A reader of `csv`, which raises csv.Error for ill-formed lines."""
         csv.field_size_limit(1 << 30)
         if self.escape:  # which `csv` drops before any character
             sign = re.escape(self.escape)
@@ -88,120 +90,109 @@ class Dialect:
             strict=True,
         )
 
+    def first_rows(self, lines: Iterable[str]) -> list[list[str]]:
+        """The first rows that are not blank, up to an ill-formed one."""
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows.extend(row for row in islice(self.reader(lines), FIRST_LINES) if row)
+        return rows
+
     def fit(self, lines: Sequence[str]) -> float:
         """Share of the lines in rows with as many columns as the first, and more than one.
 
-        All others may begin with their number or end with an empty cell. What is ill-formed fits
-        not.
+        All rows after the first may instead have one column more: their number in front, or an
+        empty cell at the end. Ill-formed lines do not fit.
         """
-        reader, first, number = self.reader(lines), 0, 0
-        same = more = total = 0
+        reader, width, number = self.reader(lines), 0, 0
+        n_equal = n_wider = n_lines = 0
         while True:
             try:
                 row = next(reader)
             except StopIteration:
-                return max(same, more) / total if first > 1 else 0.0
+                return max(n_equal, n_wider) / n_lines if width > 1 else 0.0
             except csv.Error:
                 row = []
-            used = sum(map(bool, map(str.strip, lines[number : reader.line_num])))
-            number, total = reader.line_num, total + used
-            if used == total:
-                first = len(row)
-            same += used * (len(row) == first)
-            more += used * (used == total or (len(row) == first + 1 and _has_more(row)))
+            in_row = sum(map(bool, map(str.strip, lines[number : reader.line_num])))
+            number, is_first = reader.line_num, not n_lines
+            n_lines += in_row
+            if is_first and in_row:
+                width = len(row)
+            is_wider = len(row) == width + 1 and (row[0].isdecimal() or not row[-1].strip())
+            n_equal += in_row * (len(row) == width)
+            n_wider += in_row * (is_first or is_wider)
 
 
 def usual_separator(name: str) -> str:
-    """What separates columns in a file with such an ending, where its lines fit others, too."""
+    """The separator in a file with such an ending, if its lines fit several."""
     return "," if name.lower().endswith("csv") else "\t"
 
 
-def dialect_of(lines: Sequence[str], usual: str, columns: Columns) -> Dialect:
-    """The dialect of a table that begins so, as far as the caller does not give it.
+def dialect_of(lines: Sequence[str], usual: str, options: ReadingOptions) -> Dialect:
+    """The dialect of a table by its first lines, as far as the caller does not give it.
 
     `usual` is the separator that is tried first.
     """
     separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
-    if columns.delimiter:
-        separators = [columns.delimiter]
+    if options.delimiter:
+        separators = [options.delimiter]
     head = next(filter(str.strip, lines), "")
-    spaces = [" "] * ('"' in head and not columns.delimiter)  # as R writes tables
+    spaces = [" "] * ('"' in head and not options.delimiter)  # as R writes tables
     for separator in (*separators, *spaces):
-        if _names_columns(Dialect(separator, True), head, columns):
-            return _dialect_with(separator, lines, usual, columns)[0]
+        cells = [*Dialect(separator, True).first_rows([head]), []][0]
+        if len(cells) > 1 and is_header(cells, options):
+            return _dialect_with(separator, lines, usual, options)[0]
     best, best_fit = None, (MOST, True)
     for separator in separators:
-        dialect, share = _dialect_with(separator, lines, usual, columns)
-        # A space after each one is of prose rather than of a table.
-        prose = all(f"{separator} " in line for line in lines if separator in line)
-        if (share, not prose) > best_fit:
-            best, best_fit = dialect, (share, not prose)
+        dialect, share = _dialect_with(separator, lines, usual, options)
+        # A space after each separator is a sign of prose.
+        is_prose = all(f"{separator} " in line for line in lines if separator in line)
+        if (share, not is_prose) > best_fit:
+            best, best_fit = dialect, (share, not is_prose)
         if best_fit == (1, True):
             break
-    return best or _dialect_with(separators[0], lines, usual, columns)[0]
+    return best or _dialect_with(separators[0], lines, usual, options)[0]
 
 
 def _dialect_with(
-    separator: str, lines: Sequence[str], usual: str, columns: Columns
+    separator: str, lines: Sequence[str], usual: str, options: ReadingOptions
 ) -> tuple[Dialect, float]:
     """The dialect with this separator that fits best, and its fit."""
-    plain, quoted = [Dialect(separator, quoting, columns.escape) for quoting in (False, True)]
-    some_plain, some_quoted = [plain], [quoted]
-    if columns.escape is None and any(f"\\{separator}" in line for line in lines):
-        some_plain.append(replace(plain, escape="\\"))
+    plain, quoted = [Dialect(separator, quoting, options.escape) for quoting in (False, True)]
+    plain_dialects, quoted_dialects = [plain], [quoted]
+    if options.escape is None and any(f"\\{separator}" in line for line in lines):
+        plain_dialects.append(replace(plain, escape="\\"))
     spaced = replace(quoted, spaced=True)
-    if any(cell[:2] == ' "' for row in _rows(quoted, lines) for cell in row):
-        some_quoted[:0] = [spaced] * (spaced.fit(lines) == 1)
-    if columns.escape is None and any('\\"' in line for line in lines):
-        some_quoted.append(replace(quoted, escape="\\"))
+    if any(cell[:2] == ' "' for row in quoted.first_rows(lines) for cell in row):
+        quoted_dialects[:0] = [spaced] * (spaced.fit(lines) == 1)
+    if options.escape is None and any('\\"' in line for line in lines):
+        quoted_dialects.append(replace(quoted, escape="\\"))
     if len(lines) > _FEW and all(line.strip()[-1:] in ("'", "") for line in lines[1:]):
         single = replace(quoted, quote="'")
         escaped = replace(single, escape="\\")
-        some_quoted[:0] = [d for d in (single, escaped) if d.fit(lines) == 1][:1]
-    tabs = separator == usual == "\t"
-    choice = {"none": some_plain, "double": some_quoted}.get(columns.quoting)
-    dialects = [*some_plain, *some_quoted] if tabs else [*some_quoted, *some_plain]
-    best, best_share = (choice or dialects)[0], -1.0
-    for dialect in choice or dialects:
+        quoted_dialects[:0] = [d for d in (single, escaped) if d.fit(lines) == 1][:1]
+    by_tabs = separator == usual == "\t"
+    asked = {"none": plain_dialects, "double": quoted_dialects}.get(options.quoting)
+    both = [plain_dialects, quoted_dialects] if by_tabs else [quoted_dialects, plain_dialects]
+    dialects = asked or [*both[0], *both[1]]
+    best, best_share = dialects[0], -1.0
+    for dialect in dialects:
         if (share := dialect.fit(lines)) > best_share:
             best, best_share = dialect, share
         if share == 1:
             break
-    if tabs and best == plain and not choice:
-        shown = (d for d in some_quoted if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
-        return next(shown, best), best_share
+    if by_tabs and best == plain and not asked:
+        sure = (d for d in quoted_dialects if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
+        return next(sure, best), best_share
     return best, best_share
 
 
-def _has_more(row: Sequence[str]) -> bool:
-    """Whether a row begins with its number, or ends with an empty cell."""
-    return row[0].isdecimal() or not row[-1].strip()
-
-
-def _names_columns(dialect: Dialect, head: str, columns: Columns) -> bool:
-    """Whether a line is a header of several columns."""
-    cells = _rows(dialect, [head])
-    return bool(cells) and len(cells[0]) > 1 and is_header(cells[0], columns)
-
-
-def _rows(dialect: Dialect, lines: Iterable[str]) -> list[list[str]]:
-    """The first rows that are not blank, up to an ill-formed one."""
-    rows: list[list[str]] = []
-    with suppress(csv.Error):
-        rows.extend(row for row in islice(dialect.reader(lines), FIRST_LINES) if row)
-    return rows
-
-
 def _is_quoted(lines: Sequence[str], plain: Dialect, quoted: Dialect) -> bool:
-    """Whether quotation marks that could be of the texts surely are not."""
-    rows, bare = _rows(plain, lines), _rows(quoted, lines)
+    """Whether quotation marks surely are not part of the texts."""
+    rows, bare = plain.first_rows(lines), quoted.first_rows(lines)
     if len(rows) != len(bare):
         return False
-    if any(
-        cell[:1] == '"' and cell != inner and '"' in inner
-        for row, inside in zip(rows, bare, strict=True)
-        for cell, inner in zip(row, inside, strict=False)
-    ):
+    cells = (pair for row in zip(rows, bare, strict=True) for pair in zip(*row, strict=False))
+    if any(cell[:1] == '"' and cell != inner and '"' in inner for cell, inner in cells):
         return True
     if any(map(_in_quotes, rows[0])) and usual_texts(bare[0]):
         return True
@@ -215,10 +206,9 @@ def _in_quotes(cell: str) -> bool:
     return len(cell) > 1 and cell[0] == cell[-1] == '"'
 
 
-def is_header(cells: Sequence[str], columns: Columns) -> bool:
+def is_header(cells: Sequence[str], options: ReadingOptions) -> bool:
     """Whether the cells of a first row are names of columns."""
-    usual = bool(usual_texts(cells)) or looks_like_choices(cells)
-    return usual or columns.in_header(cells)
+    return bool(usual_texts(cells)) or looks_like_choices(cells) or options.are_in(cells)
 
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
@@ -235,13 +225,12 @@ def table_cells(
     lines: Iterable[str], path: Path, dialect: Dialect, start: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank, each with the number of its first line, from `start` on."""
-    reader = dialect.reader(lines)
-    before, number = start - 1, start
+    reader, number = dialect.reader(lines), start
     try:
         for row in reader:
             if row:
                 yield number, row
-            number = before + reader.line_num + 1
+            number = start + reader.line_num
     except csv.Error as error:
         fault = f"not a table ({error})"
         advice = "is a quotation mark left open? --quoting none takes them as they are"
@@ -249,56 +238,55 @@ def table_cells(
             fault, advice = "carriage return inside a line", "put the field in quotation marks"
         elif not dialect.quoted:
             advice = "give --escape if it is another"
-        where = f"line {number} of {path}"
-        raise InputError(f"{fault}, {where}, read as {dialect}; {advice}") from None
+        raise InputError(f"{fault}, line {number} of {path}, read as {dialect}; {advice}") from None
 
 
 class Table:
     """The rows of a table.
 
     Attributes:
-        names: of its columns, in the header, or else numbers from 1.
+        names: of its columns, from the header, or else numbers from 1.
         has_header: whether the first row has them.
-        width: columns of the first row.
+        width: number of columns in the first row.
     """
 
     def __init__(
-        self, lines: Iterable[str], path: Path, columns: Columns, kind: str | None = None
+        self, lines: Iterable[str], path: Path, options: ReadingOptions, kind: str | None = None
     ) -> None:
-        """Of lines without their ends: a list, which is seen whole, or a stream.
+        """Reads lines without their ends: a list, of which all are looked at, or a stream.
 
         `kind` is "csv" or "tsv", by default as `path` ends.
         """
-        cut = _cut_at_returns(iter(lines))
-        first = [*(cut if isinstance(lines, list) else islice(cut, FIRST_LINES))]
+        line_parts = _cut_at_returns(iter(lines))
+        first = [*(line_parts if isinstance(lines, list) else islice(line_parts, FIRST_LINES))]
         self.path, self._start, self._usual = path, 1, usual_separator(kind or path.name)
-        if first and not columns.delimiter and (said := _SAID.fullmatch(first[0])):
-            columns, self._start = replace(columns, delimiter=said[1]), 2
+        if first and not options.delimiter and (sign := _EXCEL_SEPARATOR.fullmatch(first[0])):
+            options, self._start = replace(options, delimiter=sign[1]), 2
             del first[0]
         while first and not first[0].strip():
             del first[0]
             self._start += 1
-        self.dialect = dialect_of(first, self._usual, columns)
-        self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, cut)
-        head, *rows = _rows(self.dialect, first) or [[]]
-        self.width, self.has_header = len(head), is_header(head, columns)
+        self.dialect = dialect_of(first, self._usual, options)
+        self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, line_parts)
+        head, *rows = self.dialect.first_rows(first) or [[]]
+        self.width, self.has_header = len(head), is_header(head, options)
         self.names = column_names(head, path, has_header=self.has_header)
-        wider = bool(rows) and all(len(row) == self.width + 1 for row in rows)
-        numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if wider else []
-        counted_on = all(b - a == 1 for a, b in pairwise(numbers))
-        if self.has_header and wider and len(numbers) == len(rows) and counted_on:
-            self.names.insert(0, "0")  # of the rows, whose names R writes without one of their own
+        is_wider = bool(rows) and all(len(row) == self.width + 1 for row in rows)
+        numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if is_wider else []
+        are_counted = len(numbers) == len(rows) and all(b - a == 1 for a, b in pairwise(numbers))
+        if self.has_header and is_wider and are_counted:
+            self.names.insert(0, "0")  # R writes numbers of rows in a column without a name
         # Which columns hold texts, and so may hold separators.
         rows = [row for row in rows if len(row) == self.width]
-        several = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
-        self._texts = [i for i, number in enumerate(several) if 2 * number > len(rows)]
-        self._joined: list[str] = []
-        self._wide: list[str] = []  # rows with more columns than are read
-        named = any(isinstance(column, str) for column in (columns.pair, columns.target))
-        self._numbered = not self.has_header and isinstance(columns.text, int) and not named
+        n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
+        self._texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
+        self._joined: list[str] = []  # places of rows with texts that hold separators
+        self._wide: list[str] = []  # places of rows with more columns than are read
+        by_name = any(isinstance(column, str) for column in (options.pair, options.target))
+        self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
 
-    def rows(self, names: Sequence[str] = ()) -> Iterator[Row]:
-        """The rows, by `names` of columns or those of the table; InputError names the line."""
+    def rows(self, names: Sequence[str] = ()) -> Iterator[RawRow]:
+        """The rows, with `names` of columns or the table's own; InputError names the line."""
         names, path, lines = names or self.names, self.path, self._lines
         usual = Dialect(self._usual, self.dialect.quoted, spaced=self.dialect.spaced)
         if self.dialect != usual:
@@ -308,65 +296,65 @@ class Table:
         skipped = 0
         cells = table_cells(lines, path, self.dialect, self._start)
         for number, row in islice(cells, int(self.has_header), None):
-            again = self.has_header and [cell.strip() for cell in row] == self.names
-            if again or (len(names) > 1 and not any(map(str.strip, row))):
+            is_header_again = self.has_header and [cell.strip() for cell in row] == self.names
+            if is_header_again or (len(names) > 1 and not any(map(str.strip, row))):
                 skipped += 1
                 continue
             where = f"line {number} of {path}"
             fitted = row if len(row) == len(names) else self._fitted(row, names, where)
-            yield Row(dict(zip(names, fitted, strict=True)), where, number)
+            yield RawRow(dict(zip(names, fitted, strict=True)), where, number)
         if skipped:
             notice(f"rows of {path} that are empty, or the header again, are skipped: {skipped:,}")
         sign = repr(self.dialect.separator)
-        for what, places in (
+        for rows, places in (
             (f"texts of {path} with {sign}, unquoted", self._joined),
             (f"rows of {path} with columns after the first {len(names)}, not read", self._wide),
         ):
             if places:
                 line = places[0].removesuffix(f" of {path}")
-                notice(f"{what}: {len(places):,}; the first in {line}")
+                notice(f"{rows}: {len(places):,}; the first in {line}")
 
     def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
-        """A row with one cell for each column, where it is clear how."""
-        n, more = len(names), len(row) - len(names)
-        if more > 0 and not any(map(str.strip, row[n:])):
+        """A row with one cell for each column; InputError if it is not clear how."""
+        n, excess, sign = len(names), len(row) - len(names), self.dialect.separator
+        if excess > 0 and not any(map(str.strip, row[n:])):
             return row[:n]
         texts = [0] if n == 1 else self._texts
-        if more > 0 and len(texts) == 1:
-            start, end = texts[0], texts[0] + more + 1
-            if not any(self.dialect.separator in cell for cell in row[start:end]):
+        if excess > 0 and len(texts) == 1:
+            start, end = texts[0], texts[0] + excess + 1
+            if not any(sign in cell for cell in row[start:end]):
                 self._joined.append(where)
-                return [*row[:start], self.dialect.separator.join(row[start:end]), *row[end:]]
-        if more > 0 and self._numbered and self.dialect.separator == "\t":
+                return [*row[:start], sign.join(row[start:end]), *row[end:]]
+        if excess > 0 and self._numbered and sign == "\t":
             self._wide.append(where)
             return row[:n]
-        advice = f"; quote texts with {self.dialect.separator!r} in them" if more > 0 else ""
-        if advice and not self.has_header and self.dialect.separator == "\t":
-            advice = "; name the columns of text and answer by number to read these alone"
+        advice = f"; quote texts with {sign!r} in them" if excess > 0 else ""
+        if advice and not self.has_header and sign == "\t":
+            advice = "; name the columns of text and answer by number to read only these"
         raise InputError(
             f"{counted(len(row), 'column')}, {where}; the first has {n}: "
             f"{listed(names)}; read as {self.dialect}{advice}"
         )
 
 
-def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[Row]:
+def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[RawRow]:
     """The rows of fastText's lines, each with its labels and the text after them."""
     for number, line in enumerate(lines, 1):
         if line.strip():
             text = without_labels(line)
             labels = line[: len(line) - len(text)].replace("__label__", "").split()
-            yield Row({"text": text, "label": labels}, f"line {number} of {path}", number)
+            yield RawRow({"text": text, "label": labels}, f"line {number} of {path}", number)
 
 
 def without_labels(line: str) -> str:
-    """A line of text without the labels that fastText has before it."""
+    """A line of text without the labels of fastText before it."""
     return _FASTTEXT.sub("", line)
 
 
 def _cut_at_returns(lines: Iterator[str]) -> Iterator[str]:
-    """The lines, also where their ends are carriage returns."""
+    """The lines, also if their ends are carriage returns."""
     for first in lines:
-        # None is inside a header, except in quotation marks.
+        # A header has none inside, except in quotation marks.
         if "\r" in "".join(first.split('"')[::2]):
             return (part for line in chain([first], lines) for part in line.split("\r"))
         return chain([first], lines)

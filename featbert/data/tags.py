@@ -1,7 +1,7 @@
-"""Tags: what the raw labels of a file mean (`TARGETS`), and the tag schemes of entities.
+"""Tag schemes of entities, and the kinds of targets that a corpus can be read for (`TARGETS`).
 
-A tag of an entity is `O`, or a prefix, a hyphen and a type (`B-PER`, `I-creative-work`); files that
-write it otherwise are read by `notation`.
+A tag of an entity is `O`, or a prefix, a hyphen and a type (`B-PER`, `I-creative-work`). `notation`
+reads files that write it otherwise.
 
     scheme   other names    the two entities of "Jane Roe | Rome | Oslo" (PER LOC LOC)
     BIO      IOB2           B-PER I-PER B-LOC B-LOC   every entity begins with B-
@@ -9,10 +9,10 @@ write it otherwise are read by `notation`.
     IO                      I-PER I-PER I-LOC I-LOC   neighbours of one type become one entity
     BIOES    BILOU, IOBES   B-PER E-PER S-LOC S-LOC   E- (or L-) ends, S- (or U-) is alone
 
-Entities are those of conlleval, the scorer of the CoNLL shared tasks, whatever the scheme: one
-begins at B- and S-, and at I- or E- where the word before is O, is of another type or ended an
-entity (E-, S-). So ill-formed tags are repaired by reading them: a tag counts as repaired where it
-differs from the tag that a correct file of the scheme has for the same entities.
+In every scheme entities are read as conlleval does, the scorer of the CoNLL shared tasks. An entity
+begins at B- and S-, and at I- or E- if the word before is O, has another type or ended an entity
+(E-, S-). This repairs ill-formed tags. A tag counts as repaired if it differs from the tag that a
+correct file of the scheme has for the same entities.
 """
 
 import re
@@ -20,12 +20,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from featbert.data.choices import RIGHT_KEYS, Choices
+from featbert.data.choices import ChoiceReader
+from featbert.data.columns import (
+    ANSWER_KEYS,
+    CLASS_KEYS,
+    ENTITY_KEYS,
+    LABEL_KEYS,
+    RIGHT_CHOICE_KEYS,
+    SCORE_KEYS,
+)
 from featbert.data.corpus import UNLABELLED
-from featbert.data.examples import CLASS_KEYS, SCORE_KEYS, Classes, Examples, Scores
-from featbert.data.files import excerpt
-from featbert.data.spans import ANSWER_KEYS, Questions
+from featbert.data.examples import ClassReader, ScoreReader, TextReader
+from featbert.data.spans import QuestionReader
 from featbert.errors import InputError, check_known
+from featbert.text import excerpt
 
 SCHEMES = ("IOB1", "BIO", "IO", "BIOES")
 _ALIASES = {"IOB2": "BIO", "IOBES": "BIOES", "BILOU": "BIOES", "BIOLU": "BIOES"}
@@ -43,7 +51,7 @@ class Span(NamedTuple):
 
 
 class TagError(InputError):
-    """A tag that its scheme does not know; `index` is its place in the sentence, from 0."""
+    """A tag outside of its scheme; `index` is its place in the sentence, from 0."""
 
     def __init__(self, message: str, index: int) -> None:
         super().__init__(message)
@@ -57,12 +65,12 @@ def scheme_name(name: str) -> str:
 
 
 def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
-    """The scheme of tags (S sentences of T tags each), of a whole corpus if possible.
+    """The scheme of tags (S sentences of T tags each), best of a whole corpus.
 
     1. Any E-, S-, L- or U- tag: BIOES.
-    2. More entities begin with I- than with B-: IOB1; else BIO. B- right after a word of its own
-       type begins one in both and is no evidence. The two give the same entities for any tags, so
-       a wrong guess changes only the count of repairs.
+    2. More entities begin with I- than with B-: IOB1, else BIO. B- after a word of its type begins
+       an entity in both and is no evidence. Both give the same entities for any tags, and a wrong
+       guess changes only the count of repairs.
     3. No prefix at all (`PER`, `LOC`), and more O than all other tags together: IO with bare types.
        The majority of O distinguishes it from a column of other labels, such as parts of speech.
     """
@@ -87,27 +95,27 @@ def detect_scheme(sentences: Iterable[Sequence[str]]) -> str:
 
 
 def spans(tags: Sequence[str], scheme: str = "BIO") -> list[Span]:
-    """Entities of one sentence's tags (T,) in order, the conlleval way; see `to_bio` for errors."""
+    """Entities of one sentence's tags (T,) in order, by the rules of conlleval."""
     scheme = scheme_name(scheme)
-    found: list[Span] = []
+    entities: list[Span] = []
     open_ = False  # whether the word before belongs to an entity that can go on
     before = ""  # the type of the word before, "" for O
     for i, tag in enumerate(tags):
         prefix, type_ = _parse(tag, scheme, i)
         if prefix:
             if prefix in "BS" or not open_ or type_ != before:
-                found.append(Span(type_, i, i + 1))
+                entities.append(Span(type_, i, i + 1))
             else:
-                found[-1] = Span(type_, found[-1].start, i + 1)
+                entities[-1] = Span(type_, entities[-1].start, i + 1)
         open_ = prefix in ("B", "I")
         before = type_
-    return found
+    return entities
 
 
 def to_bio(tags: Sequence[str], scheme: str) -> tuple[tuple[str, ...], int]:
     """BIO tags (T,) of one sentence written in `scheme`, and how many tags were ill-formed.
 
-    A word without a tag stays so; an entity ends before it.
+    A word without a tag stays without. An entity ends before it.
     """
     scheme = scheme_name(scheme)
     if all(tag == "O" for tag in tags):
@@ -131,7 +139,7 @@ def from_bio(tags: Sequence[str], scheme: str) -> tuple[str, ...]:
 
 
 def only_labelled(tags: Sequence[str], new: Sequence[str]) -> tuple[str, ...]:
-    """The new tags (T,), but for words without one of the tags before."""
+    """The new tags (T,), except for words without an old tag."""
     return tuple(tag if tag == UNLABELLED else to for tag, to in zip(tags, new, strict=True))
 
 
@@ -170,41 +178,38 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
 
 
 @dataclass(frozen=True)
-class Targets:
-    """What a column of raw labels holds.
+class TargetKind:
+    """A kind of answers that a corpus is read for.
 
     Attributes:
-        keys: its usual names; None where no labels are read.
-        conllu: its column in CoNLL-U, if there is one.
-        form: what reads examples with such answers; None for a tag a word.
-        numbered: whether answers have no names: a class of a dataset is its number.
+        keys: usual names of their column; None reads no answers.
+        conllu: their column in CoNLL-U, if there is one.
+        reader: reads examples with such answers; None if each word has a tag.
+        numbered: whether answers have no names: a dataset's class is its number.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
 
     name: str
     keys: tuple[str, ...] | None
     conllu: str | None = None
-    form: type[Examples] | None = None
+    reader: type[TextReader] | None = None
     numbered: bool = False
     has_scheme: bool = False
 
 
-ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner", "tag", "ner_tag", "label", "ne-coarse-lit")
-LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels", "pos_tag", "tag", "label")
-TAG_KEYS = {*ENTITY_KEYS, *LABEL_KEYS}
 TARGETS = {
-    "entities": Targets("entities", ENTITY_KEYS, has_scheme=True),
-    "labels": Targets("labels", LABEL_KEYS, "upos"),
-    "classes": Targets("classes", CLASS_KEYS, form=Classes),
-    "scores": Targets("scores", SCORE_KEYS, form=Scores, numbered=True),
-    "choices": Targets("choices", RIGHT_KEYS, form=Choices, numbered=True),
-    "spans": Targets("spans", ANSWER_KEYS, form=Questions, numbered=True),
+    "entities": TargetKind("entities", ENTITY_KEYS, has_scheme=True),
+    "labels": TargetKind("labels", LABEL_KEYS, "upos"),
+    "classes": TargetKind("classes", CLASS_KEYS, reader=ClassReader),
+    "scores": TargetKind("scores", SCORE_KEYS, reader=ScoreReader, numbered=True),
+    "choices": TargetKind("choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True),
+    "spans": TargetKind("spans", ANSWER_KEYS, reader=QuestionReader, numbered=True),
 }
 
 
-def targets_of(targets: str | Targets | None) -> Targets:
-    """The targets of this name; InputError for an unknown one."""
+def target_kind(targets: str | TargetKind | None) -> TargetKind:
+    """The kind with this name; InputError for an unknown one."""
     if isinstance(targets, str):
         check_known("targets", [targets], TARGETS)
         return TARGETS[targets]
-    return targets or Targets("", None)
+    return targets or TargetKind("", None)

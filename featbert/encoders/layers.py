@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-from featbert.data.files import excerpt
 from featbert.errors import InputError, nearest
+from featbert.text import excerpt
 
 Mode = Literal["single", "concat", "sum", "mean", "weighted"]
 MODES: tuple[Mode, ...] = ("concat", "sum", "mean", "weighted")

@@ -74,7 +74,7 @@ class Resources:
 
     def corpus(self, configuration: Configuration) -> Corpus:
         targets = get_task(configuration.task).targets
-        return self._corpus(configuration.data, targets=targets, **configuration.reading)
+        return self._corpus(configuration.data, configuration.reading, targets=targets)
 
 
 @dataclass(frozen=True)

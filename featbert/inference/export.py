@@ -19,8 +19,8 @@ import torch
 from safetensors import SafetensorError
 
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns, example_of
-from featbert.data.files import Row
+from featbert.data.examples import example_of
+from featbert.data.files import RawRow
 from featbert.encoders.batches import PieceBatch
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
@@ -195,11 +195,11 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
     pairs = loaded.record.signature.packing is not None
-    columns = Columns("text", "pair" if pairs else None)
     rows = [{"text": text} for text in _TEXTS]
     if pairs:
         rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
-    examples = (example_of(Row(row, CARD, n), columns) for n, row in enumerate(rows))
+    names = ("text", "pair")[: 1 + pairs]
+    examples = (example_of(RawRow(row, CARD, n), *names) for n, row in enumerate(rows))
     # Like `is_split_into_words`, which tokenises every word by itself.
     changes: dict[str, Any] = {} if loaded.task.of_texts else {"touches": ()}
     return [dataclasses.replace(s, document=n, **changes) for n, s in enumerate(examples)]

@@ -28,10 +28,10 @@ from typing import Any, Literal
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.data.examples import Examples
+from featbert.data.examples import TextReader
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import piece_of, read_texts
-from featbert.data.tags import targets_of
+from featbert.data.tags import target_kind
 from featbert.errors import InputError
 from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.run import UsableRun
@@ -74,10 +74,10 @@ class PredictingRun(UsableRun, ABC):
         if not self.task.of_texts:
             pieces = (piece_of(text, number) for number, text in enumerate(texts))
             return [row for _, row in predict_stream(self, pieces)]
-        form = targets_of(self.task.targets).form or Examples
+        reader = target_kind(self.task.targets).reader or TextReader
         pairs = self.record.signature.packing is not None
-        lines = (_object_line(text, form.names_of_texts[: 1 + pairs]) for text in texts)
-        examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, form=form)
+        lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
+        examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, reader_type=reader)
         return [row for _, row in predict_texts(self, examples)]
 
 

@@ -94,7 +94,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     task, record = loaded.task, loaded.record
     started = datetime.now(UTC).isoformat(timespec="seconds")
     name = [*(record.scores or record.signature.splits)][-1]
-    corpus = learned_corpus(record, [name], targets=task.targets, **record.reading)
+    corpus = learned_corpus(record, [name], task.targets)
     grouped = task.groups(()) is not None
     whole = grouped or record.signature.context == "document"
     units = [*cut_blocks(corpus[name].sentences, 1, by_document=whole)]

@@ -14,9 +14,11 @@ import pydantic.dataclasses
 from pydantic import ConfigDict, TypeAdapter
 
 from featbert.config import Settings, defaults
-from featbert.data.corpus import SPLITS, Corpus, Split, joined
+from featbert.data.corpus import SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
 from featbert.data.share import learned_part
+from featbert.data.options import ReadingOptions
+from featbert.data.tags import TargetKind
 from featbert.encoders.encoding import Reading
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import (
@@ -69,8 +71,8 @@ class TrainingTexts:
         text = tuple(map(record.signature.splits.get, record.trained_on))
         if text not in self._texts:
             reading = {"targets": run.task.targets, **record.reading}
-            corpus = learned_corpus(record, record.trained_on, **reading)
-            self._texts[text] = joined([corpus[name] for name in record.trained_on])
+            corpus = learned_corpus(record, record.trained_on, task.targets)
+            self._texts[text] = join_splits([corpus[name] for name in record.trained_on])
         key = (text, share, record.seed if share < 1 else None)
         if key not in self._taught:
             part, _ = learned_part(self._texts[text], share, seed=record.seed)
@@ -345,7 +347,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
     cased = Corpus("", {})
     if signature.casing != "original":
-        cased = learned_corpus(record, ["train"], targets=None, **record.reading)
+        cased = learned_corpus(record, ["train"], None)
     try:
         place = record.model_source or signature.model
         place = str(run.folder / place) if place.startswith(".") else place
@@ -365,18 +367,19 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     return UsableRun(run.folder, record, source, settings, Reading(cased, signature.casing))
 
 
-def learned_corpus(record: RunRecord, splits: Sequence[str], **options: Any) -> Corpus:
+def learned_corpus(
+    record: RunRecord, splits: Sequence[str], targets: str | TargetKind | None
+) -> Corpus:
     """The corpus that a run learned from, read again. The words of `splits` have not changed.
 
-    For `options` see `load_corpus`. MissingError if the text is gone, InputError if its words
-    have changed.
+    MissingError if the text is gone, InputError if its words have changed.
     """
     source, identities = record.signature.source, record.signature.splits
     text = f"the text of {record.name}"
     if not source or not {*splits} <= identities.keys():
         raise InputError(f"{text} was not read from files; train the run again")
     try:
-        corpus = load_corpus(source, **options)
+        corpus = load_corpus(source, ReadingOptions(**record.reading), targets=targets)
     except FeatbertError as error:
         raise MissingError(f"{text} is missing: {error}") from error
     for name in splits:

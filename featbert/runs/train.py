@@ -12,10 +12,11 @@ import numpy as np
 import torch
 
 from featbert.config import Settings, defaults
-from featbert.data.corpus import Corpus, Split, joined
+from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.share import learned_part
-from featbert.data.tags import targets_of
+from featbert.data.tags import target_kind
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads, find_device
 from featbert.encoders.encoding import Casing, Context, EncodingOptions, Packing, Pooling
@@ -101,8 +102,8 @@ def train(
     task = task_of(task, source)
     targets = get_task(task).targets
     if corpus is None:
-        known = read is not None and read.targets == targets_of(targets).name
-        corpus = read if known else load_corpus(source, targets=targets, **reading)
+        known = read is not None and read.targets == target_kind(targets).name
+        corpus = read if known else load_corpus(source, ReadingOptions(**reading), targets=targets)
     assert corpus is not None
     settings = settings or defaults("none", task)
     options = RunOptions(
@@ -211,7 +212,7 @@ class _Training:
         self.compute = Compute(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
         names, share = self.settings.trained_splits, self.settings.train_share
-        whole = joined([corpus[name] for name in names])
+        whole = join_splits([corpus[name] for name in names])
         self.train, self.drawn = learned_part(whole, share, seed=plan.options.seed)
         self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *names)]
         self.classes = self.task.classes(self.train, self.scheme)

@@ -18,7 +18,7 @@ import pydantic.dataclasses
 from numpy.typing import NDArray
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
-from featbert.data.tags import Targets, targets_of
+from featbert.data.tags import TargetKind, target_kind
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
 
@@ -154,7 +154,7 @@ class Task(ABC):
 
     name: str
     title: str
-    targets: str | Targets
+    targets: str | TargetKind
     scorer: str
     measure: Measure
     columns: Mapping[str, str]
@@ -175,7 +175,7 @@ class Task(ABC):
     @property
     def has_scheme(self) -> bool:
         """Whether labels are tags of a scheme."""
-        return targets_of(self.targets).has_scheme
+        return target_kind(self.targets).has_scheme
 
     @abstractmethod
     def measured_by(self, key: str) -> Self:

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.data.files import excerpt, writing
+from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
 from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
 from featbert.tasks.measures import Counts, ExampleMeasure
+from featbert.text import excerpt
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
 OVERLAPS = ((-1, "one text"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1, "75-100%"))

@@ -6,6 +6,7 @@ import pytest
 
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 
 TEXTS = ["Ada sang.", "Bo ran far.", "Rome is old.", "It rains.", "No one came.", "We won."]
@@ -27,7 +28,7 @@ def table(*labels) -> str:
 def read(tmp_path, ending="jsonl", targets="classes", given=None, **parts):
     for name, text in parts.items():
         (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
-    return load_corpus(tmp_path, targets=targets, **(given or {}))
+    return load_corpus(tmp_path, ReadingOptions(**given or {}), targets=targets)
 
 
 def answers(split):
@@ -93,7 +94,7 @@ def test_scores_and_choices_that_are_missing(tmp_path):
     rows = labelled(1.5, "-", "", -1, "2", column="score")
     scores = read(tmp_path, train=lines(rows), targets="scores")
     assert answers(scores["train"]) == ["1.5", None, None, "-1.0", "2.0"]
-    asked = load_corpus(tmp_path, targets="scores", missing="-,-1")
+    asked = load_corpus(tmp_path, ReadingOptions(missing="-,-1"), targets="scores")
     assert answers(asked["train"]) == ["1.5", None, None, None, "2.0"]
     rows = [{"context": "a", "endings": ["b", "c"], "label": n} for n in (0, -1, None, 1, "-")]
     choices = read(tmp_path, train=lines(rows), targets="choices")
@@ -182,7 +183,7 @@ def test_minus_one_beside_two_classes_of_pairs_is_doubted(tmp_path):
     rows = [{"premise": "a", "hypothesis": "b", "label": n} for n in (0, 1, -1)]
     corpus = read(tmp_path, train=lines(rows), dev=lines(rows))
     assert ["--missing=-1" in doubt for doubt in check_corpus(corpus).doubts] == [True, False]
-    asked = load_corpus(tmp_path, targets="classes", missing="-1")
+    asked = load_corpus(tmp_path, ReadingOptions(missing="-1"), targets="classes")
     assert answers(asked["train"]) == ["0", "1", None]
     assert not any("--missing" in doubt for doubt in check_corpus(asked).doubts)
 
@@ -227,7 +228,7 @@ def test_what_annotators_rejected_is_no_answer(tmp_path):
     corpus = read(tmp_path, train=lines(rows))
     assert answers(corpus["train"]) == ["A", None, None, "A"]
     assert corpus["train"].notes.missing == {"answer: reject": 1, "answer: ignore": 1}
-    named = load_corpus(tmp_path, targets="classes", target="answer")
+    named = load_corpus(tmp_path, ReadingOptions(target="answer"), targets="classes")
     assert answers(named["train"]) == ["accept", "reject", "ignore", "accept"]
 
 
@@ -294,12 +295,12 @@ def test_words_without_a_part_of_speech(tmp_path):
     report = check_corpus(corpus).splits["train"]
     assert (report.unlabelled, report.missing) == (1, {"_": 1})
     assert report.labels == {"PROPN": 2, "PUNCT": 2, "VERB": 1}
-    kept = load_corpus(tmp_path, targets="labels", missing="")
+    kept = load_corpus(tmp_path, ReadingOptions(missing=""), targets="labels")
     assert kept["train"].labels == {"PROPN", "PUNCT", "VERB", "_"}
-    features = load_corpus(tmp_path, targets="labels", tag_column="feats")
+    features = load_corpus(tmp_path, ReadingOptions(tag_column="feats"), targets="labels")
     assert features["train"].labels == {"_"}  # which says that there are none
     with pytest.raises(InputError, match=r"train\.conllu"):
-        load_corpus(tmp_path, targets="labels", tag_column="xpos")
+        load_corpus(tmp_path, ReadingOptions(tag_column="xpos"), targets="labels")
     blind = "1\tRome\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
     test = read(tmp_path, "conllu", "labels", test=blind)["test"]
     assert (test.is_tagged, test.notes.missing) == (False, {})
@@ -323,7 +324,7 @@ def test_cells_of_words_that_are_no_tag(tmp_path):
         assert corpus["train"].sentences[0].tags == ("B-PER", "", "")
         assert corpus["train"].notes.missing == {"NA": 1, "empty": 1}
     with pytest.raises(InputError, match="line 3"):
-        load_corpus(tmp_path, missing="NA")
+        load_corpus(tmp_path, ReadingOptions(missing="NA"))
 
 
 def test_an_entity_ends_before_a_word_without_a_tag(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 
 
@@ -120,7 +121,7 @@ ROME, RAIN = "Rome B-LOC\n. O\n\n", "It O\n. O\n\n"
 def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
     for i, (name, text) in enumerate(parts.items()):
         (tmp_path / f"{name}.conll").write_text(text.replace(".", "." * (i + 1)), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, **options)).doubts
+    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options))).doubts
     assert [
         (where, advice[where] in text) for where, text in (d.split(": ", 1) for d in found)
     ] == [(where, True) for where in advice]
@@ -143,7 +144,7 @@ def test_classes_in_their_order(tmp_path, classes, options, advice):
     for part in ("train", "dev"):
         rows = [f"{part} {i}\t{kind}\n" for i, kind in enumerate(classes)]
         (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, targets="classes", **options)).doubts
+    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options), targets="classes")).doubts
     assert [advice in doubt for doubt in found] == [True] * bool(advice)
     (tmp_path / "dev.tsv").write_text("text\tlabel\na\tp\nb\tp\n", "utf-8")
     found = check_corpus(load_corpus(tmp_path, targets="classes")).doubts

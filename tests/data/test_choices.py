@@ -8,6 +8,7 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 
 SWAG = (
@@ -33,7 +34,7 @@ def lines(rows) -> str:
 
 def read(folder, content, ending="jsonl", targets="choices", split="train", **options) -> Corpus:
     (folder / f"{split}.{ending}").write_text(content, "utf-8", newline="")
-    return load_corpus(folder, targets=targets, **options)
+    return load_corpus(folder, ReadingOptions(**options), targets=targets)
 
 
 def examples(corpus, split="train"):

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll, write_conll
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns
 from featbert.data.load import load_corpus
-from featbert.data.tags import targets_of
+from featbert.data.options import ReadingOptions
+from featbert.data.tags import target_kind
 from featbert.errors import InputError, MissingError
 
 
@@ -20,7 +20,7 @@ def read(tmp_path):
     def reader(text, targets="labels", **columns):
         path = tmp_path / "dev.conll"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_conll(path, Columns(**columns), targets_of(targets))
+        return read_conll(path, ReadingOptions(**columns), target_kind(targets))
 
     return reader
 
@@ -261,7 +261,7 @@ class TestColumns:
             with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):
                 load_corpus(tmp_path)
         dev.write_text("O out\n\n" * 10, "utf-8")
-        corpus = load_corpus(tmp_path, token_column=2, tag_column=1)
+        corpus = load_corpus(tmp_path, ReadingOptions(token_column=2, tag_column=1))
         assert corpus["dev"].sentences[0].words == ("out",)
 
     @pytest.mark.parametrize(
@@ -410,7 +410,7 @@ def texts(draw):
 
 
 def read_back(path, targets="entities", **columns):
-    raw = read_conll(path, Columns(**columns), targets_of(targets))
+    raw = read_conll(path, ReadingOptions(**columns), target_kind(targets))
     return [Sentence(s.words, s.tags, s.document) for s in raw.sentences]
 
 

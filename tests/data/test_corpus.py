@@ -1,6 +1,6 @@
 """Sentences, splits and corpora: fingerprints, sets of tags, splits joined."""
 
-from featbert.data.corpus import Sentence, Split, joined
+from featbert.data.corpus import Sentence, Split, join_splits
 
 
 def split(*sentences: Sentence) -> Split:
@@ -33,11 +33,11 @@ def test_documents_of_joined_splits_stay_different():
         sentences = (Sentence((f"{name}{i}",), ("O",), d) for i, d in enumerate(documents))
         return Split(name, tuple(sentences))
 
-    both = joined([numbered("a", [0, 0, 2]), numbered("b", [0, 1, 1])])
+    both = join_splits([numbered("a", [0, 0, 2]), numbered("b", [0, 1, 1])])
     assert both.name == "a+b"
     assert [s.words for s in both] == [("a0",), ("a1",), ("a2",), ("b0",), ("b1",), ("b2",)]
     assert [s.document for s in both] == [0, 0, 2, 3, 4, 4]
-    plain = joined([numbered("a", [None]), numbered("b", [None])])
+    plain = join_splits([numbered("a", [None]), numbered("b", [None])])
     assert [s.document for s in plain] == [None, None]
     one = numbered("a", [0])
-    assert joined([one]) is one
+    assert join_splits([one]) is one

@@ -6,6 +6,7 @@ import pytest
 
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 
 GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
@@ -18,7 +19,9 @@ def folder(tmp_path, ending="tsv", **files):
 
 
 def read(tmp_path, content, ending="tsv", targets="classes", **options) -> Corpus:
-    return load_corpus(folder(tmp_path, ending, train=content), targets=targets, **options)
+    return load_corpus(
+        folder(tmp_path, ending, train=content), ReadingOptions(**options), targets=targets
+    )
 
 
 def words_and_answers(corpus, split="train"):
@@ -62,13 +65,13 @@ def test_columns_by_number_where_there_is_no_header(tmp_path):
     corpus = read(tmp_path, "gj04\t1\t\tOur friends.\n", text=4, target=2)
     assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
     folder(tmp_path, dev="gj05\t0\t\tYours.\n")
-    corpus = load_corpus(tmp_path, targets="classes", text=4, target=2)
+    corpus = load_corpus(tmp_path, ReadingOptions(text=4, target=2), targets="classes")
     assert words_and_answers(corpus, "dev") == [("Yours .", None, ("0",))]
 
 
 def test_a_part_without_the_named_column_of_answers_has_none(tmp_path):
     folder(tmp_path, train="text\tgood\tlabel\na\tyes\tx\n", dev="text\tlabel\nb\tx\n")
-    corpus = load_corpus(tmp_path, targets="classes", target="good")
+    corpus = load_corpus(tmp_path, ReadingOptions(target="good"), targets="classes")
     assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
 
 

@@ -7,6 +7,7 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.folder import not_read
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from tests.data.support import made
 
@@ -74,8 +75,8 @@ def test_shards_are_one_split(tmp_path, format, inner):
     assert [*corpus.splits] == ["train", "dev"]
     assert words(corpus) == [f"{letter}{i}" for i in range(11) for letter in "ab"]
     assert not_read(tmp_path) == [f"{inner}old/"]
-    assert len(load_corpus(tmp_path, limit=3)["train"]) == 3
-    assert words(load_corpus(corpus.source, limit=2)) == ["a0", "b0"]
+    assert len(load_corpus(tmp_path, ReadingOptions(limit=3))["train"]) == 3
+    assert words(load_corpus(corpus.source, ReadingOptions(limit=2))) == ["a0", "b0"]
 
 
 def test_shards_with_hashes(tmp_path):

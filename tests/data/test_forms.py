@@ -5,6 +5,7 @@ import json
 import pytest
 
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, MissingError
 
 ROWS = {
@@ -75,8 +76,8 @@ def written(folder, ending, form):
 
 def prints(path, **options):
     """What the store depends on, and what is learned."""
-    corpus = load_corpus(path, **options)
-    words = load_corpus(path, targets=None, **options)
+    corpus = load_corpus(path, ReadingOptions(**options))
+    words = load_corpus(path, ReadingOptions(**options), targets=None)
     texts = [split.text_fingerprint for split in corpus.splits.values()]
     assert [split.text_fingerprint for split in words.splits.values()] == texts
     return texts, [split.tag_fingerprint for split in corpus.splits.values()]
@@ -89,7 +90,7 @@ def test_every_form_has_the_same_words_and_tags(tmp_path, plain, ending):
     if ending == "json":
         (folder / "labels.txt").write_text("\n".join(NAMES), "utf-8")
     assert prints(folder, **options) == prints(plain)
-    notes = load_corpus(folder, **options)["train"].notes
+    notes = load_corpus(folder, ReadingOptions(**options))["train"].notes
     assert notes.header_lines == (ending in ("tsv", "txt", "csv", "data", "cols"))
 
 
@@ -122,11 +123,11 @@ def test_a_number_without_a_name_is_refused(tmp_path):
     form, _ = FORMS["data"]
     folder = written(tmp_path / "corpus", "data", form)
     with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
-        load_corpus(folder, label_names="O,B-PER")
+        load_corpus(folder, ReadingOptions(label_names="O,B-PER"))
 
 
 def test_a_limit_reads_the_first_of_each_part(plain):
-    corpus, whole = load_corpus(plain, limit=1), load_corpus(plain)
+    corpus, whole = load_corpus(plain, ReadingOptions(limit=1)), load_corpus(plain)
     assert corpus.name == "plain-first-1"
     for name, split in corpus.splits.items():
         assert split.sentences == whole[name].sentences[:1]
@@ -139,7 +140,7 @@ def test_what_is_not_separated_by_blanks_is_named(tmp_path):
     with pytest.raises(InputError, match="--delimiter ';'"):
         load_corpus(path)
     with pytest.raises(InputError, match="';;'"):
-        load_corpus(path, delimiter=";;")
+        load_corpus(path, ReadingOptions(delimiter=";;"))
 
 
 def test_a_name_of_the_hub_is_told_apart_from_a_folder(tmp_path, monkeypatch):

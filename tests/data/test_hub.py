@@ -13,6 +13,7 @@ from featbert.config import Data
 from featbert.data import load
 from featbert.data.hub import CONVERTED, HubName
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, MissingError
 from featbert.progress import logged_by
 from featbert.tasks.base import get_task
@@ -184,7 +185,7 @@ TEXT, NUMBER = datasets.Value("string"), datasets.Value("int64")
 
 def test_without_the_usual_columns_or_splits(saved):
     with pytest.raises(InputError, match="'latin-1'"):
-        load_corpus(saved(train=ROWS), encoding="latin-1")
+        load_corpus(saved(train=ROWS), ReadingOptions(encoding="latin-1"))
     other = datasets.Features({"text": TEXT})
     with pytest.raises(InputError, match="has text"):
         load_corpus(saved("text", types=other, train={"text": ["a"]}))
@@ -290,7 +291,7 @@ def test_numbers_without_a_name_are_no_answers(saved):
     found = [s.tags for s in corpus["train"]]
     assert found == [("entailment",), None, ("contradiction",), None]
     assert sum(corpus["train"].notes.missing.values()) == 2
-    numbers = load_corpus(corpus.source, targets="classes", missing="entailment")
+    numbers = load_corpus(corpus.source, ReadingOptions(missing="entailment"), targets="classes")
     assert [s.tags for s in numbers["train"]] == [None, None, ("contradiction",), None]
 
 

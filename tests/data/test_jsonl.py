@@ -5,10 +5,11 @@ import re
 
 import pytest
 
-from featbert.data.examples import Columns
-from featbert.data.files import json_rows, read_file
-from featbert.data.rows import Words, read_rows
-from featbert.data.tags import ENTITY_KEYS
+from featbert.data.columns import ENTITY_KEYS
+from featbert.data.files import read_file
+from featbert.data.jsonl import json_rows
+from featbert.data.options import ReadingOptions
+from featbert.data.rows import WordReader, read_rows
 from featbert.errors import InputError
 
 
@@ -20,8 +21,8 @@ def read(tmp_path):
             x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in lines
         )
         path.write_text(text, "utf-8")
-        columns = Columns(token_column=token, tag_column=tag)
-        return read_rows(json_rows(read_file(path), path), Words(columns, keys, path), limit)
+        columns = ReadingOptions(token_column=token, tag_column=tag)
+        return read_rows(json_rows(read_file(path), path), WordReader(columns, keys, path), limit)
 
     return reader
 

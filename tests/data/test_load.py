@@ -9,6 +9,7 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.folder import find_splits, splits_named
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from tests.data.support import tags
@@ -70,7 +71,7 @@ def test_a_mark_in_place_of_a_tag_says_how_to_leave_it_out(folder, mark):
     path = folder(train__txt="Ada B-PER\nran O\n", test__txt=f"Bo {mark}\nran {mark}\n")
     with pytest.raises(InputError, match=f"line 1 of .*test.txt.*--missing={mark}"):
         load_corpus(path)
-    assert load_corpus(path, missing=mark)["test"].sentences[0].tags is None
+    assert load_corpus(path, ReadingOptions(missing=mark))["test"].sentences[0].tags is None
 
 
 @pytest.mark.parametrize("form", ["columns", "jsonl"])
@@ -114,11 +115,11 @@ def test_a_given_scheme(folder):
     path = folder(train__txt="a PER\nb PER\nc O\n")
     with pytest.raises(InputError, match="'PER'"):
         load_corpus(path)
-    corpus = load_corpus(path, scheme="io")
+    corpus = load_corpus(path, ReadingOptions(scheme="io"))
     assert tags(corpus, "train") == ["B-PER I-PER O"]
     assert corpus["train"].notes.scheme == "IO"
     with pytest.raises(InputError, match=r"'bios'.*'bioes'"):
-        load_corpus(path, scheme="bios")
+        load_corpus(path, ReadingOptions(scheme="bios"))
 
 
 @pytest.mark.parametrize("kind", ["conll", "jsonl"])
@@ -134,7 +135,7 @@ def test_labels_are_taken_as_they_are(folder, kind):
     notes = corpus["train"].notes
     assert (notes.scheme, notes.repaired_tags) == ("none", 0)
     with pytest.raises(InputError, match="scheme"):
-        load_corpus(path, targets="labels", scheme="bio")
+        load_corpus(path, ReadingOptions(scheme="bio"), targets="labels")
     with pytest.raises(InputError, match=r"'label'.*'labels'"):
         load_corpus(path, targets="label")
 
@@ -143,11 +144,13 @@ def test_conllu_has_labels_and_entities_only_where_named(folder):
     row = "1\tRome\trome\tPROPN\tNNP\t_\t0\troot\t_\t{}\n\n"
     path = folder(**{"en-ud-train__conllu": row.format("B-LOC")})
     assert tags(load_corpus(path, targets="labels"), "train") == ["PROPN"]
-    assert tags(load_corpus(path, tag_column="misc"), "train") == ["B-LOC"]
+    assert tags(load_corpus(path, ReadingOptions(tag_column="misc")), "train") == ["B-LOC"]
     assert load_corpus(path, targets=None)["train"].sentences[0].words == ("Rome",)
     with pytest.raises(InputError, match=r"en-ud-train\.conllu"):
         load_corpus(path)
-    one = load_corpus(path, targets="labels", token_column="lemma", tag_column="xpos")
+    one = load_corpus(
+        path, ReadingOptions(token_column="lemma", tag_column="xpos"), targets="labels"
+    )
     assert one["train"].sentences[0].words == ("rome",)
     assert tags(one, "train") == ["NNP"]
 
@@ -227,7 +230,7 @@ def test_names_and_languages(folder, where, name, language):
     path = folder(where, train="a O\n")
     corpus = load_corpus(path)
     assert (corpus.name, corpus.language) == (name, language)
-    assert load_corpus(path, language="nl").language == "nl"
+    assert load_corpus(path, ReadingOptions(language="nl")).language == "nl"
     assert load_corpus(path / "train").name == f"{name}-train"
 
 
@@ -338,7 +341,7 @@ def test_an_open_stream_is_a_corpus():
 
 def test_words_of_a_tsv_after_a_comment(folder):
     text = "#\thttp://a\n1\tAda\tB-PER\tO\n2\tsings\tO\tO\n\n#\thttp://b\n1\tTom\tB-PER\tO\n"
-    corpus = load_corpus(folder(train__tsv=text), tag_column=3)
+    corpus = load_corpus(folder(train__tsv=text), ReadingOptions(tag_column=3))
     assert [s.words for s in corpus["train"]] == [("Ada", "sings"), ("Tom",)]
     assert tags(corpus, "train") == ["B-PER O", "B-PER"]
     assert corpus["train"].notes.comment_lines == 2

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.data.notation import ONE_TYPE, notation_of
+from featbert.data.options import ReadingOptions
 from featbert.data.tags import TagError
 from featbert.errors import InputError
 from featbert.progress import logged_by
@@ -129,4 +130,4 @@ def test_an_unreadable_tag_names_no_scheme_that_nobody_asked_for(tmp_path):
         load_corpus(tmp_path)
     assert "IO" not in str(error.value).replace(str(tmp_path), "").split()
     with pytest.raises(InputError, match=r"IO .*line 2 of"):
-        load_corpus(tmp_path, scheme="io")
+        load_corpus(tmp_path, ReadingOptions(scheme="io"))

@@ -11,6 +11,7 @@ from featbert.data.check import check_corpus
 from featbert.data.corpus import Sentence
 from featbert.data.examples import split_text
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.spans import answer_of, answer_words, words_at
 from featbert.errors import InputError
 
@@ -75,7 +76,9 @@ def test_every_form_has_the_same_questions(tmp_path: Path, name: str) -> None:
         assert (split.notes.misplaced_answers, split.notes.partial_words) == (0, 0)
         without = load_corpus(place, targets=None)["train"]
         assert without.text_fingerprint == split.text_fingerprint
-        answerable = [load_corpus(place, targets=t, answerable=True) for t in ("spans", None)]
+        answerable = [
+            load_corpus(place, ReadingOptions(answerable=True), targets=t) for t in ("spans", None)
+        ]
         answered = [s for s in split if s.tags != ("",)]
         assert [s.texts for s in answerable[0]["train"]] == [s.texts for s in answered]
         assert len({c["train"].text_fingerprint for c in answerable}) == 1
@@ -229,8 +232,10 @@ def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     """Whatever their order in the file."""
     rows = [(f"{n}", "?", f"passage {n % 5}", []) for n in range(40)]
     path = write(tmp_path / "c", "train.jsonl", lines(rows))
-    corpus = load_corpus(path, targets="spans", dev_share=0.4)
-    texts = load_corpus(path, targets=None, dev_share=0.4)  # as `featbert extract` reads them
+    corpus = load_corpus(path, ReadingOptions(dev_share=0.4), targets="spans")
+    texts = load_corpus(
+        path, ReadingOptions(dev_share=0.4), targets=None
+    )  # as `featbert extract` reads them
     assert {n: s.text_fingerprint for n, s in texts.splits.items()} == {
         n: s.text_fingerprint for n, s in corpus.splits.items()
     }

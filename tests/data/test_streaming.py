@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns
 from featbert.data.files import RawFile, read_lines
-from featbert.data.streaming import LAYOUT_LINES, read_pieces, read_texts
-from featbert.data.tags import targets_of
+from featbert.data.options import ReadingOptions
+from featbert.data.streaming import FORMAT_LINES, read_pieces, read_texts
+from featbert.data.tags import target_kind
 from featbert.errors import InputError
 
 # More than what is read of a stream at a time.
@@ -34,7 +34,7 @@ def pieces(
 ) -> list[Sentence]:
     data = data.encode() if isinstance(data, str) else data
     lines = read_lines(Trickle(data, step), encoding, "input", returns=kind == "text")
-    return list(read_pieces(lines, "input", kind, Columns()))
+    return list(read_pieces(lines, "input", kind, ReadingOptions()))
 
 
 def same(found: list[Sentence], whole: RawFile) -> None:
@@ -63,7 +63,7 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
     text = "\n".join(["a\tO", *lines, ""])
     path.write_text(text, "utf-8")
     found, message = outcome(lambda: pieces(text, "conll", step))
-    whole, expected = outcome(lambda: read_conll(path, kind=targets_of(None)))
+    whole, expected = outcome(lambda: read_conll(path, kind=target_kind(None)))
     assert message == expected.replace(str(path), "input")  # such as a comment inside a sentence
     if whole is not None:
         same(found, whole)
@@ -79,7 +79,7 @@ def test_a_column_file_as_read_whole(tmp_path_factory, lines: list[str], step: i
 )
 def test_dialects_as_read_whole(tmp_path, text: str) -> None:
     (tmp_path / "x.conll").write_text(text, "utf-8")
-    same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=targets_of(None)))
+    same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=target_kind(None)))
 
 
 def test_a_language_before_every_word() -> None:
@@ -136,13 +136,13 @@ def test_an_ill_formed_line_is_named(kind: str, data: bytes, line: int, step: in
     [
         ("text", "one line\n", CHUNK_BYTES),
         ("jsonl", '{"tokens": ["a"]}\n', CHUNK_BYTES),
-        ("conll", "word\tO\n\n", CHUNK_BYTES + LAYOUT_LINES * 7),
+        ("conll", "word\tO\n\n", CHUNK_BYTES + FORMAT_LINES * 7),
     ],
 )
 def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -> None:
     data = line.encode() * 50_000
     stream = io.BytesIO(data)
-    reading = read_pieces(read_lines(stream, "utf-8", "input"), "input", kind, Columns())
+    reading = read_pieces(read_lines(stream, "utf-8", "input"), "input", kind, ReadingOptions())
     for _ in range(10):
         next(reading)
     assert stream.tell() <= ahead < len(data)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.data.examples import Columns
 from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_texts
 from featbert.data.tables import Table
 from featbert.errors import InputError
@@ -24,11 +24,13 @@ def read(folder, content, ending="csv", **options):
         path.unlink()
     path = folder / f"train.{ending}"
     path.write_text(content, "utf-8", newline="")
-    split = load_corpus(folder, targets="classes", **options)["train"]
-    columns = Columns(**{k: v for k, v in options.items() if k not in ("target", "encoding")})
+    split = load_corpus(folder, ReadingOptions(**options), targets="classes")["train"]
+    columns = ReadingOptions(
+        **{k: v for k, v in options.items() if k not in ("target", "encoding")}
+    )
     lines = read_lines(io.BytesIO(content.encode()), "utf-8", "input", returns=True)
     kind = "csv" if ending == "csv" else "tsv"
-    streamed = read_texts(lines, "input", kind, pairs=split.has_pairs, columns=columns)
+    streamed = read_texts(lines, "input", kind, pairs=split.has_pairs, options=columns)
     assert [s.texts for s in streamed] == [s.texts for s in split]
     return [(*s.texts, *s.tags) for s in split]
 
@@ -176,11 +178,11 @@ def test_utf_16_is_recognised(tmp_path, codec):
         (tmp_path / "train.csv").write_bytes(text.encode(codec))
         with pytest.raises(InputError, match=rf"train\.csv.*{codec}"):
             load_corpus(tmp_path, targets="classes")
-        found = load_corpus(tmp_path, targets="classes", encoding=codec)["train"]
+        found = load_corpus(tmp_path, ReadingOptions(encoding=codec), targets="classes")["train"]
         assert [s.texts for s in found] == [(text.partition("\n")[2][:5],)]
     if codec != "utf-16":
         with pytest.raises(InputError, match="utf-16-le"):
-            load_corpus(tmp_path, targets="classes", encoding="utf-16")
+            load_corpus(tmp_path, ReadingOptions(encoding="utf-16"), targets="classes")
 
 
 PARTS = {
@@ -198,7 +200,7 @@ def test_a_header_in_one_part_only(tmp_path, name):
     train, test, options = PARTS[name]
     (tmp_path / "train.tsv").write_text(train, "utf-8")
     (tmp_path / "test.tsv").write_text(test, "utf-8")
-    corpus = load_corpus(tmp_path, targets="classes", **options)
+    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
     assert [s.texts for s in corpus["train"]] == [("The cat.",)]
     assert [s.texts for s in corpus["test"]] == [("The dog.",)]
     assert corpus["train"].tags == [("1",)]
@@ -208,7 +210,7 @@ def test_a_header_in_one_part_only(tmp_path, name):
 
 def test_a_stream_is_not_read_ahead():
     lines = iter(["text,label", *["a b,1"] * 5000])
-    rows = Table(lines, Path("x.csv"), Columns()).rows()
+    rows = Table(lines, Path("x.csv"), ReadingOptions()).rows()
     assert next(rows).values == {"text": "a b", "label": "1"}
     assert sum(1 for _ in lines) >= 4000
 
@@ -249,7 +251,7 @@ def test_columns_after_those_that_numbers_name(tmp_path, caplog):
     rows = [STS[0], (*STS[1], "http://a", "free"), STS[0]]
     path.write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
     options = {"text": 3, "pair": 4, "target": 2}
-    train = load_corpus(path, targets="scores", **options)["train"]
+    train = load_corpus(path, ReadingOptions(**options), targets="scores")["train"]
     assert [(*s.texts, *s.tags) for s in train] == [
         ("It rains.", "It is wet.", "1.5"),
         ("He sings.", "He is loud.", "2.5"),
@@ -257,8 +259,8 @@ def test_columns_after_those_that_numbers_name(tmp_path, caplog):
     ]
     assert "line 2\n" in caplog.text
     lines = path.read_text("utf-8").splitlines()
-    columns = Columns(text=3, pair=4)
-    streamed = read_texts(iter(lines), "input", "csv", pairs=True, columns=columns)
+    columns = ReadingOptions(text=3, pair=4)
+    streamed = read_texts(iter(lines), "input", "csv", pairs=True, options=columns)
     assert [s.texts for s in streamed] == [s.texts for s in train]
     with pytest.raises(InputError, match="line 2"):
         load_corpus(path, targets="scores")

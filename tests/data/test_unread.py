@@ -6,6 +6,7 @@ import pytest
 
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
@@ -22,7 +23,7 @@ def corpus(folder, columns, ending="jsonl", **options):
             "\t".join(map(str, values)) for values in [columns, *map(dict.values, rows)]
         )
     (folder / f"train.{ending}").write_text(text + "\n", "utf-8")
-    return load_corpus(folder, targets="classes", **options)
+    return load_corpus(folder, ReadingOptions(**options), targets="classes")
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "tsv"])

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from featbert.config import defaults
 from featbert.data.corpus import Corpus, Sentence, Split
-from featbert.data.examples import Columns, example_of
-from featbert.data.files import Row
+from featbert.data.examples import example_of
+from featbert.data.files import RawRow
 from featbert.encoders.alignment import align
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
@@ -52,7 +52,7 @@ def is_read_alone(family: str, text: str) -> bool:
 
 def example(*texts: str) -> Sentence:
     names = ("text", "pair")[: len(texts)]
-    return example_of(Row(dict(zip(names, texts, strict=True)), "here", 1), Columns(*names))
+    return example_of(RawRow(dict(zip(names, texts, strict=True)), "here", 1), *names)
 
 
 def corpus_of(*examples: Sentence) -> Corpus:

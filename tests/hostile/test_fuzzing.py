@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from featbert import FeatbertError, Run, compare, load_corpus, parse_layers, render
 from featbert.data.conll import write_conll
+from featbert.data.options import ReadingOptions
 from featbert.experiments.file import read_experiment
 from featbert.runs.record import RunRecord, from_json, to_json
 from tests.analysis.records import make_record
@@ -71,7 +72,7 @@ def refused(work: Callable[[], Any], *parts: str) -> Any:
 def test_column_files(folder, data, options):
     path = folder / "train.conll"
     path.write_bytes(data)
-    corpus = refused(lambda: load_corpus(path, **options))
+    corpus = refused(lambda: load_corpus(path, ReadingOptions(**options)))
     if corpus is None:
         return
     (split,) = corpus.splits.values()
@@ -82,7 +83,7 @@ def test_column_files(folder, data, options):
         assert len(there) - unread <= split.n_words <= len(there)
     written = folder / "copy.conll"
     write_conll(written, split.sentences)
-    (again,) = load_corpus(written, scheme="bio").splits.values()
+    (again,) = load_corpus(written, ReadingOptions(scheme="bio")).splits.values()
     assert [(s.words, s.tags) for s in again] == [(s.words, s.tags) for s in split]
 
 

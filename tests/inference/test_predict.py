@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from featbert.data.corpus import Sentence
-from featbert.data.examples import Columns
 from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
 from featbert.inference.load import LoadedRun, load
@@ -25,7 +25,7 @@ def loaded(request: pytest.FixtureRequest, both: dict[str, Run]) -> LoadedRun:
 
 def read(text: str, kind: str) -> Iterator[Sentence]:
     lines = read_lines(io.BytesIO(text.encode()), "utf-8", "input", returns=kind == "text")
-    return read_pieces(lines, "input", kind, Columns())
+    return read_pieces(lines, "input", kind, ReadingOptions())
 
 
 TEXT = 'Jordan Smith\'s "Chelsea".\r\n\n \u00a0\nHamilton is near 👩‍👩‍👧 Washington'

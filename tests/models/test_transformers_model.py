@@ -9,8 +9,8 @@ import transformers
 from tokenizers.models import Unigram
 
 from featbert.config import defaults
-from featbert.data.examples import Columns, example_of, split_text
-from featbert.data.files import Row
+from featbert.data.examples import example_of, split_text
+from featbert.data.files import RawRow
 from featbert.encoders.alignment import align
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
@@ -40,10 +40,8 @@ def made_from(folder, task, given, texts=1):
 
     def batch_of(examples):
         names = ("text", "pair")[: len(examples[0])]
-        columns = Columns(*names)
-        read = (
-            example_of(Row(dict(zip(names, e, strict=True)), "here", 1), columns) for e in examples
-        )
+        rows = (RawRow(dict(zip(names, e, strict=True)), "here", 1) for e in examples)
+        read = (example_of(row, *names) for row in rows)
         # Words of tags are read each alone, as by `is_split_into_words`.
         alone = {} if get_task(task).of_texts else {"touches": ()}
         sentences = [replace(one, document=n, **alone) for n, one in enumerate(read)]

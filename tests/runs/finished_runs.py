@@ -5,6 +5,7 @@ from pathlib import Path
 from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.features.extraction import extract
 from featbert.runs.run import Run
 from featbert.runs.train import finetune, train
@@ -41,7 +42,7 @@ def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path
 
 
 def corpus_of(run: Run) -> Corpus:
-    return load_corpus(run.record.signature.source, **run.record.reading)
+    return load_corpus(run.record.signature.source, ReadingOptions(**run.record.reading))
 
 
 def stored_run(

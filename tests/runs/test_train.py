@@ -13,6 +13,7 @@ import pytest
 from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.share import learned_part
 from featbert.encoders.device import find_device
 from featbert.encoders.encoding import EncodingOptions
@@ -234,10 +235,10 @@ def test_the_corpus_that_was_extracted_is_learned_also_from_a_store_of_another(w
         assert run.record.signature.corpus == "other"
         assert "HUMAN" in run.record.signature.entity_types
     assert "PER" in train(FeatureStore(first.path), "last", **where).record.signature.entity_types
-    limited = load_corpus(other, limit=3)
+    limited = load_corpus(other, ReadingOptions(limit=3))
     run = train(extract(limited, str(workspace.model), **how), "last", **where)
     assert run.record.reading == limited.reading == {"limit": 3}
-    assert load_corpus(limited.source, **limited.reading) == limited
+    assert load_corpus(limited.source, ReadingOptions(**limited.reading)) == limited
 
 
 def test_one_document_cannot_be_parted(small_bert, tmp_path):

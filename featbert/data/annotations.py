@@ -1,0 +1,124 @@
+"""Texts with spans of characters, as annotation tools write them.
+
+    {"text": "Rome.", "spans": [{"start": 0, "end": 4, "label": "LOC"}]}
+
+Read are the exports of doccano, Prodigy, Label Studio, LightTag, UBIAI, spaCy and CLUENER.
+"""
+
+import json
+from collections.abc import Collection, Mapping
+from typing import Any, NoReturn
+
+from featbert.data.columns import CLASS_KEYS, WORD_KEYS, lower_names
+from featbert.data.files import RawRow, word_fault
+from featbert.data.offsets import Part, Place
+from featbert.errors import InputError
+from featbert.text import counted, excerpt, listed
+
+# Keys of a text, of its spans, and in a span of its type, ends and text.
+TEXT_KEYS = ("text", "data", "content", "document", "sentence")
+SPAN_KEYS = ("spans", "entities", "label", "labels", "ner", "annotations", "tokens")
+TYPE_KEYS = ("label", "labels", "tag", "type", "entityLabel", "entity_type")
+START_KEYS, END_KEYS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
+OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "name")
+
+
+def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
+    """The text of a row and its spans; None if the row has words, or a text without spans.
+
+    Prodigy leaves out an empty list of spans. Label Studio has them in the results of annotations,
+    CLUENER in a mapping from types to texts to offsets.
+    """
+    text = text_in(values)
+    lists = (value for key in WORD_KEYS if isinstance(value := values.get(key), list))
+    if text is None or any(isinstance(item, str) for value in lists for item in value):
+        return None
+    for key in SPAN_KEYS:
+        spans = values.get(key)
+        if isinstance(spans, Mapping):
+            spans = [
+                {"label": kind, "text": surface, "start": place[0], "end": place[-1]}
+                for kind, texts in spans.items()
+                if isinstance(texts, Mapping)
+                for surface, places in texts.items()
+                for place in places
+            ] or None
+        if not isinstance(spans, list) or not all(isinstance(item, list | dict) for item in spans):
+            continue
+        if any("result" in item for item in spans):
+            results = (item["result"] for item in finished_annotations(values)[:1])
+            # Relations and choices have no start.
+            spans = [r for rs in results for r in rs if "start" in _mapping(r.get("value"))]
+        if key != "tokens" or (spans and {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
+            return text, spans
+    is_prodigy = values.get("answer") in ("accept", "reject", "ignore")
+    return (text, []) if is_prodigy and not {*values} & {*CLASS_KEYS} else None
+
+
+def is_unanswered(values: Mapping[Any, Any], keys: Collection[str] | None) -> bool:
+    """Whether a row is a text without spans, or tags with these names, as in test parts."""
+    if not keys or any(isinstance(value, list | Mapping) for value in values.values()):
+        return False
+    answers = {*keys, *SPAN_KEYS} & lower_names([*values]).keys()
+    return not answers and text_in(values) is not None
+
+
+def text_in(values: Mapping[Any, Any]) -> str | None:
+    """The text of a row with spans, by its usual names, or the only text in Label Studio's data."""
+    for key in TEXT_KEYS:
+        value = values.get(key)
+        if isinstance(value, Mapping):
+            texts = [item for item in value.values() if isinstance(item, str)]
+            value = value.get("text", texts[0] if len(texts) == 1 else None)
+        if isinstance(value, str):
+            return value
+    return None
+
+
+def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """Label Studio's annotations of a text that were not cancelled."""
+    annotations = values.get("annotations")
+    results = annotations if isinstance(annotations, list) else []
+    return [item for item in results if "result" in item and not item.get("was_cancelled")]
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def part_of(row: RawRow, text: str, span: Any) -> tuple[Part, str]:
+    """A span as the file gives it, and its type."""
+    item, surface = span, None
+    if isinstance(span, dict):
+        item = span | dict(_mapping(span.get("value")))  # Label Studio's result
+        surface = next((item[key] for key in OWN_KEYS if isinstance(item.get(key), str)), None)
+        ends = [next((item[k] for k in keys if k in item), None) for keys in (START_KEYS, END_KEYS)]
+        ends = item.get("span", ends)
+        item = [*ends, next((item[key] for key in TYPE_KEYS if key in item), None)]
+    shown = excerpt(json.dumps(span))
+    match item:
+        case [int(start), int(end), str(kind) | [str(kind)], *_] if not word_fault(kind.strip()):
+            return Part(text, start, end, surface, row.where), kind.strip()
+        case [int(), int(), [_, _, *_] as kinds, *_]:
+            labels = listed(map(str, kinds))
+            fail(row, f"{shown} has the labels {labels}; a word has one tag, so keep one")
+        case [int(), int(), None | [], *_] | [int(), int()]:
+            fail(row, f"{shown} has no label; add one, or remove the span")
+    return fail(row, f"{shown} is no start, end and label of a span")
+
+
+def trimmed_place(row: RawRow, part: Part, place: Place | None) -> Place:
+    """First and end character of a span without white space around it."""
+    inner = part.text[slice(*place)].strip() if place else ""
+    if place is None or not inner:
+        fault = f"is no part of the text, which has {counted(len(part.text), 'character')}"
+        if place is not None or part.start == part.end:
+            fault = "is empty; remove it"
+        fail(row, f"the span from {part.start} to {part.end} {fault}")
+    start = part.text.index(inner, place[0])
+    return start, start + len(inner)
+
+
+def fail(row: RawRow, fault: str) -> NoReturn:
+    shown = excerpt(json.dumps(row.values, ensure_ascii=False, default=str))
+    raise InputError(f"{fault}, {row.where}: {shown}")

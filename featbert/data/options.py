@@ -1,0 +1,87 @@
+"""How the files of a corpus are read, as far as the caller says it."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from featbert.data.columns import Column, lower_names
+from featbert.errors import InputError, check_known
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """Options of `load_corpus`; InputError for a value that no file could be read with.
+
+    Attributes:
+        language: BCP 47 code; by default the name of the folder or of the dataset's configuration,
+            if that is a code (wikiann/de), which then is also in the corpus name ("wikiann-de").
+        scheme: tag scheme of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it.
+        token_column, tag_column, text, pair, target: keys, names in a header or of CoNLL-U
+            ("upos"), or numbers from 1; by default the columns with usual names (`columns`), for
+            words else the first and the last one.
+        delimiter: the character between columns; by default the lines show it.
+        quoting: whether fields are quoted: "none", "double", or "auto" to detect it.
+        escape: character that makes a separator or quotation mark after it part of the text.
+        label_names: names of numeric tags or classes, "O,B-PER,I-PER"; by default the lines of
+            labels.txt in the folder of the files.
+        limit: number of sentences or examples to read from each split.
+        dev_share, folds, fold: share of train that becomes dev, and the fold of K (from 1) that
+            becomes test before: whole documents, or examples, always the same ones.
+        answerable: leaves out questions without an answer.
+        missing: values that are no answer, "-,NA". An empty one among them means empty cells, and
+            only "" means none. By default as in `answers`.
+        first_choice: number of the first choice in labels, 0 or 1; by default the labels show it.
+        alone: split of a single file, if its name says none.
+    """
+
+    language: str | None = None
+    encoding: str = "utf-8"
+    scheme: str = "auto"
+    token_column: Column | None = None
+    tag_column: Column | None = None
+    delimiter: str | None = None
+    quoting: str = "auto"
+    escape: str | None = None
+    label_names: str | None = None
+    text: Column | None = None
+    pair: Column | None = None
+    target: Column | None = None
+    limit: int | None = None
+    dev_share: float | None = None
+    folds: int | None = None
+    fold: int | None = None
+    answerable: bool = False
+    missing: str | None = None
+    first_choice: int | None = None
+    alone: str = "train"
+
+    def __post_init__(self) -> None:
+        for name, sign in (("delimiter", self.delimiter), ("escape", self.escape)):
+            if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
+                raise InputError(f"{name} {sign!r} is not one character other than a quote")
+        check_known("quoting", [self.quoting], ("auto", "none", "double"))
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The options that differ from their defaults."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {f.name: values[f.name] for f in fields(self) if values[f.name] != f.default}
+
+    @property
+    def name_texts(self) -> bool:
+        """Whether a column of texts or of their answers is named."""
+        return any(column is not None for column in (self.text, self.pair, self.target))
+
+    @cached_property
+    def missing_values(self) -> frozenset[str] | None:
+        """Values that are no answer; None if the caller does not say."""
+        if not self.missing:
+            return None if self.missing is None else frozenset()
+        return frozenset(value.strip() for value in self.missing.split(","))
+
+    def are_in(self, names: Collection[str]) -> bool:
+        """Whether these names have a column that is named here."""
+        columns = (self.text, self.pair, self.target, self.token_column, self.tag_column)
+        named = {column.lower() for column in columns if isinstance(column, str)}
+        return not named.isdisjoint(lower_names(names))
