@@ -101,7 +101,7 @@ def predict(
     kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
         wanted = " or ".join(kinds)
-        how = "--question and --passage" if form.names_of_texts == ASKED else "--input"
+        how = "--question and --passage" if reader.names_of_texts == ASKED else "--input"
         raise InputError(f"{name} is {kind}, but {usable.name} reads {wanted}; give {how}")
     if kind == "text" and columns != ReadingOptions():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")

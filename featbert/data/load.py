@@ -61,7 +61,7 @@ from featbert.data.tags import (
 )
 from featbert.errors import InputError, MissingError, nearest, nearest_path
 from featbert.progress import notice, track
-from featbert.text import excerpt, listed
+from featbert.text import excerpt, listed, printable
 
 SAMPLE = "sample"
 # Folders of the embedded samples.
@@ -397,8 +397,8 @@ def _with_names(file: RawFile, names: Sequence[str]) -> RawFile:
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
     tags = {tag for s in file.sentences for tag in s.tags or ()}
     if unnamed := [tag for tag in tags - by_number.keys() if tag.isdecimal()]:
-        n = len(by_number)
-        raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {n} have one")
+        names_given = f"there are {len(by_number)}, from 0"
+        raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {names_given}")
     tagged = (
         (s, s.tags and tuple(by_number.get(tag, tag) for tag in s.tags)) for s in file.sentences
     )
@@ -485,7 +485,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     elif any(" " in word for word in sentence.words):
         advice = "if these are texts, give --task classification and --text"
     elif line == 1 and file.unit == "line" and unusual == [tag]:
-        advice = f"if line 1 is a header, --token-column {sentence.words[0]}; " + advice
+        advice = f"if line 1 is a header, --token-column {printable(sentence.words[0])}; " + advice
     return InputError(
         f"{error}, {file.unit} {line} of {file.path} (word {excerpt(word)}); {advice}"
     )
