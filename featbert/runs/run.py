@@ -16,8 +16,8 @@ from pydantic import ConfigDict, TypeAdapter
 from featbert.config import Settings, defaults
 from featbert.data.corpus import SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
-from featbert.data.share import learned_part
 from featbert.data.options import ReadingOptions
+from featbert.data.share import learned_part
 from featbert.data.tags import TargetKind
 from featbert.encoders.encoding import Reading
 from featbert.encoders.source import EncoderSource, find_encoder
@@ -70,8 +70,7 @@ class TrainingTexts:
         share = float(record.settings.get("train_share", 1.0))
         text = tuple(map(record.signature.splits.get, record.trained_on))
         if text not in self._texts:
-            reading = {"targets": run.task.targets, **record.reading}
-            corpus = learned_corpus(record, record.trained_on, task.targets)
+            corpus = learned_corpus(record, record.trained_on, run.task.targets)
             self._texts[text] = join_splits([corpus[name] for name in record.trained_on])
         key = (text, share, record.seed if share < 1 else None)
         if key not in self._taught:
