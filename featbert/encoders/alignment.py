@@ -1,13 +1,13 @@
-"""Alignment: a split's words as wordpieces, and the windows that an encoder reads them in.
+"""Alignment: a split's words as wordpieces, and the windows that an encoder reads.
 
-Frozen and tuned encoders both use it. Which window a word is read from is explained in
-ARCHITECTURE.md ("One window mechanism for both contexts"). Each piece is owned by one window, so
-none is lost and none counts twice; a word is in one window, unless it has more pieces than that.
+Frozen and tuned encoders both use it. ARCHITECTURE.md explains how a word gets its window ("One
+window mechanism for both contexts"). Each piece is owned by one window, so that no piece is lost or
+counts twice. A word is in one window, unless it has more pieces than a window.
 
-The two texts of a pair share their windows (packing "joint"), or have windows of their own
-("apart"), which are those of all pairs with the same text. Where a joint pair is too long, the
-shorter text is repeated in each window of the longer one. If it would take more than half of a
-window, its beginning is, and then it has windows of its own, with the beginning of the other.
+The two texts of a pair share their windows (packing "joint"), or each distinct text has its own
+("apart"). If a joint pair is too long, the shorter text is repeated in each window of the longer
+one. If the shorter text would take more than half of a window, only its beginning is repeated. It
+then has windows of its own, with the beginning of the longer text.
 """
 
 from collections.abc import Sequence
@@ -30,20 +30,20 @@ class Alignment:
 
     Attributes:
         pieces: (P,) piece ids without specials.
-        parts: (M, 2) first and end piece of each part of a word: what one window has of it. A word
-            that fits in a window is one part; a piece may be in the parts of several words.
+        parts: (M, 2) first and end piece of each part of a word, which is in one window. A word
+            that fits in a window is one part. A piece may be in the parts of several words.
         word_parts: (N + 1,) word n has parts word_parts[n] .. word_parts[n + 1] - 1.
         texts: (S, T, 2) first and end word of each sentence (T = 1), or of both texts of each pair
-            where they are apart; texts with the same words are one.
-        windows: (V, 1, 2) first and end piece of each window, in text order; (V, 2, 2) of both its
-            texts, where each holds a pair.
+            that is encoded apart. Equal texts are stored once.
+        windows: (V, 1, 2) first and end piece of each window, in text order; (V, 2, 2) of both
+            texts if windows hold pairs.
         owned: (V + 1,) window v gives the vectors of parts owned[v] .. owned[v + 1] - 1.
         owned_pieces: (V + 1,) window v owns pieces owned_pieces[v] .. owned_pieces[v + 1] - 1.
         units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
         pairs: (S, 2) words of both texts of each pair; None without pairs.
         n_special: special pieces that the encoder adds to each window.
-        counts: what was unusual: windowed_sentences (documents, in document context),
+        counts: of unusual inputs: windowed_sentences (documents, in document context),
             unknown_words, overlong_words (of several parts).
     """
 
@@ -77,7 +77,7 @@ class Alignment:
 
     @cached_property
     def unit_lengths(self) -> Ints:
-        """(U,) the same of each unit: what is repeated in several windows counts once."""
+        """(U,) pieces that the windows of each unit own, and their specials."""
         return np.diff(np.concatenate([[0], np.cumsum(self.whole_lengths)])[self.units])
 
     @cached_property
@@ -120,8 +120,8 @@ def align(
 ) -> Alignment:
     """Aligns the words of `sentences` to wordpieces and plans the windows.
 
-    `positions` is the sequence length that the encoder can read, specials included; `context` is
-    what a word sees: its sentence, or its whole document; `packing` is for pairs.
+    `positions` is the longest sequence that the encoder reads, specials included. `context` is a
+    word's sentence or its whole document. `packing` is for pairs.
     """
     joint = packing == "joint"
     n_special = wordpieces.n_special + (len(wordpieces.middle) if joint else 0)
@@ -131,8 +131,8 @@ def align(
             f"the encoder reads {positions} positions, which {n_special} special pieces fill; "
             "use another encoder"
         )
-    if alone := [n for n, s in enumerate(sentences, 1) if packing and s.pair is None]:
-        raise InputError(f"packing is for pairs, but text {alone[0]} is alone")
+    if single := [n for n, s in enumerate(sentences, 1) if packing and s.pair is None]:
+        raise InputError(f"packing is for pairs, but text {single[0]} is alone")
     sizes = np.array([(s.pair or 0, len(s) - (s.pair or 0)) for s in sentences], dtype=np.int64)
     pairs = None if packing is None else sizes.reshape(-1, 2)
     texts, numbers, unit_words = texts_of(sentences, context, packing)
@@ -184,7 +184,7 @@ def align(
 
 
 def _runs(words: Ints, n_pieces: int) -> Ints:
-    """(K + 1,) edges of runs of pieces that stay together: a word's, or of words that share some.
+    """(K + 1,) edges of runs of pieces that stay together: of a word, or of words with common pieces.
 
     `words` are (N, 2) first and end piece of each word.
     """
@@ -200,13 +200,13 @@ def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
 
     Args:
         piece_counts: (T,) wordpieces of each word, at least 1 each.
-        capacity: pieces a window can hold, specials not counted; at least 1. The pieces of a word
-            with more are spread over windows as if each were a word.
+        capacity: pieces that a window holds without specials; at least 1. The pieces of a longer
+            word are spread over windows as if each were a word.
 
     Returns:
         windows: (V, 2) first and end piece of each window, left to right.
-        owned: (V + 1,) window v owns pieces owned[v] .. owned[v + 1] - 1; every piece is owned by
-            one window that holds it, with those of its word, and every window owns some.
+        owned: (V + 1,) window v owns pieces owned[v] .. owned[v + 1] - 1. One window owns each
+            piece, together with the other pieces of its word. Every window owns pieces.
     """
     total = int(piece_counts.sum())
     if total <= capacity:
@@ -227,7 +227,7 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
     Args:
         piece_counts: (T,) wordpieces of each word of the first text, then of the second.
         split: words of the first text; both have at least one.
-        capacity: pieces a window can hold, specials not counted; at least 2.
+        capacity: pieces that a window holds without specials; at least 2.
 
     Returns:
         windows: (V, 2, 2) first and end piece of each window in each of the texts.
@@ -238,7 +238,7 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
     if total <= capacity:
         return np.array([[[0, middle], [middle, total]]]), np.array([0, total])
     fits = [int(counts.sum()) <= half for counts in parts]
-    # What a text has in the windows of the other one: all of it, or its beginning.
+    # A text is repeated in the windows of the other one, whole or by its beginning.
     heads = [max(1, int(np.searchsorted(np.cumsum(c), half, side="right"))) for c in parts]
     sizes = [min(int(c[:n].sum()), half) for c, n in zip(parts, heads, strict=True)]
     windows: list[Ints] = []
@@ -246,12 +246,12 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
     for text, (start, counts) in enumerate(zip((0, middle), parts, strict=True)):
         if fits[text]:
             continue
-        other = 1 - text
-        spans, owns = plan_windows(counts, capacity - sizes[other])
-        both = np.empty((len(spans), 2, 2), dtype=np.int64)
-        both[:, text] = spans + start
-        both[:, other] = np.array([0, sizes[other]]) + (0 if other == 0 else middle)
-        windows.append(both)
+        second = 1 - text
+        spans, owns = plan_windows(counts, capacity - sizes[second])
+        pair_spans = np.empty((len(spans), 2, 2), dtype=np.int64)
+        pair_spans[:, text] = spans + start
+        pair_spans[:, second] = np.array([0, sizes[second]]) + (0 if second == 0 else middle)
+        windows.append(pair_spans)
         owned.append(owns[1:] + start)
     owned[-1][-1] = total  # a second text that is repeated whole is read from the last window
     return np.concatenate(windows), np.concatenate(owned)
@@ -275,16 +275,16 @@ def _cover(ends: Ints, capacity: int) -> Ints:
 
 
 def _owners(windows: Ints, ends: Ints) -> Ints:
-    """(T,) for each word the window in which its smaller side of context is largest."""
+    """(T,) the window of each word in which its smaller side of context is largest."""
     n_words = len(ends) - 1
     whole = int(ends[-1]) + 1
     best = np.full(n_words, -1, dtype=np.int64)
     owner = np.zeros(n_words, dtype=np.int64)
     for v, (start, end) in enumerate(windows):
         words = np.arange(start, end)
-        left = np.full(len(words), whole) if start == 0 else ends[words] - ends[start]
-        right = np.full(len(words), whole) if end == n_words else ends[end] - ends[words + 1]
-        score = np.minimum(left, right)
+        before = np.full(len(words), whole) if start == 0 else ends[words] - ends[start]
+        after = np.full(len(words), whole) if end == n_words else ends[end] - ends[words + 1]
+        score = np.minimum(before, after)
         better = score > best[start:end]
         best[start:end][better] = score[better]
         owner[start:end][better] = v

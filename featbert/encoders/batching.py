@@ -39,10 +39,10 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
 
 
 class TokenBudget:
-    """Padded tokens that a batch may have, in extraction and prediction.
+    """The most padded tokens per batch, in extraction and prediction.
 
-    Where a batch does not fit in memory, it and all later ones are cut to half its tokens, once;
-    the results are the same but for rounding. Where half does not fit either, that is an error.
+    If a batch does not fit in memory, it and all later ones are cut to half its tokens, once. The
+    results are equal up to rounding. If half does not fit either, the error is raised.
     """
 
     def __init__(self, tokens: int) -> None:
@@ -58,10 +58,12 @@ class TokenBudget:
         size: Callable[[Ints], int],
         cut: Callable[[Ints, int], Iterable[Ints]],
     ) -> None:
-        """Computes a batch as a whole, or in parts where it does not fit; threads may share this.
+        """Computes a batch, in parts if it does not fit. Threads may share the budget.
 
-        `compute` gets the rows of a part, and may get one twice. `size` gives the padded tokens of
-        a batch; `cut` gives its parts of at most as many padded tokens as asked.
+        Args:
+            compute: gets the rows of a part, and may get a row twice.
+            size: padded tokens of a batch.
+            cut: parts of a batch with at most a number of padded tokens.
         """
         halved = self._halved
         parts = cut(batch, self.tokens) if halved else (batch,)
@@ -74,7 +76,7 @@ class TokenBudget:
             reason = memory_lack(error)
         else:
             return
-        # After the block: what the error held of the batch is free.
+        # After the block, where the error no longer holds the batch.
         from featbert.encoders.memory import give_back
 
         give_back()

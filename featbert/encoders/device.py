@@ -1,11 +1,12 @@
-"""Device and precision, asked of the machine.
+"""The machine's devices and precisions.
 
-torch is imported by the functions: what only names devices or precisions does not load it.
+The functions import torch, so that names of devices and precisions do not load it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import platform
 import re
 from collections.abc import Iterator
@@ -28,16 +29,16 @@ DEVICES = dict.fromkeys(("auto", "cpu", "cuda", "mps"))
 
 @dataclass(frozen=True)
 class Device:
-    """Where tensors are computed, and how signatures name it."""
+    """A device that computes, as signatures name it."""
 
     kind: str  # "cpu", "cuda" or "mps"
     name: str
     threads: int  # of torch, on the processor
-    number: int | None = None  # of several GPUs, where one was chosen
+    number: int | None = None  # of the chosen GPU among several
 
     @property
     def spec(self) -> str:
-        """What finds it again: such as cuda:1."""
+        """Its name for `find_device`, such as cuda:1."""
         return self.kind if self.number is None else f"{self.kind}:{self.number}"
 
     @property
@@ -48,13 +49,17 @@ class Device:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The fields of records that say where, and with which libraries, was computed."""
-        where = {"device": self.kind, "device_name": self.name, "threads": self.threads}
-        return where | {"versions": library_versions()}
+        """Fields of records: the device and the versions of libraries."""
+        return {
+            "device": self.kind,
+            "device_name": self.name,
+            "threads": self.threads,
+            "versions": library_versions(),
+        }
 
 
 def use_threads(n: int | None) -> None:
-    """From now on torch computes on `n` threads, if that is given."""
+    """Sets torch's number of threads, unless it is None."""
     if n is not None:
         import torch
 
@@ -74,15 +79,15 @@ def computing_threads(n: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def find_device(wanted: str = "auto") -> Device:
-    """The device to compute on; "auto" takes a GPU of CUDA where there is one.
+def find_device(spec: str = "auto") -> Device:
+    """The device to compute on; "auto" takes a GPU of CUDA if there is one.
 
-    A number, as in "cuda:1", makes that GPU the one of torch. InputError for what is not there.
+    A number, as in "cuda:1", sets torch's current GPU. InputError for a device that is absent.
     """
-    kind, colon, digits = wanted.partition(":")
+    kind, colon, digits = spec.partition(":")
     check_known("device", [kind], DEVICES)
     if colon and (kind != "cuda" or not re.fullmatch("[0-9]{1,3}", digits)):
-        raise InputError(f"device {wanted!r} is no GPU with its number, as in cuda:1")
+        raise InputError(f"device {spec!r} is no GPU with its number, as in cuda:1")
     number = int(digits) if colon else None
     import torch
 
@@ -90,14 +95,14 @@ def find_device(wanted: str = "auto") -> Device:
     if gpu:  # fp32 means fp32, in the LSTM (cuDNN) as in the encoder
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
-    there = {"cuda": gpu, "mps": torch.backends.mps.is_available()}
-    if not there.get(kind, True):
-        raise InputError(f"torch finds no GPU for --device {wanted}; use auto or cpu")
+    available = {"cuda": gpu, "mps": torch.backends.mps.is_available()}
+    if not available.get(kind, True):
+        raise InputError(f"torch finds no GPU for --device {spec}; use auto or cpu")
     if not gpu or kind in ("cpu", "mps"):
-        return Device(kind if kind == "mps" else "cpu", _processor(), threads)
+        return Device(kind if kind == "mps" else "cpu", processor_name(), threads)
     if number is not None:
-        if number >= (known := torch.cuda.device_count()):
-            raise InputError(f"no GPU cuda:{number}; torch finds cuda:0 to cuda:{known - 1}")
+        if number >= (count := torch.cuda.device_count()):
+            raise InputError(f"no GPU cuda:{number}; torch finds cuda:0 to cuda:{count - 1}")
         torch.cuda.set_device(number)
     return Device("cuda", torch.cuda.get_device_name(), threads, number)
 
@@ -112,14 +117,14 @@ def has_native_bf16(kind: str) -> bool:
     return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
 
 
-def find_precision(wanted: str, device: Device) -> Precision:
-    """The precision to compute in: "auto" is bf16 where native, else fp32; fp16 needs a GPU."""
-    check_known("precision", [wanted], PRECISIONS)
-    if wanted == "auto":
+def find_precision(name: str, device: Device) -> Precision:
+    """The precision to compute in: "auto" is bf16 if native, else fp32; fp16 needs a GPU."""
+    check_known("precision", [name], PRECISIONS)
+    if name == "auto":
         return "bf16" if has_native_bf16(device.kind) else "fp32"
-    if wanted == "fp16" and device.kind != "cuda":
+    if name == "fp16" and device.kind != "cuda":
         raise InputError("fp16 computes on a GPU of CUDA only; elsewhere use fp32 or auto")
-    return cast(Precision, wanted)
+    return cast(Precision, name)
 
 
 def torch_dtype(precision: str) -> torch.dtype:
@@ -130,7 +135,7 @@ def torch_dtype(precision: str) -> torch.dtype:
 
 
 def autocast(device: Device, precision: Precision) -> AbstractContextManager[None]:
-    """Products of fp32 weights computed in `precision`; nothing at all for fp32."""
+    """Within it, products of fp32 weights are computed in `precision`."""
     if precision == "fp32":
         return contextlib.nullcontext()
     import torch
@@ -145,7 +150,9 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     return tensor.to(device, non_blocking=True)
 
 
-def _processor() -> str:
+@functools.cache
+def processor_name() -> str:
+    """The processor as the system names it."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text("utf-8").split("\n"):
             if line.startswith("model name"):

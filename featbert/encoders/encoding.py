@@ -1,6 +1,6 @@
-"""How text becomes vectors: the settings that a store and a tuned encoder share.
+"""Options of encoding, shared by stores and tuned encoders, and the texts that are encoded.
 
-Nothing here imports torch, so that every refusal of a plan comes before it is loaded.
+Nothing here imports torch, so that a plan is refused before it is loaded.
 """
 
 from collections.abc import Sequence
@@ -33,15 +33,15 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class EncodingOptions:
-    """How a text is encoded and kept; what the settings mean is in `config.Encoding`.
+    """Options of encoding and storing a text; `config.Encoding` explains the first seven.
 
     Attributes:
-        precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 where native).
+        precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 if native).
         layers: hidden states to keep, 0 being the embeddings, or text as `--layers` takes it, such
             as "last" or "1,3-5"; None or "all" keeps all. A layer costs words x H x 2 bytes
             (float16) on disk.
         token_budget: padded wordpieces of a batch; None takes the device's default.
-        device: "cpu", "cuda", "cuda:1", "mps", or "auto" (CUDA where there is a GPU).
+        device: "cpu", "cuda", "cuda:1", "mps", or "auto" (CUDA if there is a GPU).
     """
 
     context: Context = "sentence"
@@ -56,21 +56,18 @@ class EncodingOptions:
     device: str = "auto"
 
     def pooling_of(self, source: EncoderSource) -> Pooling:
-        """What represents a word of this encoder."""
+        """The subwords that represent a word of this encoder."""
         return source.pooling if self.pooling == "auto" else self.pooling
 
     def stored_layers(self, num_layers: int) -> tuple[int, ...]:
-        """Hidden states to keep of an encoder with `num_layers` layers, rising.
-
-        Raises InputError for layers that it does not have.
-        """
+        """Numbers of the hidden states to keep, in rising order; InputError for absent layers."""
         layers = stored_layers("all" if self.layers is None else self.layers, num_layers)
         if not layers:
             raise InputError(f"layers are {self.layers}; name at least one, or all")
         return layers
 
     def note(self, source: EncoderSource) -> str:
-        """What people should know of a decoder's vectors; empty for other encoders."""
+        """A note for users about a decoder's vectors; empty for other encoders."""
         if not source.causal:
             return ""
         return (
@@ -79,9 +76,9 @@ class EncodingOptions:
         )
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
-        """Raises InputError where the text or the encoder cannot be encoded like this."""
-        for name, known in CHOICES.items():
-            check_known(name, [getattr(self, name)], known)
+        """Raises InputError if these options do not fit the text or the encoder."""
+        for name, choices in CHOICES.items():
+            check_known(name, [getattr(self, name)], choices)
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
             raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
         for split in corpus.splits.values():
@@ -107,33 +104,34 @@ class EncodingOptions:
 def texts_of(
     sentences: Sequence[Sentence], context: str, packing: str | None
 ) -> tuple[Sequence[Sentence], Ints, Ints]:
-    """The texts that are read of sentences.
+    """The texts to encode: sentences, or each distinct text of pairs that are encoded apart.
 
     Returns:
-        texts: the sentences; of pairs that are apart, the words of each text once.
-        numbers: (S, T) which of them are those of each sentence; T is 2 for pairs that are apart.
+        texts: the texts.
+        numbers: (S, T) numbers of each sentence's texts; T is 2 for pairs that are apart.
         units: (U + 1,) words before each context unit: a sentence, a document, or such a text.
     """
     texts: Sequence[Sentence]
     if packing == "apart":
-        known: dict[Sentence, int] = {}
-        both = (
+        number_of: dict[Sentence, int] = {}
+        pairs = [
             [
-                Sentence(s.words[part], touches=s.touches[part])
+                number_of.setdefault(
+                    Sentence(s.words[part], touches=s.touches[part]), len(number_of)
+                )
                 for part in (slice(s.pair), slice(s.pair, None))
             ]
             for s in sentences
-        )
-        pairs = [[known.setdefault(text, len(known)) for text in texts] for texts in both]
-        texts, numbers = list(known), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        ]
+        texts, numbers = list(number_of), np.array(pairs, dtype=np.int64).reshape(-1, 2)
     else:
         texts, numbers = sentences, np.arange(len(sentences))[:, None]
     edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
     if context == "document":
         documents = [s.document for s in sentences]
         check_context(context, has_documents=None not in documents)
-        new = [i for i, one in enumerate(documents) if i == 0 or one != documents[i - 1]]
-        edges = edges[[*new, len(sentences)]]
+        starts = [i for i, n in enumerate(documents) if i == 0 or n != documents[i - 1]]
+        edges = edges[[*starts, len(sentences)]]
     return texts, numbers, edges
 
 
@@ -145,7 +143,7 @@ class Reading:
         self.truecaser = Truecaser.from_sentences(corpus["train"]) if truecased else None
 
     def __call__(self, sentences: Sequence[Sentence]) -> Sequence[Sentence]:
-        """The sentences, words cased as the encoder is to read them."""
+        """The sentences, with words cased for the encoder."""
         return sentences if self.truecaser is None else self.truecaser.sentences(sentences)
 
 

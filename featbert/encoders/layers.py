@@ -1,9 +1,9 @@
 """Layer combinations by name: what `--layers` understands.
 
 Hidden states of an encoder with L transformer layers are numbered 0..L: 0 is the embedding
-output, `embeddings`, and 1..L are the layers. `NAMES` are those of the BERT paper's Table 7
-(Devlin et al. 2019, section 5.3); `FORMS` are more general, with numbers and ranges. A number or
-a range without a name means single layers.
+output, `embeddings`, and 1..L are the layers. `NAMES` are the combinations of the BERT paper's
+Table 7 (Devlin et al. 2019, section 5.3). `FORMS` are more general, with numbers and ranges. A
+number or a range without a name means single layers.
 """
 
 import re
@@ -31,7 +31,7 @@ FORMS = ("7", "0-12", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-
 
 @dataclass(frozen=True)
 class LayerCombination:
-    """Which hidden states a tagger reads, and how they become one vector a word.
+    """Hidden states that a tagger reads, and how they become one vector per word.
 
     Attributes:
         name: canonical name, such as "concat_last4".
@@ -72,14 +72,14 @@ def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombina
 
 
 def split_specs(given: Any) -> Any:
-    """Combinations one by one; anything but text, numbers and lists of these as it is.
+    """Combinations as a list; anything but text, numbers and lists of them stays as it is.
 
     "last,concat:9,10" -> last and concat:9,10; "1,3-5" and "layer:1,3-5" -> layer:1, layer:3,
     layer:4 and layer:5; 0 -> embeddings.
     """
     if isinstance(given, list | tuple):
-        parts = [split_specs(one) for one in given]
-        return [spec for one in parts for spec in (one if isinstance(one, list) else [one])]
+        parts = [split_specs(part) for part in given]
+        return [spec for part in parts for spec in (part if isinstance(part, list) else [part])]
     if isinstance(given, bool) or not isinstance(given, str | int):
         return given
     specs: list[str] = []
@@ -88,7 +88,7 @@ def split_specs(given: Any) -> Any:
             specs[-1] += f",{part}"
         else:
             specs.append(part)
-    return [one for spec in specs for one in _single_layers(spec.strip())]
+    return [layer for spec in specs for layer in _single_layers(spec.strip())]
 
 
 def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[in
     if given == "all":
         return tuple(range(num_layers + 1))
     combinations = [parse_layers(spec, num_layers) for spec in split_specs(given)]
-    return tuple(sorted({index for one in combinations for index in one.indices}))
+    return tuple(sorted({index for combination in combinations for index in combination.indices}))
 
 
 def _single_layers(spec: str) -> list[str]:
@@ -127,30 +127,32 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
 def layer_numbers(
     text: str, num_layers: int | None, spec: str, *, one: bool = False
 ) -> tuple[int, ...]:
-    """Numbers and ranges of a general form: "9,10-12" -> (9, 10, 11, 12); `spec` was typed."""
+    """Numbers and ranges: "9,10-12" -> (9, 10, 11, 12); `spec` is the user's text."""
     form = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
-    found: dict[int, None] = {}
+    layers: dict[int, None] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers:
             why = "goes down" if match else "is no layer number"
             raise InputError(f"{excerpt(part)} in {excerpt(spec)} {why}; give {form}")
-        if twice := found.keys() & numbers:
+        if twice := layers.keys() & numbers:
             raise InputError(f"{excerpt(spec)} names layer {min(twice)} twice")
-        found |= dict.fromkeys(numbers)
-    if one and len(found) != 1:
-        raise InputError(f"{excerpt(spec)} names {len(found)} layers; give {form}")
+        layers |= dict.fromkeys(numbers)
+    if one and len(layers) != 1:
+        raise InputError(f"{excerpt(spec)} names {len(layers)} layers; give {form}")
     if num_layers is not None:
-        check_layers(found, num_layers, excerpt(spec))
-    return tuple(found)
+        check_layers(layers, num_layers, excerpt(spec))
+    return tuple(layers)
 
 
 def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "") -> None:
     """Raises InputError for hidden states that an encoder with `num_layers` layers lacks.
 
-    `spec` is where the numbers were named.
+    `spec` is the text with the numbers.
     """
     if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
-        where = f" in {spec}" * bool(spec)
-        raise InputError(f"no layer {beyond[-1]}{where}; the encoder has layers 0 to {num_layers}")
+        raise InputError(
+            f"no layer {beyond[-1]}{f' in {spec}' * bool(spec)}; the encoder has layers 0 to "
+            f"{num_layers}"
+        )

@@ -1,4 +1,4 @@
-"""Memory of this process: what is left, what it took at most, and how it is given back."""
+"""Memory of this process: free and peak memory, and memory returned to the system."""
 
 import contextlib
 import ctypes
@@ -14,39 +14,39 @@ import torch
 from featbert.encoders.device import Device
 from featbert.errors import InputError
 
-# Parameters of mallopt (malloc.h of glibc): trim and mmap thresholds, and where glibc's own
-# adjustment of these ends in a process that frees large blocks.
-USUAL = {-1: 64 << 20, -3: 32 << 20}
-KEPT = {-1: 2**31 - 1, -3: 1 << 30}
-# Bytes of a float32 parameter; of one that is trained: itself, its gradient, Adam's two moments.
+# Parameters of mallopt (malloc.h of glibc): trim and mmap thresholds. The usual ones are those that
+# glibc itself reaches in a process that frees large blocks.
+USUAL_THRESHOLDS = {-1: 64 << 20, -3: 32 << 20}
+KEEPING_THRESHOLDS = {-1: 2**31 - 1, -3: 1 << 30}
+# Bytes of a float32 parameter. A trained one has a gradient and two moments of Adam, too.
 FROZEN_BYTES, TRAINED_BYTES = 4, 16
 
 
 @contextlib.contextmanager
 def freed_memory_kept() -> Iterator[None]:
-    """Within it, glibc's freed blocks serve the next ones; afterwards they are given back."""
-    _glibc("mallopt", *KEPT.items())
+    """Within it, glibc reuses freed blocks. Afterwards they are returned to the system."""
+    _glibc("mallopt", *KEEPING_THRESHOLDS.items())
     try:
         yield
     finally:
-        _glibc("mallopt", *USUAL.items())
+        _glibc("mallopt", *USUAL_THRESHOLDS.items())
         _glibc("malloc_trim", (0,))
 
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
-    """Raises InputError where `what` needs more bytes than are left on the device; `less` helps."""
+    """Raises InputError if `what` needs more bytes than the device has free; `less` is advice."""
     if _free(device) < need:
-        give_back()  # what earlier work left may be in the way
-    have = _free(device)
-    if have < need:
+        give_back()  # unused memory of earlier work
+    free = _free(device)
+    if free < need:
         raise InputError(
-            f"too little memory for {what}: {have / 1e9:.1f} GB are left, it takes "
+            f"too little memory for {what}: {free / 1e9:.1f} GB are left, it takes "
             f"{need / 1e9:.1f} GB at least; {less}"
         )
 
 
 def _free(device: Device) -> int:
-    """Bytes that are left on the device; on a processor with its swap."""
+    """Free bytes of the device; of a processor with its swap."""
     if device.kind == "cuda":
         unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         return int(torch.cuda.mem_get_info()[0]) + unused
@@ -54,50 +54,51 @@ def _free(device: Device) -> int:
 
 
 def available_memory() -> int:
-    """Bytes left without swapping, or of a limit of the process, a container or a batch job."""
-    left = [int(psutil.virtual_memory().available), *_left_of_groups()]
+    """Free bytes without swapping, within limits of the process, a container or a batch job."""
+    free = [int(psutil.virtual_memory().available), *_free_in_groups()]
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY:
-        left.append(limit - int(psutil.Process().memory_info().vms))
-    return max(0, min(left))
+        free.append(limit - int(psutil.Process().memory_info().vms))
+    return max(0, min(free))
 
 
-# Of control groups of version 2, and of 1: the folder, and what is there.
-_GROUPS = {
-    "0::": ("", "memory.max", "memory.current", ("inactive_file", "active_file")),
-    "memory": (
-        *("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-        ("total_inactive_file", "total_active_file"),
-    ),
-}
+# Files of control groups: folder, limit, usage, and pages of files in memory.stat.
+_VERSION_2 = ("", "memory.max", "memory.current", ("inactive_file", "active_file"))
+_VERSION_1 = (
+    *("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
+    ("total_inactive_file", "total_active_file"),
+)
 
 
-def _left_of_groups(
-    listed: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
+def _free_in_groups(
+    groups_file: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> list[int]:
-    """What is left of each control group's limit; pages of files do not count."""
-    found = []
+    """Bytes up to the limit of each control group; pages of files do not count as used."""
+    free = []
+    lines: list[str] = []
     with contextlib.suppress(OSError):
-        for line in listed.read_text("utf-8").splitlines():
-            number, kinds, path = line.split(":", 2)
-            version = "0::" if number == "0" else "memory" * ("memory" in kinds.split(","))
-            if version not in _GROUPS:
-                continue
-            folder, *names, kept = _GROUPS[version]
-            top = root / str(folder)
-            own = top / path.lstrip("/")
-            for group in [own, *own.parents][: len(own.parts) - len(top.parts) + 1]:
-                with contextlib.suppress(OSError, ValueError):  # "max" where there is no limit
-                    limit, used = (int((group / str(name)).read_text("utf-8")) for name in names)
-                    stat = (group / "memory.stat").read_text("utf-8")
-                    sizes = dict(entry.split() for entry in stat.splitlines())
-                    files = sum(int(sizes.get(name, 0)) for name in (*kept, "slab_reclaimable"))
-                    found.append(limit - used + files)
-    return found
+        lines = groups_file.read_text("utf-8").splitlines()
+    for line in lines:
+        number, controllers, path = line.split(":", 2)
+        if number != "0" and "memory" not in controllers.split(","):
+            continue
+        folder, limit_file, usage_file, pages = _VERSION_2 if number == "0" else _VERSION_1
+        top = root / folder
+        group = top / path.lstrip("/")
+        for level in [group, *group.parents][: len(group.parts) - len(top.parts) + 1]:
+            with contextlib.suppress(OSError, ValueError):  # "max" is no limit
+                limit, used = (
+                    int((level / name).read_text("utf-8")) for name in (limit_file, usage_file)
+                )
+                stat = (level / "memory.stat").read_text("utf-8").splitlines()
+                sizes = dict(entry.split() for entry in stat)
+                files = sum(int(sizes.get(name, 0)) for name in (*pages, "slab_reclaimable"))
+                free.append(limit - used + files)
+    return free
 
 
 def reset_peak_memory(device: Device) -> None:
-    """Starts a new measurement of the highest memory, without what earlier work left unused."""
+    """Starts a new measurement of peak memory, after unused memory is returned."""
     gc.collect()
     if device.kind == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -118,7 +119,7 @@ def peak_memory(device: Device) -> int:
 
 
 def give_back() -> None:
-    """Gives unused memory back to the system, on a GPU too."""
+    """Returns unused memory to the system, also of a GPU."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -37,8 +37,8 @@ def test_the_limits_of_control_groups(tmp_path):
     write(own, memory__max="max", memory__current="5", memory__stat=stat)
     write(own.parent, memory__max="3000", memory__current="2000", memory__stat=stat)
     write(root, memory__max="2500", memory__current="2400", memory__stat=stat)
-    assert memory._left_of_groups(listed, root) == [1321, 421]
-    assert memory._left_of_groups(tmp_path / "none", root) == []
+    assert memory._free_in_groups(listed, root) == [1321, 421]
+    assert memory._free_in_groups(tmp_path / "none", root) == []
 
 
 def test_limits_of_control_groups_of_version_1(tmp_path):
@@ -50,7 +50,7 @@ def test_limits_of_control_groups_of_version_1(tmp_path):
     stat = "cache 9\ntotal_inactive_file 300\ntotal_active_file 20\ninactive_file 7"
     for name, text in (("limit_in_bytes", "3000"), ("usage_in_bytes", "2000"), ("stat", stat)):
         (top / f"memory.{name}").write_text(text, "utf-8")
-    assert memory._left_of_groups(listed, root) == [1320]
+    assert memory._free_in_groups(listed, root) == [1320]
 
 
 def test_a_limit_of_the_address_space_counts(monkeypatch):
@@ -62,9 +62,9 @@ def test_a_limit_of_the_address_space_counts(monkeypatch):
 def test_the_least_of_all_limits_is_what_is_left(monkeypatch):
     whole = available_memory()
     assert 0 < whole <= psutil.virtual_memory().total
-    monkeypatch.setattr(memory, "_left_of_groups", lambda: [1 << 40, 12_345])
+    monkeypatch.setattr(memory, "_free_in_groups", lambda: [1 << 40, 12_345])
     assert available_memory() == 12_345
-    monkeypatch.setattr(memory, "_left_of_groups", lambda: [-1])
+    monkeypatch.setattr(memory, "_free_in_groups", lambda: [-1])
     assert available_memory() == 0
 
 
