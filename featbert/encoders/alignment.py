@@ -184,7 +184,7 @@ def align(
 
 
 def _runs(words: Ints, n_pieces: int) -> Ints:
-    """(K + 1,) edges of runs of pieces that stay together: of a word, or of words with common pieces.
+    """(K + 1,) edges of runs of pieces that stay together: a word, or words with common pieces.
 
     `words` are (N, 2) first and end piece of each word.
     """
