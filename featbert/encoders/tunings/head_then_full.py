@@ -1,7 +1,7 @@
-"""First the head alone on frozen states, then everything (Wang et al. 2019).
+"""First only the head on frozen states, then everything (Wang et al. 2019).
 
-The first epochs compute the encoder forward alone and without its dropout, as features would be;
-a finished run on features of the last layer takes their place (`head_from`).
+The first epochs run the encoder only forward and without its dropout, as for features. A finished
+run on features of the last layer can replace them (`head_from`).
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""(IA)^3: keys, values and what the feed-forward layers read are rescaled (Liu et al. 2022).
+"""(IA)^3 rescales keys, values and inputs of feed-forward layers (Liu et al. 2022).
 
-Each target has a vector of ones at first, by peft: a factor of each output, or of each input of a
+Each target gets a vector by peft, first of ones: a factor per output, or per input of a
 feed-forward layer. Dropout is on in modules that hold such vectors.
 """
 
@@ -9,7 +9,7 @@ from typing import Any
 from featbert.encoders.tunings.adapters import add_adapters, target_names
 from featbert.encoders.tunings.base import Tuning
 
-# Of architectures that peft has no defaults for; the last of each is of a feed-forward layer.
+# Targets of architectures without defaults in peft; the last target is a feed-forward layer.
 _TARGETS = {
     "albert": ["key", "value", "ffn_output"],
     "camembert": ["key", "value", "output.dense"],
@@ -25,13 +25,13 @@ def _prepare(model: Any, settings: Any) -> None:
     from peft import IA3Config
     from peft.utils import constants
 
-    known = _TARGETS | constants.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING
+    defaults = _TARGETS | constants.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING
     forward = {kind: names[-1:] for kind, names in _TARGETS.items()}
     forward |= constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING
-    targets, _ = target_names(model, settings.targets, known)
+    targets, _ = target_names(model, settings.targets, defaults)
     ends = tuple(forward.get(model.config.model_type, ()))
-    of_inputs = [name for name in targets if name.endswith(ends)]
-    add_adapters(model, IA3Config(target_modules=targets, feedforward_modules=of_inputs))
+    feedforward = [name for name in targets if name.endswith(ends)]
+    add_adapters(model, IA3Config(target_modules=targets, feedforward_modules=feedforward))
 
 
 TUNING = Tuning(

@@ -1,4 +1,4 @@
-"""Only the normalisation layers of the encoder are trained: weights, and biases where they are."""
+"""Only the normalisation layers of the encoder are trained: their weights and biases."""
 
 from featbert.encoders.tunings.base import Tuning
 

@@ -5,9 +5,9 @@
 
 DoRA (Liu et al. 2024) trains the length of each row of W + s B A by itself.
 
-A module of the encoder that holds adapters is in train mode as a whole: LoRA's dropout is on, and
-so is that of the attention whose query or value has adapters. Modules without adapters stay in eval
-mode, as for frozen features.
+A module of the encoder that holds adapters is in train mode as a whole. LoRA's dropout is on, and
+also the dropout of attention with adapters. Modules without adapters stay in eval mode, as for
+frozen features.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from featbert.encoders.tunings.adapters import add_adapters, target_names
 from featbert.encoders.tunings.base import Tuning
 from featbert.errors import InputError
 
-# Of architectures that peft has no defaults for.
+# Targets of architectures without defaults in peft.
 _TARGETS = {
     "albert": ["query", "value"],
     "camembert": ["query", "value"],
