@@ -15,7 +15,6 @@ from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import grid, remove, show_tables
 from featbert.errors import InputError, MissingError
 from featbert.io import owning
-from featbert.progress import notice
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
@@ -180,11 +179,8 @@ def pack(
     from featbert.experiments.pack import pack_runs
     from featbert.report.units import size
 
-    packed = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
-    for note in packed.notes:
-        notice(note)
-    n_bytes = size(output.stat().st_size)
-    typer.echo(printable(f"{output}: {counted(packed.runs, 'run')}, {n_bytes}"))
+    runs = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
+    typer.echo(printable(f"{output}: {counted(runs, 'run')}, {size(output.stat().st_size)}"))
 
 
 def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pydantic.dataclasses
@@ -49,7 +50,6 @@ class KeptCounts:
     """`SplitCounts` as a results file has them.
 
     Attributes:
-        predictions: SHA-256 of the predictions that were counted.
         classes: of a measure with counts by class, in the order of its columns.
         rows: (R, K) the different counts of examples.
         examples: (S,) the row of each example, from 0.
@@ -57,43 +57,22 @@ class KeptCounts:
         facets: by facet and bucket, the counts (K,) and the number of gold items.
     """
 
-    predictions: str
     classes: list[str]
     rows: list[list[int | Number]]
     examples: list[Count]
     documents: list[Count]
     facets: dict[str, dict[str, Bucket]]
 
-    def restored(self, where: str, classes: Sequence[str]) -> SplitCounts:
-        """The counts. InputError if they are damaged, or were not counted by all `classes`."""
+    def restored(self, path: Path, classes: Sequence[str]) -> SplitCounts:
+        """The counts. InputError if they were not counted by all of these classes."""
         if unknown := sorted({*classes} - {*self.classes}):
             raise InputError(
-                f"{where} has no counts of {', '.join(unknown)}; pack both runs into one file"
+                f"{path} has no counts of {', '.join(unknown)}; pack both runs into one file"
             )
-        try:
-            examples = np.array(self.rows)[self.examples]
-            if examples.ndim != 2 or len(examples) != len(self.documents):
-                raise ValueError
-        except (ValueError, IndexError):
-            raise InputError(f"{where} is damaged: its counts are not of its examples") from None
-        return SplitCounts(examples, self.documents, lambda facets: self._facets(where, facets))
 
-    def _facets(self, where: str, facets: Sequence[str]) -> Buckets:
-        if uncounted := [name for name in facets if name not in self.facets]:
-            raise MissingError(f"{where} has no counts by {', '.join(uncounted)}")
-        return {name: self.facets[name] for name in facets}
+        def by_facet(facets: Sequence[str]) -> Buckets:
+            if uncounted := [name for name in facets if name not in self.facets]:
+                raise MissingError(f"{path} has no counts by {', '.join(uncounted)}")
+            return {name: self.facets[name] for name in facets}
 
-
-def kept_counts(
-    counts: SplitCounts, predictions: str, classes: Sequence[str], facets: Buckets
-) -> KeptCounts:
-    """Counts for a results file."""
-    rows, places = np.unique(counts.examples, axis=0, return_inverse=True)
-    return KeptCounts(
-        predictions=predictions,
-        classes=[*classes],
-        rows=rows.tolist(),
-        examples=places.ravel().tolist(),
-        documents=[*counts.documents],
-        facets={name: dict(buckets) for name, buckets in facets.items()},
-    )
+        return SplitCounts(np.array(self.rows)[self.examples], self.documents, by_facet)

@@ -58,9 +58,7 @@ def on_disk(path: Path) -> Iterator[Path]:
 
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
-    if (file := results_file(path)) is None:
-        return path.exists()
-    return path.relative_to(file).as_posix() in _contents(file) or bool(listed_in(path))
+    return path.exists() or (results_file(path) is not None and path in listed_in(path.parent))
 
 
 def is_folder(path: Path) -> bool:

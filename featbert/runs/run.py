@@ -45,9 +45,9 @@ from featbert.runs.record import (
     read_run_record,
 )
 from featbert.runs.results import exists, is_folder, on_disk, results_file, run_folders
-from featbert.schema import Seconds, Share
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
+from featbert.training.history import Epoch
 
 RUNS_DIR = Path("experiments/runs")
 # Characters of a run's name that may be enough to find it.
@@ -149,10 +149,7 @@ class Run:
         counts_path = (path := self.predictions_path(split)).with_name(path.stem + ENDING)
         classes = classes or self.record.signature.entity_types
         if exists(counts_path):
-            counts = read_json(counts_path, KeptCounts, "")
-            if counts.predictions != self.record.predictions.get(split, ""):
-                raise InputError(f"{counts_path} has the counts of another run than {self.name}")
-            return counts.restored(str(counts_path), classes)
+            return read_json(counts_path, KeptCounts, "").restored(counts_path, classes)
         answers = self.predictions(split)
 
         def by_facet(facets: Sequence[str]) -> Buckets:
@@ -268,10 +265,7 @@ def find_folders(name: str, runs_dir: Path) -> list[Path]:
     return [path for path in run_folders(runs_dir) if f"--{name}" in f"--{path.name}"]
 
 
-_LOOSE = ConfigDict(strict=True, extra="ignore")
-
-
-@pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
+@pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True, extra="ignore"))
 class _Config:
     """The fields of `config.json` that are shown."""
 
@@ -283,14 +277,6 @@ class _Config:
     signature: dict[str, Any]
 
 
-@pydantic.dataclasses.dataclass(frozen=True, config=_LOOSE)
-class _Row:
-    """The fields of a line of `history.jsonl` that are shown."""
-
-    dev: dict[str, Share] | None
-    seconds: Seconds
-
-
 def unfinished_run(folder: Path) -> dict[str, Any]:
     """Facts from `config.json` and `history.jsonl` of a run, as far as they can be read.
 
@@ -300,17 +286,17 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
         text = regular_file(folder / "config.json").read_text("utf-8")
         config = TypeAdapter(_Config).validate_json(text, context="read")
-        epochs = defaults(config.tuning, config.task).but(**config.settings).epochs
+        settings = defaults(config.tuning, config.task).but(**config.settings)
         signature = {n: v for n, v in config.signature.items() if isinstance(v, str | int | None)}
         facts |= {n: getattr(config, n) for n in ("task", "tuning", "layers", "seed", "settings")}
         facts |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
-        facts |= {"scores": {}, "epochs": epochs, "epochs_done": 0}
+        facts |= {"scores": {}, "epochs": settings.epochs, "epochs_done": 0}
         text = regular_file(folder / "history.jsonl").read_text("utf-8")
         lines = text.split("\n")[:-1]  # whole ones
-        rows = [TypeAdapter(_Row).validate_json(line, context="read") for line in lines]
-        scores = [next(iter(row.dev.values())) for row in rows if row.dev]
-        facts["training_seconds"] = sum(row.seconds for row in rows)
-        facts |= {"epochs_done": len(rows), "scores": {"dev": max(scores)} if scores else {}}
+        epochs = [TypeAdapter(Epoch).validate_json(line, context="read") for line in lines]
+        scores = [epoch.dev_score or 0.0 for epoch in epochs if epoch.dev]
+        facts["training_seconds"] = sum(epoch.seconds for epoch in epochs)
+        facts |= {"epochs_done": len(epochs), "scores": {"dev": max(scores)} if scores else {}}
     if "epochs" in facts:
         facts["state"] = f"epoch {facts['epochs_done']} of {facts['epochs']}"
     return facts

@@ -17,7 +17,7 @@ from featbert.report.tables import run_lines, runs_table
 from featbert.runs.folder import move_into_place
 from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
-from tests.analysis.records import make_record
+from tests.analysis.records import make_epoch, make_record
 from tests.workspace import error_of, ok
 
 
@@ -34,8 +34,8 @@ def runs_dir(tmp_path: Path) -> Path:
     config = {"tuning": "none", "layers": "last", "seed": 7, "settings": {"epochs": 4}}
     config |= {"task": "entities", "signature": names}
     (going / "config.json").write_text(json.dumps(config), "utf-8")
-    history = '{"epoch": 1, "dev": {"f1": 0.5}, "seconds": 61.0}\n{"epoch": 2, "dev"'
-    (going / "history.jsonl").write_text(history, "utf-8")
+    first = json.dumps(dataclasses.asdict(make_epoch(1, 0.7, 0.5, 61.0)))
+    (going / "history.jsonl").write_text(f'{first}\n{{"epoch": 2, "dev"', "utf-8")
     (tmp_path / "broken-1").mkdir()
     (tmp_path / "broken-1" / "record.json").write_text("{", "utf-8")
     return tmp_path
