@@ -27,7 +27,7 @@ PUBLIC = Registry(
     "name",
     {
         "Adapt": Entry("featbert.config:Adapt"),
-        "Comparison": Entry("featbert.analysis.compare:Comparison"),
+        "Comparison": Entry("featbert.analysis.comparison:Comparison"),
         "Corpus": Entry("featbert.data.corpus:Corpus"),
         "FeatbertError": Entry("featbert.errors:FeatbertError"),
         "FeatureStore": Entry("featbert.features.store:FeatureStore"),

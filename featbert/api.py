@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from featbert.analysis.compare import Comparisons, compare_tasks
-from featbert.analysis.rows import run_labels
+from featbert.analysis.compare import compare_tasks
+from featbert.analysis.comparison import Comparisons
+from featbert.analysis.labels import run_labels
 from featbert.errors import FeatbertError
 from featbert.experiments.file import Experiment
 from featbert.progress import shown

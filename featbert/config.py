@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
+# Times of labelling are shown for so many sentences.
+TIMED_SENTENCES = 1000
 S = TypeVar("S", bound=BaseModel)
 # What pydantic names where it means an alternative of a union, not a key.
 _ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)

@@ -7,31 +7,38 @@ in the run's record, can be read again. Where a run learned from a part of it, t
 import dataclasses
 import itertools
 import statistics
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from featbert.analysis.compare import Breakdown, Comparison
-from featbert.analysis.rows import Row, Statistic, grouped
+from featbert.analysis.comparison import (
+    Breakdown,
+    Comparison,
+    MissingBreakdown,
+    Row,
+    ScorerDifferences,
+    Statistic,
+    grouped,
+)
+from featbert.analysis.significance import Members
 from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
 from featbert.runs.run import TrainingTexts
 from featbert.text import in_percent
 
 
-def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison:
+def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[str]) -> Comparison:
     """The comparison with a breakdown by each facet on each split; InputError for an unknown facet.
 
     Rows of each text are apart, and by a facet that depends on the training text those that
-    learned from as much of it. What cannot be read is in its notes.
+    learned from as much of it. Predictions that cannot be read are in `missing_breakdowns`.
     """
     task = comparison.task
     check_known("facet", facets, task.facets)
     facets = [*dict.fromkeys(facets)]
     texts = TrainingTexts()
     found: list[Breakdown] = []
-    notes: list[str] = []
+    missing: list[MissingBreakdown] = []
     for split, trained in itertools.product(comparison.splits, (False, True)):
         asked = [name for name in facets if task.facets[name].needs_train == trained]
         scored = [row for row in comparison.rows if asked and split in row.splits]
@@ -41,22 +48,26 @@ def with_breakdowns(comparison: Comparison, facets: Sequence[str]) -> Comparison
         )
         for alike in groups.values():
             try:
-                found += _breakdowns(asked, split, alike, texts)
+                found += _breakdowns(asked, split, alike, members, texts)
             except FeatbertError as error:
-                notes.append(f"no scores by {', '.join(asked)} on {split}: {error}")
+                missing.append(MissingBreakdown(tuple(asked), split, str(error)))
     found.sort(key=lambda one: facets.index(one.facet))
     return dataclasses.replace(
-        comparison, breakdowns=tuple(found), notes=(*comparison.notes, *notes)
+        comparison, breakdowns=tuple(found), missing_breakdowns=tuple(missing)
     )
 
 
 def _breakdowns(
-    facets: Sequence[str], split: str, rows: Sequence[Row], texts: TrainingTexts
+    facets: Sequence[str],
+    split: str,
+    rows: Sequence[Row],
+    members: Members,
+    texts: TrainingTexts,
 ) -> Iterator[Breakdown]:
     """One by each facet; either all or none of them need the training text."""
     task, of = rows[0].task, rows[0].task.measure.of
     by_row = {
-        row.name: [run.counts(split, texts=texts).by_facet(facets) for run in row.runs]
+        row.name: [run.counts(split, texts=texts).by_facet(facets) for run in members[row.name]]
         for row in track(rows, f"scoring by {', '.join(facets)} on {split}", "rows")
     }
     for facet in facets:
@@ -95,17 +106,18 @@ _DIGITS = 4
 
 
 def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's difference by every scorer of its task, if it has several.
+    """The comparison with every row's difference by every scorer of its task, if it has several."""
+    keys = comparison.task.scorers
+    pairs = itertools.product(comparison.rows if keys else (), comparison.splits)
+    scorers = tuple(
+        _by_scorer(row, comparison.rival(row, split), split, keys) for row, split in pairs
+    )
+    return dataclasses.replace(comparison, scorers=scorers)
 
-    The `winner` is the "same" where all differences have one sign, to a hundredth of a point.
-    """
-    scorers = comparison.task.scorers
-    rows = comparison.rows if scorers else ()
-    found: dict[str, dict[str, Any]] = {row.name: {} for row in rows}
-    for row, split in itertools.product(rows, comparison.splits):
-        base = row.rival(split)
-        by = {k: row.mean(split, k) - base.mean(split, k) for k in scorers} if base else {}
-        same = len({np.sign(round(apart, _DIGITS)) for apart in by.values()}) == 1
-        found[row.name] |= {f"{split}_{key}_difference": by.get(key) for key in scorers}
-        found[row.name][f"{split}_winner"] = ("same" if same else "differs") if by else None
-    return dataclasses.replace(comparison, scorers=found)
+
+def _by_scorer(row: Row, base: Row | None, split: str, keys: Iterable[str]) -> ScorerDifferences:
+    if base is None:
+        return ScorerDifferences(row.name, split, dict.fromkeys(keys), None)
+    differences = {key: row.mean(split, key) - base.mean(split, key) for key in keys}
+    signs = {float(np.sign(round(difference, _DIGITS))) for difference in differences.values()}
+    return ScorerDifferences(row.name, split, differences, "same" if len(signs) == 1 else "differs")

@@ -20,10 +20,17 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.analysis.compare import BudgetCurve, BudgetLead, BudgetSpan, Comparison
+from featbert.analysis.comparison import (
+    BudgetCurve,
+    BudgetLead,
+    BudgetSpan,
+    Comparison,
+    Row,
+    same_task,
+)
 from featbert.analysis.cost import machines_of, paid_once
 from featbert.analysis.resampling import LEVEL
-from featbert.analysis.rows import Row, same_task
+from featbert.analysis.significance import Members
 from featbert.errors import InputError
 from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, read_json
 from featbert.runs.results import listed_in
@@ -38,12 +45,12 @@ CLAIM = 0.99
 RESAMPLES = 2000
 
 
-def with_budgets(comparison: Comparison) -> Comparison:
+def with_budgets(comparison: Comparison, members: Members) -> Comparison:
     """The comparison with curves of the rows that a random search found, and who is ahead.
 
     Searches are those of the experiments in the runs directories of its runs.
     """
-    found = [one for one in _searched(comparison) if len(one[1]) >= FEWEST_TRIALS]
+    found = [one for one in _searched(comparison, members) if len(one[1]) >= FEWEST_TRIALS]
     most = 1 + max((max(trials) for _, trials, _ in found), default=0)
     numbers = np.random.default_rng(0).integers(0, most, (RESAMPLES, 4 * most))
     drawn = {
@@ -84,11 +91,13 @@ def expected_best(scores: Sequence[float]) -> Floats:
     return subset_weights(len(scores)) @ np.sort(np.asarray(scores, np.float64))
 
 
-def _searched(comparison: Comparison) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
+def _searched(
+    comparison: Comparison, members: Members
+) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
     """Rows that a random search found, its finished trials by number, and how many others ended."""
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
     searches: list[SearchRecord] = []
-    for folder in sorted({run.folder.parent for row in rows for run in row.runs}):
+    for folder in sorted({run.folder.parent for row in rows for run in members[row.name]}):
         for path in listed_in(folder, f"*{SUFFIX}"):
             with contextlib.suppress(InputError):  # of another version, or damaged
                 searches += read_json(path, ExperimentRecord, str(path)).searches

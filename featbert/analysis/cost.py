@@ -9,14 +9,23 @@ strictly.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import BASELINE, Row, Statistic, grouped, same_task
-from featbert.inference.speed import PER, read_speed
+from featbert.analysis.comparison import (
+    BASELINE,
+    Comparison,
+    ParetoFront,
+    ParetoPoint,
+    Price,
+    Row,
+    grouped,
+    same_task,
+)
+from featbert.config import TIMED_SENTENCES
 
 Spent = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
@@ -24,13 +33,13 @@ _PARTS = ("corpus", "scorer")
 
 
 def with_costs(comparison: Comparison) -> Comparison:
-    """The comparison with every row's cost, in the order of rows."""
-    rows, notes = comparison.rows, comparison.notes
-    places = machines_of(comparison, "one_by_one")
-    if len(places) > 1:
-        notes = (*notes, f"labelling was timed on different hardware ({'; '.join(places)})")
-    costs = {row.name: _priced(row, rows) for row in rows}
-    return dataclasses.replace(comparison, costs=costs, notes=notes)
+    """The comparison with the prices of its rows."""
+    places, rows = comparison.speed_machines, comparison.rows
+    notes = f"labelling was timed on different hardware ({'; '.join(places)})"
+    prices = {row.name: _price(row, rows) for row in rows}
+    return dataclasses.replace(
+        comparison, prices=prices, cost_notes=(notes,) if len(places) > 1 else ()
+    )
 
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
@@ -38,19 +47,24 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
     return None if run >= other else math.floor(once / (other - run)) + 1
 
 
-def _priced(row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """In each currency the cost of extraction (`once`), of training a run, and `cheaper_from`.
-
-    That is the number of runs from which the row costs less than `tuned_row` as often: the fully
-    tuned one on the same text, if any; it is infinite where it never does.
-    """
+def _price(row: Row, rows: Sequence[Row]) -> Price:
     tuned = _tuned(row, rows)
-    found: dict[str, Any] = {"tuned_row": tuned and tuned.name}
-    for name in get_args(Spent):
-        once, (_, run) = paid_once(row, name), _spent(row, name)
-        first = tuned and (cheaper_from(once, run, _spent(tuned, name)[1]) or math.inf)
-        found |= {f"{name}_once": once or None, f"{name}_run": run, f"{name}_cheaper_from": first}
-    return found
+
+    def cheaper(currency: Spent) -> float | None:
+        if tuned is None:
+            return None
+        once, run = paid_once(row, currency), _spent(row, currency)[1]
+        return cheaper_from(once, run, _spent(tuned, currency)[1]) or math.inf
+
+    return Price(
+        tuned_row=tuned.name if tuned else None,
+        seconds_once=paid_once(row, "seconds") or None,
+        seconds_run=_spent(row, "seconds")[1],
+        seconds_cheaper_from=cheaper("seconds"),
+        flops_once=paid_once(row, "flops") or None,
+        flops_run=_spent(row, "flops")[1],
+        flops_cheaper_from=cheaper("flops"),
+    )
 
 
 def paid_once(row: Row, currency: Spent) -> float:
@@ -70,9 +84,10 @@ def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
     """The fully tuned row that features are compared with: their baseline, or the first one."""
     if not row.frozen:
         return None
-    alike = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
-    named = row.baseline and row.baseline.label
-    return next((o for o in alike if o.label == named), alike[0] if alike else None)
+    alike = [other for other in rows if other.tuning == BASELINE and same_task(other, row)]
+    labels = {other.name: other.label for other in rows}
+    named = [other for other in alike if row.baseline and other.label == labels[row.baseline]]
+    return next(iter([*named, *alike]), None)
 
 
 # Quality against cost ---------------------------------------------------------------------------
@@ -125,14 +140,14 @@ CURRENCIES = {
         "peak memory of a run", "bytes", "least memory", lambda row: row.cost.peak_memory_bytes
     ),
     "one_by_one": Currency(
-        f"time to label {PER:,}, one at a time",
+        f"time to label {TIMED_SENTENCES:,}, one at a time",
         "seconds",
         "quickest to label one at a time, within a tenth",
         lambda row: row.cost.one_by_one_seconds,
         "labelling",
     ),
     "batched": Currency(
-        f"time to label {PER:,}, batched",
+        f"time to label {TIMED_SENTENCES:,}, batched",
         "seconds",
         "quickest to label in batches, within a tenth",
         lambda row: row.cost.batched_seconds,
@@ -141,84 +156,39 @@ CURRENCIES = {
 }
 
 
-@dataclass(frozen=True)
-class ParetoPoint:
-    """A row's quality and cost, which is above 0, and its number in the comparison."""
-
-    number: int
-    name: str
-    tuning: str
-    score: Statistic
-    cost: float
-    on_front: bool
-
-
-@dataclass(frozen=True)
-class ParetoFront:
-    """Rows that were scored on one text, by cost and quality.
-
-    Attributes:
-        label: what distinguishes its text from that of the comparison's other fronts, or "".
-        machine: where seconds were measured, "" for what holds on every machine.
-        left_out: names of rows with a score whose cost is not known.
-    """
-
-    label: str
-    currency: Currency
-    machine: str
-    points: tuple[ParetoPoint, ...]
-    left_out: tuple[str, ...]
-
-
-def pareto_fronts(comparison: Comparison, split: str, name: str) -> list[ParetoFront]:
-    """A front of a currency for each text; none for seconds of several machines."""
-    currency = CURRENCIES[name]
-    machines = machines_of(comparison, name)
-    if len(machines) > 1:
-        return []
-    scored = [
-        (number, row, currency.of(row) or None)
-        for number, row in enumerate(comparison.rows, 1)
-        if split in row.splits
-    ]
-    groups = grouped((one[1].data(split), one) for one in scored).values()
-    parts = _PARTS if len(groups) > 1 else ()
-    return [
-        ParetoFront(
-            label=" · ".join(v for k, v in group[0][1].varied.items() if k in parts),
-            currency=currency,
-            machine="".join(machines),
-            points=tuple(_points(group, split, parts)),
-            left_out=tuple(row.name for _, row, cost in group if cost is None),
-        )
-        for group in groups
-    ]
+def pareto_fronts(comparison: Comparison) -> Iterator[ParetoFront]:
+    """A front for each split, currency and text; none for seconds of several machines."""
+    for split, (name, currency) in itertools.product(comparison.splits, CURRENCIES.items()):
+        machines = machines_of(comparison, name)
+        scored = [row for row in comparison.rows if split in row.splits]
+        groups = grouped((row.data(split), row) for row in scored).values()
+        parts = _PARTS if len(groups) > 1 else ()
+        for rows in groups if len(machines) < 2 else ():
+            costs = [(row, currency.of(row) or None) for row in rows]
+            yield ParetoFront(
+                split=split,
+                currency=name,
+                label=" · ".join(v for k, v in rows[0].varied.items() if k in parts),
+                machine="".join(machines),
+                points=tuple(_points(costs, split, parts)),
+                left_out=tuple(row.name for row, cost in costs if cost is None),
+            )
 
 
 def _points(
-    rows: Sequence[tuple[int, Row, float | None]], split: str, parts: Sequence[str]
+    costs: Sequence[tuple[Row, float | None]], split: str, parts: Sequence[str]
 ) -> Iterator[ParetoPoint]:
-    priced = [(n, row, cost, row.mean(split)) for n, row, cost in rows if cost is not None]
-    for n, row, cost, mean in priced:
-        beaten = any(c <= cost and m >= mean and (c, m) != (cost, mean) for _, _, c, m in priced)
+    priced = [(row, cost, row.mean(split)) for row, cost in costs if cost is not None]
+    for row, cost, mean in priced:
+        beaten = any(c <= cost and m >= mean and (c, m) != (cost, mean) for _, c, m in priced)
         name = " · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)])
-        score = row.score(split)
-        assert score is not None
-        yield ParetoPoint(n, name, row.tuning, score, cost, on_front=not beaten)
+        yield ParetoPoint(row.name, name, cost, on_front=not beaten)
 
 
-def machines_of(comparison: Comparison, name: str = "time") -> list[str]:
+def machines_of(comparison: Comparison, currency: str = "time") -> tuple[str, ...]:
     """Where seconds of a currency were measured; none for what holds on every machine."""
-    found: dict[str, None] = {}
-    timed, runs = CURRENCIES[name].timed, [run for row in comparison.rows for run in row.runs]
-    for run in runs if timed == "labelling" else ():
-        if (speed := read_speed(run)) is not None:
-            found[speed.place] = None
-    for signature in (run.record.signature for run in runs if timed == "training"):
-        found[f"{signature.device_name}, threads: {signature.threads}"] = None
-        if signature.extraction_device not in (None, signature.device_name):
-            found[f"{signature.extraction_device} (extraction)"] = None
-    return list(found)
+    machines = {"training": comparison.machines, "labelling": comparison.speed_machines}
+    return machines.get(CURRENCIES[currency].timed, ())
 
 
 def _of_one_run(row: Row, currency: Spent) -> float | None:

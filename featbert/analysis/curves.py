@@ -3,33 +3,18 @@
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
-from featbert.analysis.rows import (
-    OF_HEADS,
-    Row,
-    Statistic,
-    base_name,
-    grouped,
-    with_settings,
-)
-from featbert.runs.grouping import EVALUATED
+from featbert.analysis.comparison import Row, grouped
+from featbert.analysis.labels import OF_HEADS, base_name, with_settings
+from featbert.data.corpus import EVALUATED
 from featbert.text import enumerated, in_percent
 
 # The split that epochs are chosen on.
 _DEV = EVALUATED[0]
 
 
-class LearningPoint(NamedTuple):
-    """A row that learned from a share of a training text: its line, and sentences over seeds."""
-
-    series: str
-    row: Row
-    sentences: Statistic
-
-
-def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
-    """A point for each row, by line and share; rows that learned from dev too are left out.
+def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by the name of their line, in the order of shares, without rows that learned from dev.
 
     Rows of one tuning and layer combination that differ in settings besides the share are lines of
     their own, except for epochs that make as many steps of each share, and for settings that a
@@ -37,13 +22,12 @@ def learning_points(rows: Sequence[Row]) -> list[LearningPoint]:
     """
     trained = [row for row in rows if row.trained_on == ("train",)]
     alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
-    points = []
+    named = []
     for row, apart in itertools.chain.from_iterable(map(_apart, alike.values())):
         base = with_settings(base_name(row.tuning, row.layers), apart)
-        sentences = Statistic.of([run.record.train_sentences for run in row.runs])
-        points.append(LearningPoint(" · ".join([base, *row.varied.values()]), row, sentences))
-    lines = grouped((point.series, point) for point in points).values()
-    return [point for line in lines for point in sorted(line, key=lambda p: p.row.train_share)]
+        named.append((" · ".join([base, *row.varied.values()]), row))
+    lines = grouped(named).items()
+    return {name: sorted(line, key=lambda row: row.train_share) for name, line in lines}
 
 
 def lead_lines(rows: Sequence[Row]) -> list[str]:
@@ -52,8 +36,11 @@ def lead_lines(rows: Sequence[Row]) -> list[str]:
     There is one for each line of features and each tuned one on the same data that have two shares
     or more in common.
     """
-    scored = [(p.series, p.row) for p in learning_points(rows) if _DEV in p.row.splits]
-    lines = grouped(scored).items()
+    by_name = {
+        name: [row for row in line if _DEV in row.splits]
+        for name, line in learning_lines(rows).items()
+    }
+    lines = [(name, line) for name, line in by_name.items() if line]
     found = []
     for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
         if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
@@ -82,7 +69,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     names = dict.fromkeys(name for one in differing for name in one)
     values = {name: {one.get(name) for one in differing} for name in names}
     apart = [name for name in names if len(values[name]) > 1]
-    if any(run.record.configurations_tried > 1 for row in rows for run in row.runs):
+    if any(row.searched for row in rows):
         chosen = [name for name in apart if any(name in row.settings for row in rows)]
         for name in sorted(chosen, key=lambda name: -len(values[name])):
             fewer = [other for other in apart if other != name]

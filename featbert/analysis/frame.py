@@ -11,23 +11,25 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic
-from featbert.runs.grouping import EVALUATED, VARIED
-from featbert.runs.record import Cost
-from featbert.runs.run import Run
+from featbert.analysis.comparison import ComparedRun, Comparison, Row, Statistic
+from featbert.data.corpus import EVALUATED
 
 if TYPE_CHECKING:
     import pandas
 
 # Whole numbers that not every row has: pandas would make floats of them.
-_WHOLE = [field.name for field in dataclasses.fields(Cost) if str(field.type).startswith("Count")]
-_NAMES = ("row", "label", "tuning", "layers", *VARIED, "baseline", "baseline_row", "tuned_row")
+_WHOLE = (
+    *("extraction_words", "store_bytes", "prediction_words", "peak_memory_bytes"),
+    *("trained_parameters", "total_parameters", "run_bytes", "seeds", "seed", "best_epoch"),
+)
+# Names that may vary between the rows of a comparison, each a column.
+_VARIED = ("corpus", "model", "context", "casing", "scorer")
+_NAMES = ("row", "label", "tuning", "layers", *_VARIED, "baseline", "baseline_row", "tuned_row")
 _KINDS: Mapping[str, str] = {
     # Arrow's strings refuse names of files that are no UTF-8.
     **dict.fromkeys((*_NAMES, "run", "split", "score"), "string[python]"),
     **dict.fromkeys((f"{split}_winner" for split in EVALUATED), "string[python]"),
-    **dict.fromkeys((*_WHOLE, "seeds", "seed", "best_epoch"), "Int64"),
+    **dict.fromkeys(_WHOLE, "Int64"),
     "is_baseline": "bool",
 }
 
@@ -54,21 +56,21 @@ def comparison_frame(
         analysed[name] |= found
     lines = []
     for row in rows:
-        named = _names(row) | {f"setting_{n}": row.settings.get(n) for n in settings}
+        named = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
         first = {"row": row.name, "label": row.label}
         if per == "row":
             lines.append(first | _of_row(row) | analysed[row.name] | named)
         elif per == "run":
-            lines += [first | _of_run(run, row) | named for run in row.runs]
+            lines += [first | _of_run(comparison, row, run) | named for run in row.runs]
         else:
             lines += [
                 first
-                | {"seed": run.record.seed, "run": run.name}
+                | {"seed": run.seed, "run": run.name}
                 | {"split": split, "score": key, "value": value}
                 | named
                 for run in row.runs
-                for split, scores in run.record.scores.items()
-                for key, value in scores.values.items()
+                for split, scores in run.scores.items()
+                for key, value in scores.items()
             ]
     frame = frame_of(lines)
     free = [name for name in frame if str(name).startswith("setting_")]
@@ -89,14 +91,13 @@ def statistic(name: str, found: Statistic | None) -> dict[str, float | None]:
     return {f"{name}_mean": mean, f"{name}_sd": sd}
 
 
-def _names(row: Row) -> dict[str, Any]:
-    signature = vars(row.runs[0].record.signature)
-    of_row = {"corpus": row.corpus, "model": row.model, "context": row.context, **row.varied}
+def _names(comparison: Comparison, row: Row) -> dict[str, Any]:
+    baseline = row.baseline and comparison.row(row.baseline).label
     return {
         "tuning": row.tuning,
         "layers": row.layers,
-        **{name: of_row.get(name, signature[name]) for name in VARIED},
-        "baseline": row.baseline and row.baseline.label,
+        **{name: row.varied.get(name, getattr(row, name)) for name in _VARIED},
+        "baseline": baseline,
         "is_baseline": row.is_baseline,
     }
 
@@ -121,7 +122,11 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
             ends = (None, None) if found is None else (found.low, found.high)
             yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
         yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
-    yield from (*comparison.costs.items(), *comparison.scorers.items())
+    yield from ((name, dataclasses.asdict(price)) for name, price in comparison.prices.items())
+    for by_scorer in comparison.scorers:
+        split, differences = by_scorer.split, by_scorer.differences
+        yield by_scorer.row, {f"{split}_{k}_difference": v for k, v in differences.items()}
+        yield by_scorer.row, {f"{split}_winner": by_scorer.winner}
     for breakdown in comparison.breakdowns:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
         for name, buckets in breakdown.rows.items():
@@ -129,14 +134,15 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
                 yield name, statistic(f"{of}_{bucket}", score)
 
 
-def _of_run(run: Run, row: Row) -> dict[str, Any]:
-    record = run.record
-    line: dict[str, Any] = {"seed": record.seed, "run": run.name}
+def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any]:
+    line: dict[str, Any] = {"seed": run.seed, "run": run.name}
+    measure = row.task.measure.key
     for split in EVALUATED:
-        line |= {f"{split}_{key}": record.score(split, key) for key in row.task.columns}
-        base = row.rival(split)
-        same = [r for r in base.runs if r.record.seed == record.seed] if base else []
-        own, other = record.score(split), same[0].record.score(split) if same else None
-        difference = None if own is None or other is None else own - other
-        line[f"{split}_{row.task.measure.key}_difference"] = difference
-    return {**line, "best_epoch": record.best_epoch, **vars(record.cost)}
+        scores = run.scores.get(split, {})
+        line |= {f"{split}_{key}": scores.get(key) for key in row.task.columns}
+        rival = comparison.rival(row, split)
+        same = [other for other in rival.runs if other.seed == run.seed] if rival else []
+        pair = scores.get(measure), same[0].scores.get(split, {}).get(measure) if same else None
+        difference = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
+        line[f"{split}_{measure}_difference"] = difference
+    return {**line, "best_epoch": run.best_epoch, **run.cost}

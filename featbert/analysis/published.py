@@ -7,16 +7,36 @@ where corpus and encoder are the published ones.
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.compare import Comparison, PublishedFigures
+from featbert.analysis.comparison import Comparison, PublishedFigures, Row
 from featbert.analysis.frame import statistic
-from featbert.analysis.rows import Row, base_name
+from featbert.analysis.labels import base_name
+from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
-from featbert.runs.grouping import EVALUATED
 
 if TYPE_CHECKING:
     from featbert.experiments.published import PublishedRow, PublishedTable
+
+
+def with_published(
+    comparisons: Sequence[Comparison], tables: Sequence[PublishedTable]
+) -> tuple[list[Comparison], list[str]]:
+    """Comparisons with the tables of their tasks, and why some of these cannot be shown."""
+    reasons: dict[str, None] = {}
+    completed = []
+    for comparison in comparisons:
+        figures = []
+        for table in tables:
+            if table.task == comparison.task.name and not is_matrix(table):
+                try:
+                    figures.append(published_figures(comparison, table))
+                except InputError as error:
+                    reasons[f"{table.id}: {error}"] = None
+        completed.append(dataclasses.replace(comparison, published=tuple(figures)))
+    return completed, list(reasons)
 
 
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:

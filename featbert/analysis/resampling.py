@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from featbert.errors import InputError
 from featbert.schema import STRICT, Count, Share
+from featbert.text import counted
 
 Counts = NDArray[Any]
 Floats = NDArray[np.float64]
@@ -169,3 +170,9 @@ def t_interval(values: Sequence[float]) -> Interval | None:
     quantile = float(stdtrit(n - 1, (1 + LEVEL) / 2))
     half = quantile * statistics.stdev(values) / math.sqrt(n)
     return Interval(mean, mean - half, mean + half, LEVEL, n)
+
+
+def few_seeds(n: int) -> str:
+    """Says that fewer than `FEWEST` seeds leave the question open."""
+    says = counted(n, "seed says", "seeds say")
+    return f"{says} nothing about other seeds; that takes at least {FEWEST}"

@@ -9,12 +9,20 @@ p-values are adjusted by Holm for all pairs of rows that are tested on a split. 
 import contextlib
 import dataclasses
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pydantic.dataclasses
 
-from featbert.analysis.compare import CLEAR, Comparison, Difference
+from featbert.analysis.comparison import (
+    CLEAR,
+    Comparison,
+    Difference,
+    Row,
+    best_by_dev,
+    grouped,
+    rivals,
+)
 from featbert.analysis.resampling import (
     RESAMPLES,
     Counts,
@@ -24,7 +32,6 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
-from featbert.analysis.rows import Row, best_by_dev, grouped, rivals
 from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing, unlinked
 from featbert.progress import track
@@ -37,6 +44,8 @@ from featbert.text import counted
 
 # Summed counts of baselines, which many rows share, by split and folders of runs.
 Known = dict[tuple[object, ...], Counts]
+# Runs of each row by its name.
+Members = Mapping[str, Sequence[Run]]
 VERSION = 2
 
 
@@ -54,8 +63,13 @@ class KeptTest:
     test: PairedTest
 
 
-def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> Comparison:
-    """The comparison with its `differences` and `leads`; what cannot be tested is in its notes."""
+def with_significance(
+    comparison: Comparison, members: Members, *, resamples: int = RESAMPLES
+) -> Comparison:
+    """The comparison with its `differences` and `leads`; what cannot be tested is in `test_notes`.
+
+    `members` are the runs of each row by its name.
+    """
     found: list[Difference] = []
     notes: dict[str, None] = {}
     lacking: dict[str, None] = {}
@@ -66,7 +80,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
             if base is None:
                 continue
             try:
-                yield _difference(row, base, split, resamples, known)
+                yield _difference(row, base, members, split, resamples, known)
             except MissingError:
                 lacking[row.name] = None
             except FeatbertError as error:
@@ -74,7 +88,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
 
     for split in comparison.splits:
         rows = track(comparison.rows, f"testing differences on {split}", "rows")
-        found += tested(((row, row.rival(split)) for row in rows), split)
+        found += tested(((row, comparison.rival(row, split)) for row in rows), split)
     leads: list[Difference] = []
     for alike in rivals(comparison.rows):
         first = best_by_dev(alike)
@@ -93,7 +107,7 @@ def with_significance(comparison: Comparison, *, resamples: int = RESAMPLES) -> 
         comparison,
         differences=adjusted[: len(found)],
         leads=adjusted[len(found) :],
-        notes=(*comparison.notes, *notes, *_too_few(adjusted)),
+        test_notes=(*notes, *_too_few(adjusted)),
     )
 
 
@@ -123,8 +137,10 @@ def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
     return tuple(dataclasses.replace(one, adjusted=p_values[pair]) for pair, one in tests)
 
 
-def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -> Difference:
-    pairs = paired_runs(base, row)
+def _difference(
+    row: Row, base: Row, members: Members, split: str, resamples: int, known: Known
+) -> Difference:
+    pairs = paired_runs(members[base.name], members[row.name])
     if not pairs:
         raise FeatbertError(
             f"no seed in common with {base.name}: "
@@ -132,7 +148,7 @@ def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -
         )
     apart = seed_differences(pairs, split)
     pooled, uncounted = _pooled(pairs, split, resamples, known)
-    scores = base.runs[0].record.scores[split]
+    scores = pairs[0][0].record.scores[split]
     return Difference(
         row=row.name,
         baseline=base.name,
@@ -147,10 +163,10 @@ def _difference(row: Row, base: Row, split: str, resamples: int, known: Known) -
     )
 
 
-def paired_runs(base: Row, row: Row) -> list[tuple[Run, Run]]:
+def paired_runs(base: Sequence[Run], row: Sequence[Run]) -> list[tuple[Run, Run]]:
     """The runs of two rows with the same seed, in the order of seeds."""
-    known = {run.record.seed: run for run in base.runs}
-    return [(known[run.record.seed], run) for run in row.runs if run.record.seed in known]
+    by_seed = {run.record.seed: run for run in base}
+    return [(by_seed[run.record.seed], run) for run in row if run.record.seed in by_seed]
 
 
 def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:

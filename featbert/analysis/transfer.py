@@ -9,18 +9,22 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from featbert.analysis.compare import Comparison, compare_runs, once
-from featbert.analysis.rows import (
+from featbert.analysis.comparison import (
+    Comparison,
     Row,
+    ScoredData,
     Statistic,
-    base_name,
+    TransferCell,
+    TransferMatrix,
+    TransferRow,
     grouped,
-    left_out,
-    with_settings,
 )
+from featbert.analysis.groups import compare_group
+from featbert.analysis.labels import base_name, with_settings
+from featbert.analysis.notes import left_out
+from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
 from featbert.inference.evaluate import (
     EvaluationRecord,
@@ -28,7 +32,7 @@ from featbert.inference.evaluate import (
     remarks_on,
 )
 from featbert.runs.folder import evaluation_files
-from featbert.runs.grouping import EVALUATED, comparable_key, freed_keys
+from featbert.runs.grouping import check_comparable, comparable_key, freed_keys
 from featbert.runs.record import Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.text import natural
@@ -37,104 +41,29 @@ _CORPUS = freed_keys(["corpus"])
 _FIRST = re.compile(r"-first-\d+$")
 
 
-@dataclass(frozen=True)
-class Data:
-    """What a column is scored on: one split of one corpus, before any mapping of types.
-
-    Its `label` is the language where known, else the corpus; where several share one, with the
-    corpus, and with 8 hex digits of the fingerprints `text` and `tags` where that is not enough.
-    """
-
-    label: str
-    language: str | None
-    corpus: str
-    text: str
-    tags: str
-    sentences: int
-    words: int
-
-
-@dataclass(frozen=True)
-class TransferCell:
-    """A row on the data of a column; `remarks` are those on its evaluations (`remarks_on`).
-
-    `own`: whether it is the corpus that they were trained on, with no type mapped.
-    """
-
-    score: Statistic
-    seeds: tuple[int, ...]
-    own: bool
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TransferRow:
-    """The runs that were trained on one corpus.
-
-    Attributes:
-        cells: by column; None where no run was scored on it.
-        average: mean over the cells on other data of their means; None without any.
-        average_sd: its spread over seeds, None where the cells do not share two seeds or more.
-    """
-
-    label: str
-    trained: Row
-    cells: tuple[TransferCell | None, ...]
-    average: float | None
-    average_sd: float | None
-
-
-@dataclass(frozen=True)
-class TransferMatrix:
-    """One way of training, on each language and scored on all.
-
-    Attributes:
-        comparison: of all ways of training and corpora.
-        columns: those with a row of their own first, in the order of the rows.
-    """
-
-    label: str
-    comparison: Comparison
-    split: str
-    columns: tuple[Data, ...]
-    rows: tuple[TransferRow, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def trained_on(self) -> tuple[str, ...]:
-        return tuple(row.label for row in self.rows)
-
-    @property
-    def evaluated_on(self) -> tuple[str, ...]:
-        return tuple(column.label for column in self.columns)
-
-    @property
-    def means(self) -> tuple[tuple[float | None, ...], ...]:
-        """(rows, columns) mean score in [0, 1], None where nothing was scored."""
-        return tuple(tuple(c.score.mean if c else None for c in row.cells) for row in self.rows)
-
-    @property
-    def own(self) -> tuple[tuple[bool, ...], ...]:
-        """(rows, columns) whether a cell's data is of the corpus that its row was trained on."""
-        return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
-
-
-def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
+def transfer_matrices(
+    runs: Iterable[Run], *, split: str = EVALUATED[-1]
+) -> Iterator[TransferMatrix]:
     """A matrix for each way of training that has two columns or more, in the order of a comparison.
 
     Reads every evaluation of every run, on any split.
     """
-    parts = [(run, comparable_key(run.record).items()) for run in once(runs)]
+    parts = [(run, comparable_key(run.record).items()) for run in runs]
     keys = ((tuple(part for part in own if part[0] not in _CORPUS), run) for run, own in parts)
-    comparisons = [compare_runs(table, vary=["corpus"]) for table in grouped(keys).values()]
-    found = []
-    for one in sorted(comparisons, key=lambda one: (natural(one.model), natural(one.context))):
-        scored = {run.folder: _read(run, split) for row in one.rows for run in row.runs}
-        data = _all_data([*scored.values()])
-        for rows in grouped((_way(row), row) for row in one.rows).values():
-            named = [(row, [scored[run.folder] for run in row.runs]) for row in rows]
-            found.append(_matrix(one, named, data, split))
-    return [matrix for matrix in found if len(matrix.columns) > 1]
+    groups = [
+        compare_group(group, check_comparable(group, vary=["corpus"]))
+        for group in grouped(keys).values()
+    ]
+    groups.sort(key=lambda group: (natural(group[0].model), natural(group[0].context)))
+    for comparison, members in groups:
+        scored = {
+            row.name: [_read(run, split) for run in members[row.name]] for row in comparison.rows
+        }
+        data = _all_data([one for own in scored.values() for one in own])
+        for rows in grouped((_way(row), row) for row in comparison.rows).values():
+            matrix = _matrix(comparison, [(row, scored[row.name]) for row in rows], data, split)
+            if len(matrix.columns) > 1:
+                yield matrix
 
 
 class _Scored(NamedTuple):
@@ -181,7 +110,7 @@ def _way(row: Row) -> str:
 def _matrix(
     comparison: Comparison,
     rows: Sequence[tuple[Row, list[_Scored]]],
-    data: Mapping[SplitIdentity, Data],
+    data: Mapping[SplitIdentity, ScoredData],
     split: str,
 ) -> TransferMatrix:
     labels = _distinct([_row_names(scored[0], data) for _, scored in rows])
@@ -192,25 +121,33 @@ def _matrix(
     others = {e.identity for one in every for e in one.evaluations} - {*own}
     by_label = sorted(others, key=lambda one: natural(data[one].label))
     places = list(dict.fromkeys([*own, *by_label]))
-    columns, found = tuple(data[place] for place in places), []
+    columns = tuple(data[place] for place in places)
+    matrix_rows, repeated = list[TransferRow](), list[list[str]]()
     for name, (row, scored) in named:
         trained = dataclasses.replace(row, label=name)
         cells = tuple(_cell(trained, scored, place, split) for place in places)
-        found.append(TransferRow(name, trained, cells, *_average(cells)))
+        matrix_rows.append(TransferRow(name, trained.seeds, cells, *_average(cells)))
+        repeated.append([*left_out([trained])])
     first = rows[0][0]
     # The size of the training text is for the rows to say.
     differing = {name: value for name, value in first.differing.items() if name != "train"}
     return TransferMatrix(
         label=with_settings(base_name(first.tuning, first.layers), differing),
-        comparison=comparison,
+        tuning=first.tuning,
+        task_name=comparison.task_name,
+        encoding=comparison.encoding,
+        scorer=comparison.scorer,
         split=split,
         columns=columns,
-        rows=tuple(found),
-        notes=(*_notes(found, columns), *(note for one in every for note in one.notes)),
+        rows=tuple(matrix_rows),
+        notes=(
+            *_notes(matrix_rows, columns, repeated),
+            *(note for one in every for note in one.notes),
+        ),
     )
 
 
-def _row_names(one: _Scored, data: Mapping[SplitIdentity, Data]) -> tuple[str, str, str]:
+def _row_names(one: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[str, str, str]:
     """A row is called like its own column; two on one corpus by the size of what they read."""
     signature = one.run.record.signature
     train = signature.splits.get("train")
@@ -258,20 +195,23 @@ def _average(cells: Sequence[TransferCell | None]) -> tuple[float | None, float 
     return mean, Statistic.of(by_seed).sd
 
 
-def _notes(rows: Sequence[TransferRow], columns: Sequence[Data]) -> Iterator[str]:
-    for row in rows:
+def _notes(
+    rows: Sequence[TransferRow], columns: Sequence[ScoredData], repeated: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """`repeated` are notes on seeds that a row has twice."""
+    for row, repeated_seeds in zip(rows, repeated, strict=True):
         for column, cell in zip(columns, row.cells, strict=True):
             where = f"{row.label} on {column.label}"
             if cell is None:
                 yield f"{where}: not evaluated"
                 continue
-            if cell.seeds != row.trained.seeds:
+            if cell.seeds != row.seeds:
                 yield f"{where}: of seeds {', '.join(map(str, cell.seeds))} only"
             yield from (f"{where}: {remark}" for remark in cell.remarks)
-        yield from left_out([row.trained])
+        yield from repeated_seeds
 
 
-def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, Data]:
+def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, ScoredData]:
     """All data that anything was scored on, with distinct labels."""
     # Those that were trained on it know best what a corpus is called.
     found: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
@@ -286,7 +226,7 @@ def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, Data]:
         base, exact = language or corpus, f"{corpus} {place.text[:8]}/{place.tags[:8]}"
         names.append((base, f"{base} ({corpus})" if language else base, f"{base} ({exact})"))
     return {
-        one[0]: Data(label, *one[1:], *dataclasses.astuple(one[0]))
+        one[0]: ScoredData(label, *one[1:], *dataclasses.astuple(one[0]))
         for label, one in zip(_distinct(names), called, strict=True)
     }
 

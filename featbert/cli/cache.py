@@ -15,8 +15,8 @@ from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import disk, grid, remove
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, read_json
 from featbert.errors import FeatbertError, InputError, MissingError, check_known
-from featbert.report.units import size
 from featbert.text import counted, json_text, listed, printable
+from featbert.units import size
 
 if TYPE_CHECKING:
     from featbert.runs.run import Run

@@ -61,9 +61,9 @@ def evaluate(
     has them, and `featbert compare --on CORPUS` compares runs by them.
     """
     o.check_folder(cache_dir, "--cache-dir")
-    from featbert.analysis.breakdown import with_breakdowns
-    from featbert.analysis.compare import compare, once
-    from featbert.analysis.rows import grouped
+    from featbert.analysis.compare import compare
+    from featbert.analysis.comparison import grouped
+    from featbert.analysis.groups import once
     from featbert.data.load import load_corpus
     from featbert.inference.evaluate import (
         choose_splits,
@@ -73,7 +73,8 @@ def evaluate(
         plan_evaluation,
         remarks_on,
     )
-    from featbert.report.tables import comparison_tables, evaluations_tables
+    from featbert.report.listings import evaluations_tables
+    from featbert.report.tables import comparison_tables
     from featbert.runs.run import check_usable
 
     mapping = parse_mapping(types or [])
@@ -118,6 +119,6 @@ def evaluate(
             (source, elsewhere(same[0][0], [one for _, one in same]))
             for (source, _), same in of_run.items()
         )
-        for comparison in (one for same in views.values() for one in compare(same)):
-            tables += comparison_tables(with_breakdowns(comparison, by))["where"]
+        for comparison in (one for same in views.values() for one in compare(same, by=by)):
+            tables += comparison_tables(comparison)["where"]
     show_tables(tables, format)

@@ -8,8 +8,8 @@ import typer
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
 from featbert.cli.showing import disk
-from featbert.report.units import size
 from featbert.text import printable
+from featbert.units import size
 
 
 @o.command("export RUN my-tagger")

@@ -9,8 +9,8 @@ from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.showing import grid
 from featbert.errors import FeatbertError, InputError
-from featbert.report.units import size
 from featbert.text import counted, json_text, printable
+from featbert.units import size
 
 EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 
@@ -22,7 +22,7 @@ def inspect(
 ) -> None:
     """Show what a feature store holds: text, encoder, layers, sizes."""
     from featbert.features.store import FeatureStore
-    from featbert.report.tables import store_facts
+    from featbert.report.listings import store_facts
 
     opened = FeatureStore(store)
     m = opened.manifest

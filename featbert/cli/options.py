@@ -174,18 +174,20 @@ def check_folder(path: Path, option: str) -> None:
 
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     """The run with this name or part of a name, or all runs of the rows with this label."""
-    from featbert.analysis.compare import compare, rows_called
-    from featbert.analysis.rows import base_name
+    from featbert.analysis.compare import compare
+    from featbert.analysis.groups import rows_called
+    from featbert.analysis.labels import base_name
     from featbert.runs.record import RECORD_NAME
     from featbert.runs.results import exists, is_folder
     from featbert.runs.run import find_folders, find_run, find_runs
 
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and is_folder(runs_dir):
-        tables = [one.rows for one in compare(find_runs(runs_dir))]
+        finished = {run.name: run for run in find_runs(runs_dir)}
+        tables = [one.rows for one in compare(finished.values())]
         called = [row for rows in tables for row in rows_called(name, rows)]
         if called:
-            return [run for row in called for run in row.runs]
+            return [finished[run.name] for row in called for run in row.runs]
         every = [row for rows in tables for row in rows]
         labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
         if not folders and (near := nearest(name, labels)):
@@ -202,7 +204,7 @@ def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = No
     Of several, those alone that have `data` in the name of their corpus. Of those with several
     measures of one task and text, the best by the task's default measure.
     """
-    from featbert.analysis.rows import run_labels
+    from featbert.analysis.labels import run_labels
     from featbert.tasks.base import get_task
 
     found = find_runs_called(name, runs_dir)

@@ -13,8 +13,8 @@ from featbert.cli.progress import load_torch
 from featbert.cli.showing import Outputs, grid, show_tables
 from featbert.errors import InputError
 from featbert.progress import report as say
-from featbert.report.units import duration, size
 from featbert.text import counted, printable
+from featbert.units import duration, size
 
 if TYPE_CHECKING:
     from featbert.experiments.plan import ExperimentPlan
@@ -25,7 +25,7 @@ def _list(wanted: bool) -> None:
     if not wanted:
         return
     from featbert.experiments.file import shipped_experiments
-    from featbert.report.tables import experiments_table
+    from featbert.report.listings import experiments_table
 
     show_tables([experiments_table(shipped_experiments())], "text")
     raise typer.Exit
@@ -99,7 +99,7 @@ def run(
     load_torch()
 
     from featbert.analysis.compare import compare_tasks
-    from featbert.analysis.rows import run_labels
+    from featbert.analysis.labels import run_labels
     from featbert.experiments.schedule import carry_out
 
     plan = ExperimentPlan(experiment, cache_dir, runs_dir, resources).renewed(at_a_time=jobs or 1)
@@ -111,7 +111,7 @@ def run(
     with engine as (each, at_a_time):
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=run_labels)
     if plan.runs:
-        outputs.show(compare_tasks(plan.runs, vary=plan.record.vary), plan.record)
+        outputs.show(compare_tasks(plan.runs, experiment=plan.record, **outputs.request))
     if plan.failures:
         for name, reason in plan.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
@@ -130,9 +130,9 @@ def _later(plan: ExperimentPlan) -> str:
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
     """Stores, encoders and rows that there are or will be, with what they are expected to take."""
-    from featbert.analysis.rows import grouped, run_labels
+    from featbert.analysis.comparison import grouped
+    from featbert.analysis.labels import run_labels, search_line
     from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
-    from featbert.report.tables import search_line
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}

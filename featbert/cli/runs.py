@@ -52,7 +52,8 @@ def runs(
     ctx.obj = runs_dir
     if ctx.invoked_subcommand is not None:
         return
-    from featbert.report.tables import run_lines, runs_table
+    from featbert.analysis.listing import run_lines
+    from featbert.report.listings import runs_table
     from featbert.runs.run import find_runs
 
     wanted = {"corpus": data, "model": model, "task": task, "tuning": tuning, "layers": layers}
@@ -80,8 +81,8 @@ def show(
     signature: bool = o.flag("--signature", "Print a line that a paper can quote, alone."),
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
-    from featbert.analysis.rows import signature_line
-    from featbert.report.tables import epochs_table, run_facts, run_scores_table
+    from featbert.analysis.labels import signature_line
+    from featbert.report.listings import epochs_table, run_facts, run_scores_table
 
     found = o.find_run_called(run, runs_dir or ctx.obj, best, data)
     if signature:
@@ -108,7 +109,7 @@ def rm(
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove runs with their weights and predictions; asks first."""
-    from featbert.report.tables import run_lines
+    from featbert.analysis.listing import run_lines
     from featbert.runs.folder import folders_of
     from featbert.runs.run import find_runs
 

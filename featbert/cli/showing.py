@@ -6,8 +6,8 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,15 +20,12 @@ from featbert.io import check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import FIGURES
-from featbert.report.units import duration, size
 from featbert.text import counted, printable
+from featbert.units import duration, size
 
 if TYPE_CHECKING:
-    from featbert.analysis.compare import Comparison
-    from featbert.analysis.transfer import TransferMatrix
-    from featbert.experiments.published import PublishedTable
-    from featbert.report.tables import Table
-    from featbert.runs.record import ExperimentRecord
+    from featbert.analysis.comparison import Comparisons
+    from featbert.report.table import Table
     from featbert.runs.run import Run
 
 
@@ -52,66 +49,35 @@ class Outputs:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
             check_folder(self.report.parent, "--report")
-        elif not self.sentences:
-            raise InputError("--no-text is of the report; add --report PAGE.html")
+        elif not self.sentences and self.format != "json":
+            raise InputError("--no-text is for a report or JSON; add --report PAGE.html")
 
-    def show(
-        self,
-        comparisons: Sequence[Comparison],
-        asked: ExperimentRecord | None = None,
-        *,
-        published: Sequence[str] = (),
-        show: Sequence[str] = (),
-        notes: Sequence[str] = (),
-    ) -> None:
-        """Prints the tables, draws the figures and writes the report.
+    @property
+    def request(self) -> dict[str, Any]:
+        """Fields of `ComparisonRequest`: what the outputs need."""
+        return {
+            "figures": tuple(self.figure or FIGURES) if self.figures else (),
+            "everything": self.report is not None or self.format == "json",
+            "sentences": self.sentences,
+        }
 
-        `asked` is the experiment that is shown, `published` are names of tables besides its own,
-        `show` keys of further scores instead of its own, and `notes` further lines.
-        """
-        from featbert.analysis.published import is_matrix
-        from featbert.analysis.transfer import transfer_matrices
-        from featbert.experiments.published import published_table
+    def show(self, comparisons: Comparisons) -> None:
+        """Prints the tables, draws the figures and writes the report."""
         from featbert.report.rendering import render
-        from featbert.report.tables import search_line
 
-        runs = [run for one in comparisons for row in one.rows for run in row.runs]
-        transfer = asked is not None and asked.transfer
-        matrices = transfer_matrices(runs) if transfer or self.figures or self.report else []
-        if asked is not None:
-            published, show = [*asked.published, *published], show or asked.show
-            notes = [*notes, *map(search_line, asked.searches)]
-            if asked.missing:
-                notes.append(f"not finished of {asked.name}: {counted(len(asked.missing), 'run')}")
-        known = [published_table(name) for name in dict.fromkeys(published)]
-        grids = [table for table in known if is_matrix(table)]
-        comparisons, lines = _with_published(comparisons, [t for t in known if not is_matrix(t)])
-        notes = [*notes, *lines]
-        shown: dict[str, Any] = {"published": grids, "notes": notes}
-        printed = {**shown, "matrices": matrices if transfer else []}
-        width = terminal_width()
-        typer.echo(render(comparisons, self.format, show=show, width=width, **printed), nl=False)
+        typer.echo(render(comparisons, self.format, width=terminal_width()), nl=False)
         if self.figures is not None:
-            self._draw(self.figures, comparisons, matrices)
+            self._draw(self.figures, comparisons)
         if self.report is not None:
-            from featbert.analysis.breakdown import with_breakdowns, with_scorers
-            from featbert.analysis.budget import with_budgets
-            from featbert.analysis.cost import with_costs
-            from featbert.analysis.significance import with_significance
             from featbert.report.html.page import html_report
 
-            analysed = [with_scorers(with_costs(with_significance(one))) for one in comparisons]
-            analysed = [with_breakdowns(with_budgets(c), [*c.task.facets]) for c in analysed]
-            name = "" if asked is None else asked.name
-            shown |= {"matrices": matrices, "sentences": self.sentences}
-            write_text(self.report, html_report(analysed, name=name, **shown))
+            write_text(self.report, html_report(comparisons, sentences=self.sentences))
             say(f"{self.report}: {size(self.report.stat().st_size)}, opens in any browser")
 
     def _draw(
         self,
         folder: Path,
-        comparisons: Sequence[Comparison],
-        matrices: Sequence[TransferMatrix],
+        comparisons: Comparisons,
     ) -> None:
         """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
         from featbert.report.figures.registry import comparison_figures, crossing_figures
@@ -119,9 +85,9 @@ class Outputs:
 
         figures = [
             (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(one, self.figure))
-            for number, one in enumerate(comparisons, 1)
+            for number, one in enumerate(map(comparisons.view.drawn, comparisons), 1)
         ]
-        figures.append(("", crossing_figures(comparisons, matrices, self.figure)))
+        figures.append(("", crossing_figures(comparisons, comparisons.matrices, self.figure)))
         written, kinds = list[str](), set[str]()
         with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
             for prefix, drawn in figures:
@@ -144,25 +110,6 @@ def show_tables(tables: Sequence[Table], format: str) -> None:
     from featbert.report.rendering import in_format
 
     typer.echo(in_format(tables, format, width=terminal_width()), nl=False)
-
-
-def _with_published(
-    comparisons: Sequence[Comparison], tables: Sequence[PublishedTable]
-) -> tuple[list[Comparison], Iterable[str]]:
-    """Comparisons with the tables of their tasks, and why some of these cannot be shown."""
-    from featbert.analysis.published import published_figures
-
-    notes: dict[str, None] = {}
-    found = []
-    for comparison in comparisons:
-        published = []
-        for table in (table for table in tables if table.task == comparison.task.name):
-            try:
-                published.append(published_figures(comparison, table))
-            except InputError as error:
-                notes[f"{table.id}: {error}"] = None
-        found.append(replace(comparison, published=tuple(published)))
-    return found, notes
 
 
 def terminal_width() -> int | None:
@@ -221,7 +168,7 @@ def grid(
 
 def run_line(run: Run, *, was_there: bool) -> str:
     """One finished run: its row and seed, scores in percent, time, id."""
-    from featbert.analysis.rows import label_conditions, listed, run_title
+    from featbert.analysis.labels import label_conditions, listed, run_title
     from featbert.config import Encoding
 
     r, key = run.record, run.task.measure.key

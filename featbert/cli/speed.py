@@ -9,7 +9,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.progress import load_torch
-from featbert.config import Compute
+from featbert.config import TIMED_SENTENCES, Compute
 from featbert.progress import report
 from featbert.text import counted, json_text, printable
 
@@ -35,8 +35,8 @@ def speed(
     kept in the run's folder; `featbert compare --cost` shows them. Time runs that you compare on
     one machine with nothing else to do.
     """
-    from featbert.report.units import duration
     from featbert.runs.run import check_usable
+    from featbert.units import duration
 
     found = [o.find_run_called(name, runs_dir, best, data) for name in runs]
     usable = [check_usable(run, model=model) for run in found]
@@ -44,7 +44,7 @@ def speed(
     load_torch(compute.threads)
 
     from featbert.inference.load import load
-    from featbert.inference.speed import PER, measure_speed
+    from featbert.inference.speed import measure_speed
 
     times = []
     for one in usable:
@@ -55,7 +55,7 @@ def speed(
         if format == "text":
             line = (
                 f"{one.name}  one at a time {duration(took.one_by_one_seconds)}  batched "
-                f"{duration(took.batched_seconds)}  for {PER:,} {one.task.unit}s, by "
+                f"{duration(took.batched_seconds)}  for {TIMED_SENTENCES:,} {one.task.unit}s, by "
                 f"{took.sentences} of {took.corpus} {took.split}, "
                 f"median of {counted(repeats, 'time')}"
             )

@@ -184,7 +184,7 @@ def finetune(
 
 
 def _make(runs: Mapping[str, Callable[[], Run]]) -> None:
-    from featbert.analysis.rows import why_unlearned
+    from featbert.analysis.notes import why_unlearned
 
     for title, make in runs.items():
         began = datetime.now(UTC).isoformat(timespec="seconds")

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 SPLITS = ("train", "dev", "test")
+# Splits that scores are of.
+EVALUATED = ("dev", "test")
 # The tag of a word without an answer; an example without one has no tags.
 UNLABELLED = ""
 

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 
 import pydantic.dataclasses
 
-from featbert.data.corpus import Corpus, Split
+from featbert.data.corpus import EVALUATED, Corpus, Split
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files
-from featbert.runs.grouping import EVALUATED
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable

@@ -17,6 +17,7 @@ import numpy as np
 import pydantic.dataclasses
 from pydantic import Field
 
+from featbert.config import TIMED_SENTENCES
 from featbert.data.corpus import Sentence
 from featbert.errors import MissingError
 from featbert.runs.record import read_json, read_or_left_out, write_json
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
 
 FILE = "speed.json"
-# Costs are shown for so many sentences.
-PER = 1000
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
@@ -68,12 +67,12 @@ class Speed:
     @property
     def one_by_one_seconds(self) -> float:
         """For 1,000 sentences, each by itself: the median of the repetitions."""
-        return statistics.median(self.one_by_one) * PER / self.sentences
+        return statistics.median(self.one_by_one) * TIMED_SENTENCES / self.sentences
 
     @property
     def batched_seconds(self) -> float:
         """For 1,000 sentences in blocks: the median of the repetitions."""
-        return statistics.median(self.batched) * PER / self.sentences
+        return statistics.median(self.batched) * TIMED_SENTENCES / self.sentences
 
 
 def read_speed(run: Run) -> Speed | None:

@@ -8,17 +8,18 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from featbert.analysis.labels import run_title
 from featbert.analysis.resampling import LEVEL
-from featbert.analysis.rows import run_title
 from featbert.analysis.significance import score_interval
 from featbert.encoders.source import PACKAGED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError
-from featbert.report import tables
+from featbert.report import listings
 from featbert.report.rendering import as_markdown, markdown_text
-from featbert.report.units import NONE, percent
+from featbert.report.table import Column, Table
 from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
+from featbert.units import NONE, percent
 
 # What is asked in examples where transformers has no pipeline; other texts are as these.
 _GIVEN: dict[str, Any] = {
@@ -56,7 +57,7 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
             for split, scores in r.scores.items()
         ],
     )
-    facts = tables.facts_table(run.name, tables.run_facts(run))
+    facts = listings.facts_table(run.name, listings.run_facts(run))
     facts.title, facts.frame = "", facts.frame[facts.frame["name"] != "corpus"]  # which has a path
     title = run_title(r.tuning, r.layers, r.settings, r.task)
     about = f"{task.title} of {s.corpus}: {title}, encoder {s.model}, seed {r.seed}."
@@ -67,7 +68,7 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
         *(f"```python\n{code}```\n" for code in _use(run, folder.name, form)),
         *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
         f"## Data and scores\n\n{_splits(run)}",
-        as_markdown(tables.run_scores_table(run)),
+        as_markdown(listings.run_scores_table(run)),
         f"## Signature and cost\n\n{as_markdown(facts)}",
     ]
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n" + "\n".join(parts)))
@@ -147,9 +148,9 @@ def _splits(run: Run) -> str:
         line |= {task.floor: NONE if floor is None else percent(floor)} if task.floor else {}
         line |= {"SHA-256 of the text": split.text[:12], "of the answers": split.tags[:12]}
         lines.append(line)
-    columns = [tables.Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
+    columns = [Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
     how = " or, where there are none, ".join(dict.fromkeys((f"{task.group}s", f"{task.unit}s")))
     legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {how}; one seed"]
     if several:
         legend.append("sequences: those of an example are answered together")
-    return as_markdown(tables.Table("", pandas.DataFrame(lines), columns, legend=legend))
+    return as_markdown(Table("", pandas.DataFrame(lines), columns, legend=legend))

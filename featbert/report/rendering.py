@@ -1,20 +1,16 @@
 """Tables as terminal text, Markdown and LaTeX; comparisons as CSV and JSON."""
 
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic_core import to_jsonable_python
-
-from featbert.analysis.compare import Comparison
+from featbert.analysis.comparison import Comparison, Comparisons
+from featbert.analysis.document import to_json
 from featbert.analysis.frame import frame_of
-from featbert.analysis.overview import overview_frame
-from featbert.analysis.transfer import TransferMatrix
 from featbert.errors import check_known
-from featbert.experiments.published import PublishedTable
-from featbert.report.tables import Cell, Column, Table, overview_tables, tables, transfer_tables
-from featbert.report.units import visible
+from featbert.report.table import Cell, Column, Table
+from featbert.report.tables import overview_tables, tables, transfer_tables
+from featbert.units import visible
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # Columns of a terminal around a cell and between cells.
@@ -22,10 +18,6 @@ _AROUND = 3
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
-_OF_COMPARISON = (
-    *("corpus", "model", "context", "scorer", "splits", "sizes"),
-    *("key", "varied", "notes"),
-)
 # How LaTeX writes what it would read otherwise.
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -35,35 +27,30 @@ _LATEX = str.maketrans(
 
 
 def render(
-    comparisons: Sequence[Comparison],
-    format: str = "text",
-    *,
-    notes: Sequence[str] = (),
-    show: Sequence[str] = (),
-    matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedTable] = (),
-    width: int | None = None,
+    comparisons: Sequence[Comparison], format: str = "text", *, width: int | None = None
 ) -> str:
-    """Comparisons, then transfer matrices, in one of `FORMATS`, with a final newline.
+    """Comparisons in one of `FORMATS`, with a final newline: what their view shows.
+
+    JSON has all that they hold. CSV, a line for each row of the comparisons, has no place for
+    notes, transfer matrices and published tables.
 
     Args:
-        notes: further lines, such as `FoundRuns.notes`; CSV, a line for each row of the
-            comparisons, has no place for them, nor for what has other keys than rows.
-        show: keys of scores that people see besides the task's measure; CSV and JSON have all.
         width: of a terminal, for text in bold and colours: wider tables are split by columns. None:
             plain text of any width.
     """
     check_known("format", [format], FORMATS)
+    comparisons = Comparisons.of(comparisons)
     if format == "json":
-        return _json(comparisons, matrices, published, notes)
+        return to_json(comparisons)
+    shown = comparisons.viewed()
     if format == "csv":
-        return _csv(_lines(comparisons))
-    drawn = [
-        *tables(comparisons, show=show),
-        *transfer_tables(matrices, published),
-        *overview_tables(comparisons),
+        return _csv(_lines(shown))
+    parts = [
+        *tables(shown, show=shown.view.show),
+        *transfer_tables(shown.matrices, shown.published),
+        *overview_tables(shown),
     ]
-    return in_format(drawn, format, notes, width=width)
+    return in_format(parts, format, shown.notes, width=width)
 
 
 def in_format(
@@ -223,11 +210,9 @@ def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
     return text
 
 
-def _lines(
-    comparisons: Sequence[Comparison], per: Literal["row", "run"] = "row"
-) -> list[dict[str, Any]]:
-    """Lines of all frames with the number of their comparison; None for what is missing."""
-    frames = ((n, one.frame(per).astype(object)) for n, one in enumerate(comparisons, 1))
+def _lines(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Lines of all frames with the number of their comparison; None for a missing value."""
+    frames = ((n, one.frame().astype(object)) for n, one in enumerate(comparisons, 1))
     return [
         {"comparison": number, **line}
         for number, frame in frames
@@ -240,53 +225,3 @@ def harmless(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return "'" * value.lstrip(" ").startswith(_FORMULA) + visible(value)
-
-
-def _json(
-    comparisons: Sequence[Comparison],
-    matrices: Sequence[TransferMatrix],
-    published: Sequence[PublishedTable],
-    notes: Sequence[str],
-) -> str:
-    """One object; every number unrounded, scores in [0, 1], and the runs it is from; ASCII.
-
-    The `comparison` of a row, run, difference, ... is the `number` of its comparison. What is
-    missing is null, and so is a number that is not finite. Sizes of splits are examples and words;
-    floors (`Task.floor`) have corpus and split before them.
-    """
-    grouped = [*enumerate(comparisons, 1)]
-    analyses = ("differences", "leads", "breakdowns", "budgets", "budget_leads")
-    report: dict[str, Any] = {
-        "comparisons": [
-            {"number": number, "task": one.task.name, "measure": one.task.measure.key}
-            | {name: getattr(one, name) for name in _OF_COMPARISON}
-            | {"floors": [(*where, value) for where, value in one.floors.items()]}
-            for number, one in grouped
-        ],
-        "rows": _lines(comparisons),
-        "runs": _lines(comparisons, "run"),
-        **{
-            name: [{"comparison": n, **vars(of)} for n, one in grouped for of in getattr(one, name)]
-            for name in analyses
-        },
-        "published": [
-            {"comparison": n, "table": found.table.id, "lines": found.lines}
-            for n, one in grouped
-            for found in one.published
-        ],
-        "overview": overview_frame(comparisons).to_dict("records"),
-        "transfer": [
-            {name: getattr(matrix, name) for name in ("label", "split", "columns", "notes")}
-            | {"tuning": matrix.rows[0].trained.tuning}
-            | {"rows": table.frame.to_dict("records")}
-            for matrix, table in zip(matrices, transfer_tables(matrices), strict=True)
-        ],
-        "published_transfer": [
-            one.model_dump(exclude={"rows"}, exclude_none=True)
-            | {"rows": table.frame.to_dict("records")}
-            for one, table in zip(published, transfer_tables([], published), strict=True)
-        ],
-        "notes": notes,
-    }
-    plain = to_jsonable_python(report, inf_nan_mode="null")
-    return json.dumps(plain, indent=1, allow_nan=False) + "\n"

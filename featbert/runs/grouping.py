@@ -8,13 +8,12 @@ encoder weights, context, scorer. An experiment frees parts of it for its own ru
 from collections.abc import Iterable, Sequence
 
 from featbert.config import Settings
-from featbert.data.corpus import SPLITS
+from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError, check_known
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run
 from featbert.text import natural
 
-EVALUATED = tuple(split for split in SPLITS if split != "train")
 _TEXTS = tuple(f"{split}.text" for split in EVALUATED)
 _TAGS = tuple(f"{split}.tags" for split in EVALUATED)
 

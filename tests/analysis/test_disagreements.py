@@ -2,7 +2,7 @@
 
 from featbert.analysis.compare import compare
 from featbert.report.html.browser import judged_texts
-from featbert.report.units import visible
+from featbert.units import visible
 from tests.conlleval import chunks
 from tests.report.html.judged import usual
 

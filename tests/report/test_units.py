@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.report.units import duration, parameters, percent, points, rate, size, visible
+from featbert.units import duration, parameters, percent, points, rate, size, visible
 
 
 @pytest.mark.parametrize(

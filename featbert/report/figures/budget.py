@@ -7,10 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from featbert.analysis.budget import with_budgets
-from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import machines_of
-from featbert.report import units
+from featbert import units
+from featbert.analysis.comparison import Comparison
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
@@ -32,11 +30,10 @@ _SPENT = {
 )
 def budget(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
     """A figure for operations, trials and, on one machine, time; a line for each row."""
-    found = comparison if comparison.budgets else with_budgets(comparison)
     return {
-        name: _figure(found, *spent, width)
+        name: _figure(comparison, *spent, width)
         for name, spent in _SPENT.items()
-        if found.budgets and (name != "time" or len(machines_of(found)) < 2)
+        if comparison.budgets and (name != "time" or len(comparison.machines) < 2)
     }
 
 
@@ -72,6 +69,6 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
         comparison,
         "band: 95% bootstrap interval over trials",
         "dashed: test score of the trial chosen on dev",
-        *(machines_of(comparison) if spent == "seconds" else ()),
+        *(comparison.machines if spent == "seconds" else ()),
     )
     return style.header(drawn, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)

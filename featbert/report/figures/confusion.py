@@ -5,19 +5,16 @@ or only the row has.
 """
 
 from collections import Counter
-from itertools import chain
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row
-from featbert.errors import MissingError
+from featbert.analysis.comparison import Comparison
 from featbert.report.figures.heat import CELL, draw_cells, name_cells
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
-from featbert.report.units import visible
+from featbert.units import visible
 
 _NONE = "none"
 
@@ -28,17 +25,15 @@ _NONE = "none"
     needs="predictions of a row",
 )
 def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Drawn where the best row has predictions of two classes or more."""
-    first = comparison.splits[0]
-    scored = [row for row in comparison.rows if row.score(first) and row.score(split)]
-    if not scored:
+    """Drawn if the best row has predictions of two classes or more."""
+    confusions = [one for one in comparison.confusions if one.split == split]
+    if not confusions:
         return None
-    row = max(scored, key=lambda row: row.mean(first))
-    try:
-        pairs = confused(row, split)
-    except MissingError:
-        return None
-    names = sorted({*chain(*pairs)}, key=lambda name: (name == _NONE, name))
+    row = comparison.row(confusions[0].row)
+    pairs = Counter({(gold, predicted): n for gold, predicted, n in confusions[0].counts})
+    names = sorted(
+        {name for pair in pairs for name in pair}, key=lambda name: (name == _NONE, name)
+    )
     if len(names) < 2:
         return None
     counts = np.array([[pairs[line, name] for name in names] for line in names])
@@ -54,18 +49,3 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
     return header(drawn, f"Confusions of {row.label} on {split}", about(comparison, seeds))
-
-
-def confused(row: Row, split: str) -> Counter[tuple[str, str]]:
-    """Pairs of a gold and a predicted class, summed over the row's runs."""
-    pairs: Counter[tuple[str, str]] = Counter()
-    spans = row.task.spans
-    for run in row.runs:
-        found = run.predictions(split)
-        for gold, predicted in zip(spans(found.gold), spans(found.predicted), strict=True):
-            wanted = {(first, last): name for name, first, last in gold}
-            given = {(first, last): name for name, first, last in predicted}
-            pairs.update(
-                (wanted.get(place, _NONE), given.get(place, _NONE)) for place in wanted | given
-            )
-    return pairs

@@ -2,11 +2,10 @@
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row
-from featbert.report.figures.lines import line_figure, line_names
+from featbert.analysis.comparison import Comparison, Row
+from featbert.analysis.labels import line_names
+from featbert.report.figures.lines import line_figure
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import num_layers
 
 
 @figure(
@@ -33,7 +32,7 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     ]
     by = "by how much of the encoder is frozen"
     drawn, axes = line_figure(comparison, split, points, by, width, levels=levels)
-    whole = {_frozen(row): "all" for row, _ in tuned if _frozen(row) == num_layers(row)}
+    whole = {_frozen(row): "all" for row, _ in tuned if _frozen(row) == row.encoder_layers}
     ticks = {-1: "none", 0: "emb.", **whole}
     axes.set_xticks(range(len(steps)), [ticks.get(step, str(step)) for step in steps])
     axes.set(xlim=(-0.35, len(steps) - 0.65), xlabel="frozen up to layer")

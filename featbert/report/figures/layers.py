@@ -2,11 +2,10 @@
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row
-from featbert.report.figures.lines import layer_ticks, line_figure, line_names
+from featbert.analysis.comparison import Comparison, Row
+from featbert.analysis.labels import line_names
+from featbert.report.figures.lines import layer_ticks, line_figure
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import num_layers
 
 
 @figure(
@@ -37,7 +36,7 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
     drawn, axes = line_figure(
         comparison, split, points, "by single layer of frozen features", width
     )
-    deepest = max(num_layers(row) for row in rows)
+    deepest = max(row.encoder_layers for row in rows)
     layer_ticks(axes, range(deepest + 1))
     axes.set(xlim=(-0.5, deepest + 0.5), xlabel="layer (emb.: the embeddings)")
     return drawn

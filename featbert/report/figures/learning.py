@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.curves import learning_points
+from featbert.analysis.comparison import Comparison
 from featbert.report.figures.lines import line_figure
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH
@@ -23,12 +22,16 @@ _ROOM = 0.42  # inches that a tick's label takes
 )
 def learning(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line for each way of training, on a logarithmic axis of sentences over seeds."""
-    every = learning_points(comparison.rows)
-    found = [(point, score) for point in every if (score := point.row.score(split))]
-    if not found or len({point.row.train_share for point in every}) < 2:
+    every = [
+        (line, comparison.row(name))
+        for line, names in comparison.learning.items()
+        for name in names
+    ]
+    scored = [(line, row, score) for line, row in every if (score := row.score(split))]
+    if not scored or len({row.train_share for _, row in every}) < 2:
         return None
-    sizes = [(point.row.train_share, point.sentences.mean) for point, _ in found]
-    points = [(p.series, p.row.tuning, p.sentences.mean, score) for p, score in found]
+    sizes = [(row.train_share, row.train_sentences.mean) for _, row, _ in scored]
+    points = [(line, row.tuning, row.train_sentences.mean, score) for line, row, score in scored]
     unit = f"{comparison.task.unit}s"
     drawn, axes = line_figure(comparison, split, points, f"by training {unit}", width)
     axes.set_xscale("log")

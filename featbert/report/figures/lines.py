@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic, grouped, listed, setting_text
+from featbert.analysis.comparison import Comparison, Statistic, grouped
 from featbert.report.figures import style
 from featbert.report.figures.values import about, floors, score_name, tuning_look
 
@@ -87,15 +86,6 @@ def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
     others = itertools.filterfalse(firsts.__contains__, style.looks())
     places = {place: look for look, place in firsts.items()}
     return [places[n] if n in places else next(others) for n in range(len(tunings))]
-
-
-def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
-    """What tells each row's line from others: what it varies, and settings but `without`."""
-    names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
-    # Rows without namesakes have no setting in their label.
-    shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]
-    pairs = zip(rows, map(listed, shown), strict=True)
-    return [" · ".join([settings or base, *row.varied.values()]) for row, settings in pairs]
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:

@@ -1,17 +1,13 @@
 """Learned scalar-mix weights by layer."""
 
-import math
-
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row, Statistic
+from featbert.analysis.comparison import Comparison, MixStatistic
 from featbert.report.figures import style
 from featbert.report.figures.lines import layer_ticks
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about
-from featbert.runs.record import Mix
 
 _NARROWEST = 3.2  # inches of a panel
 _HEIGHT = 1.75
@@ -25,31 +21,24 @@ _HEIGHT = 1.75
 )
 def mix(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """One panel a mix: mean weight of each layer as a bar, seeds as dots, ± 1 sd as a line."""
-    mixes = [(row, found) for row in comparison.rows if (found := _mixes(row))]
+    mixes = [(row, row.mix) for row in comparison.rows if row.mix is not None]
     if not mixes:
         return None
     width = width or (style.COLUMN_WIDTH if len(mixes) == 1 else style.FULL_WIDTH)
     drawn, panes = style.panels(len(mixes), width, _NARROWEST, _HEIGHT)
-    for axes, (row, found) in zip(panes, mixes, strict=True):
-        _panel(axes, found)
-        scale = Statistic.of([one.scale for one in found])
+    for axes, (row, weights) in zip(panes, mixes, strict=True):
+        _panel(axes, weights)
+        scale = weights.scale
         spread = "" if scale.sd is None else f" ± {scale.sd:.2f}"
         title = f"{row.name} · scale {scale.mean:.2f}{spread}"
         axes.set_title(style.wrapped(title, _NARROWEST - 0.5))
-    seeds = "dots: seeds, line: ± 1 sd" if any(len(found) > 1 for _, found in mixes) else ""
+    seeds = "dots: seeds, line: ± 1 sd" if any(one.scale.n > 1 for _, one in mixes) else ""
     note = about(comparison, seeds, "dashed: equal weights")
     return style.header(drawn, "Learned weights of the scalar mix by layer", note)
 
 
-def _mixes(row: Row) -> list[Mix]:
-    """By seed; runs whose mix holds a number that is not finite are left out."""
-    mixes = [run.record.mix for run in row.runs if run.record.mix is not None]
-    return [one for one in mixes if all(map(math.isfinite, [*one.weights, one.scale]))]
-
-
-def _panel(axes: Axes, mixes: list[Mix]) -> None:
-    layers, color = list(mixes[0].layers), style.COLORS[0]
-    weights = [Statistic.of(own) for own in zip(*(one.weights for one in mixes), strict=True)]
+def _panel(axes: Axes, mix: MixStatistic) -> None:
+    layers, weights, color = list(mix.layers), mix.weights, style.COLORS[0]
     axes.bar(layers, [one.mean for one in weights], width=0.72, color=color, alpha=0.45)
     for layer, one in zip(layers, weights, strict=True):
         if one.sd is not None:

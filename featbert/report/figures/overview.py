@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.comparison import Comparison
 from featbert.analysis.overview import overview_frame
 from featbert.encoders.tunings import TUNINGS, tuning_title
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import tuning_look
-from featbert.report.units import visible
+from featbert.units import visible
 
 _LINE = 0.3  # inches
 

@@ -4,6 +4,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,12 +12,12 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import CURRENCIES, ParetoFront, ParetoPoint, pareto_fronts
+from featbert.analysis.comparison import Comparison, ParetoPoint, Row
+from featbert.analysis.cost import CURRENCIES, Currency
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
-from featbert.report.units import SHOWN, visible
+from featbert.units import SHOWN, visible
 
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _NAME = 1.2  # of a name that is wrapped
@@ -47,17 +48,67 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
     """
     found = {}
     for name in CURRENCIES:
-        fronts = pareto_fronts(comparison, split, name)
-        fronts = [front for front in fronts if len(front.points) > 1]
+        fronts = [front for front in drawable_fronts(comparison, split) if front.name == name]
         if fronts:
             found["" if name == "operations" else name] = _figure(comparison, fronts, split, width)
     return found
 
 
+@dataclass(frozen=True)
+class Mark:
+    """A row on the axes: its number in the comparison, and mean and spread of its score."""
+
+    number: int
+    name: str
+    tuning: str
+    mean: float
+    sd: float | None
+    cost: float
+    on_front: bool
+
+
+@dataclass(frozen=True)
+class Front:
+    """The marks of one text and cost; `lowest` is the measure's least possible score."""
+
+    name: str
+    label: str
+    machine: str
+    marks: list[Mark]
+    left_out: tuple[str, ...]
+    lowest: float
+
+    @property
+    def currency(self) -> Currency:
+        return CURRENCIES[self.name]
+
+
+def drawable_fronts(comparison: Comparison, split: str) -> list[Front]:
+    """The fronts of a split that have two rows or more."""
+    numbers = {row.name: number for number, row in enumerate(comparison.rows, 1)}
+    return [
+        Front(
+            front.currency,
+            front.label,
+            front.machine,
+            [_mark(comparison.row(p.row), p, split, numbers[p.row]) for p in front.points],
+            front.left_out,
+            comparison.task.measure.lowest,
+        )
+        for front in comparison.fronts
+        if front.split == split and len(front.points) > 1
+    ]
+
+
+def _mark(row: Row, point: ParetoPoint, split: str, number: int) -> Mark:
+    score = row.scores[split][row.task.measure.key]
+    return Mark(number, point.name, row.tuning, score.mean, score.sd, point.cost, point.on_front)
+
+
 def _figure(
-    comparison: Comparison, fronts: Sequence[ParetoFront], split: str, width: float | None
+    comparison: Comparison, fronts: Sequence[Front], split: str, width: float | None
 ) -> Figure:
-    longest = max(len(point.name) for front in fronts for point in front.points)
+    longest = max(len(mark.name) for front in fronts for mark in front.marks)
     short = len(fronts) == 1 and longest <= 18
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
     drawn, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
@@ -65,48 +116,42 @@ def _figure(
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
         if front.label:
             axes.set_title(style.wrapped(front.label, _NARROWEST))
-    lowest = [comparison.task.measure.lowest] * len(fronts)
     title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
-    return draw_fronts(drawn, panes, fronts, lowest, title, about(comparison))
+    return draw_fronts(drawn, panes, fronts, title, about(comparison))
 
 
 def draw_fronts(
-    drawn: Figure,
-    panes: Sequence[Axes],
-    fronts: Sequence[ParetoFront],
-    lowest: Sequence[float],
-    title: str,
-    note: str,
+    drawn: Figure, panes: Sequence[Axes], fronts: Sequence[Front], title: str, note: str
 ) -> Figure:
-    """A front in each of the panes, whose least possible scores are `lowest`.
+    """A front in each of the panes.
 
-    Rows on a front have their name; paler ones have theirs where there is room.
+    Rows on a front have their name; paler ones have theirs if there is room.
     """
-    for axes, front, least in zip(panes, fronts, lowest, strict=True):
-        _draw(axes, front, least)
+    for axes, front in zip(panes, fronts, strict=True):
+        _draw(axes, front)
     drawn.draw_without_rendering()  # so that the axes have their places
     named = [_label(axes, front) for axes, front in zip(panes, fronts, strict=True)]
-    points = [point for front in fronts for point in front.points]
-    keys = tuning_keys(point.tuning for point in points)
+    marks = [mark for front in fronts for mark in front.marks]
+    keys = tuning_keys(mark.tuning for mark in marks)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
-    numbered = [point for found in named for point in found]
+    numbered = [mark for found in named for mark in found]
     width = 0.8 * drawn.get_figwidth()
     keys += [style.key(style.wrapped(f"{p.number}  {p.name}", width)) for p in numbered]
-    several = any(point.score.sd is not None for point in points)
+    several = any(mark.sd is not None for mark in marks)
     unknown = dict.fromkeys(name for front in fronts for name in front.left_out)
     remarks = (
         note,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
-        "" if all(point.on_front for point in points) else "pale: another is cheaper and better",
+        "" if all(mark.on_front for mark in marks) else "pale: another is cheaper and better",
         fronts[0].machine,
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
     return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
 
 
-def _draw(axes: Axes, front: ParetoFront, lowest: float) -> None:
+def _draw(axes: Axes, front: Front) -> None:
     timed, show = front.currency.unit == "seconds", SHOWN[front.currency.unit]
-    costs = [point.cost for point in front.points]
+    costs = [point.cost for point in front.marks]
     steps = _SECONDS if timed else style.DIGITS
     first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     last = bisect.bisect_left(steps, 1.05 * max(costs))
@@ -120,33 +165,33 @@ def _draw(axes: Axes, front: ParetoFront, lowest: float) -> None:
     axes.set_xticks(shown, names)
     axes.set_xlabel(front.currency.title)
     axes.grid()
-    spreads = [(point.score.mean, point.score.sd or 0.0) for point in front.points]
+    spreads = [(point.mean, point.sd or 0.0) for point in front.marks]
     ends = [(mean - sd, mean + sd) for mean, sd in spreads]
-    axes.set_ylim(*style.percent_limits(itertools.chain(*ends), lowest))
+    axes.set_ylim(*style.percent_limits(itertools.chain(*ends), front.lowest))
     corners = _steps(front, axes.get_xlim()[1])
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
-    for point, (low, high) in zip(front.points, ends, strict=True):
+    for point, (low, high) in zip(front.marks, ends, strict=True):
         color, marker = tuning_look(point.tuning)
         alpha = 1.0 if point.on_front else _PALE
         axes.vlines(point.cost, 100 * low, 100 * high, color=color, alpha=0.6 * alpha, linewidth=1)
-        place = [point.cost], [100 * point.score.mean]
+        place = [point.cost], [100 * point.mean]
         axes.scatter(*place, s=25, color=color, marker=marker, alpha=alpha, linewidth=0, zorder=4)
 
 
-def _steps(front: ParetoFront, end: float) -> list[tuple[float, float]]:
+def _steps(front: Front, end: float) -> list[tuple[float, float]]:
     """Corners of the line along the front: what a cost buys at best, up to the cost `end`."""
-    best = sorted((p.cost, 100 * p.score.mean) for p in front.points if p.on_front)
+    best = sorted((p.cost, 100 * p.mean) for p in front.marks if p.on_front)
     corners = [best[0]]
     for cost, value in best[1:]:
         corners += [(cost, corners[-1][1]), (cost, value)]
     return [*corners, (end, corners[-1][1])]
 
 
-def _label(axes: Axes, front: ParetoFront) -> list[ParetoPoint]:
+def _label(axes: Axes, front: Front) -> list[Mark]:
     """Names marks where that hides nothing; those on the front that are left get numbers."""
     pixels = axes.figure.dpi / 72
-    places = [(point.cost, 100 * point.score.mean) for point in front.points]
+    places = [(point.cost, 100 * point.mean) for point in front.marks]
     marks = axes.transData.transform(places)
     taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in marks]
     steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
@@ -154,12 +199,12 @@ def _label(axes: Axes, front: ParetoFront) -> list[ParetoPoint]:
     bars = [one.get_window_extent() for one in axes.collections if isinstance(one, LineCollection)]
     inside = axes.get_window_extent()
     numbered = []
-    for point in sorted(front.points, key=lambda point: not point.on_front):
+    for point in sorted(front.marks, key=lambda point: not point.on_front):
         names = dict.fromkeys([visible(point.name), style.wrapped(point.name, _NAME)])
         for text in (*names, *[str(point.number)] * point.on_front):
             note = axes.annotate(
                 text,
-                (point.cost, 100 * point.score.mean),
+                (point.cost, 100 * point.mean),
                 (0, 0),
                 textcoords="offset points",
                 ha="center",

@@ -16,7 +16,7 @@ from featbert.registry import Entry, Registry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.compare import Comparison
+    from featbert.analysis.comparison import Comparison
 
 # In the order of the report.
 FIGURES = Registry(

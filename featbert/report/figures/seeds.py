@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.resampling import FEWEST, LEVEL, t_interval
-from featbert.analysis.rows import Row, Statistic, grouped
+from featbert.analysis.comparison import Comparison, Row, grouped
+from featbert.analysis.resampling import FEWEST, LEVEL
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, floors, score_name, tuning_keys, tuning_look
@@ -34,7 +33,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         return None
     several = [found.n for found in scored.values() if found.n > 1]
     intervals = bool(several) and min(several) >= FEWEST
-    bars = {i: _bar(found, intervals=intervals) for i, found in scored.items()}
+    bars = {i: _bar(rows[i], split, intervals=intervals) for i in scored}
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
     levels, lowest = floors(comparison, split), comparison.task.measure.lowest
@@ -86,11 +85,13 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     return style.header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)
 
 
-def _bar(found: Statistic, *, intervals: bool) -> tuple[float, float] | None:
+def _bar(row: Row, split: str, *, intervals: bool) -> tuple[float, float] | None:
+    score, interval = row.score(split), row.intervals.get(split)
     if intervals:
-        interval = t_interval(found.values)
         return None if interval is None else (interval.low, interval.high)
-    return None if found.sd is None else (found.mean - found.sd, found.mean + found.sd)
+    if score is None or score.sd is None:
+        return None
+    return score.mean - score.sd, score.mean + score.sd
 
 
 def _row_axes(

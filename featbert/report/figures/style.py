@@ -22,7 +22,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 
 from featbert.io import explaining, replacing
-from featbert.report.units import visible
+from featbert.units import visible
 
 # Inches: one column of a two-column page, and both.
 COLUMN_WIDTH = 3.4

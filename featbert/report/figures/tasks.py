@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import grouped, part_of
+from featbert.analysis.comparison import Comparison, grouped
+from featbert.analysis.labels import part_of, reading_key
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells
 from featbert.report.figures.registry import figure
-from featbert.report.units import visible
+from featbert.units import visible
 
 _FEWEST = 3  # single layers
 _PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
@@ -65,7 +65,7 @@ def _lines(comparison: Comparison) -> Iterator[_Line]:
     """One for each corpus and head of a comparison's rows on features."""
     rows = [row for row in comparison.rows if row.frozen and row.splits]
     bodies = {row.settings.get("body") for row in rows if len(row.layer_indices or ()) == 1}
-    for members in grouped((row.reading, row) for row in rows).values():
+    for members in grouped((reading_key(row), row) for row in rows).values():
         first = members[0]
         parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
         if len(bodies) > 1:
@@ -73,10 +73,9 @@ def _lines(comparison: Comparison) -> Iterator[_Line]:
         line = _Line(" · ".join(filter(None, parts)))
         for row in members:
             layers = row.layer_indices or ()
-            mixes = [run.record.mix for run in row.runs if run.record.mix is not None]
             if len(layers) == 1:
                 line.scores[layers[0]] = row.mean(row.splits[-1])
-            elif mixes and len(layers) > len(line.weights):
-                means = np.mean([mix.weights for mix in mixes], axis=0)
-                line.weights = dict(zip(mixes[0].layers, means, strict=True))
+            elif row.mix and len(layers) > len(line.weights):
+                means = (weight.mean for weight in row.mix.weights)
+                line.weights = dict(zip(row.mix.layers, means, strict=True))
         yield line

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.cost import pareto_fronts
+from featbert.analysis.comparison import Comparison, grouped
 from featbert.report.figures import style
-from featbert.report.figures.pareto import draw_fronts
+from featbert.report.figures.pareto import draw_fronts, drawable_fronts
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import score_name
 
@@ -25,18 +24,19 @@ _CURRENCIES = ("operations", "kept")
 def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """A line of panels for each text on which rows were scored last."""
     shown = []
-    for one in comparisons:
-        split = one.splits[-1]
-        found = [pareto_fronts(one, split, name) for name in _CURRENCIES]
-        lines = [pair for pair in zip(*found, strict=True) if all(len(f.points) > 1 for f in pair)]
-        shown += [(one, score_name(one, split), front) for pair in lines for front in pair]
+    for comparison in comparisons:
+        split = comparison.splits[-1]
+        fronts = drawable_fronts(comparison, split)
+        by_text = grouped((f.label, f) for f in fronts if f.name in _CURRENCIES).values()
+        ylabel = f"{score_name(comparison, split)} (%)"
+        for pair in (fronts for fronts in by_text if len(fronts) == len(_CURRENCIES)):
+            shown += [(comparison, ylabel, front) for front in pair]
     if len(shown) < 2 * len(_CURRENCIES):
         return None
     width = width or style.FULL_WIDTH
     drawn, panes = style.panels(len(shown), width, width / len(_CURRENCIES), _HEIGHT)
-    for axes, (one, score, front) in zip(panes, shown, strict=True):
-        axes.set_ylabel(f"{score} (%)")
-        axes.set_title(style.wrapped(front.label or one.corpus, width / len(_CURRENCIES)))
-    lowest = [one.task.measure.lowest for one, *_ in shown]
+    for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
+        axes.set_ylabel(ylabel)
+        axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
     models = ", ".join(dict.fromkeys(one.model for one in comparisons))
-    return draw_fronts(drawn, panes, [f for *_, f in shown], lowest, "Score against cost", models)
+    return draw_fronts(drawn, panes, [f for *_, f in shown], "Score against cost", models)

@@ -7,12 +7,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row
+from featbert.analysis.comparison import ComparedRun, Comparison, Row
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
-from featbert.runs.run import Run
 
 _NARROWEST = 1.35  # inches of a panel
 _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
@@ -26,8 +24,8 @@ _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
 )
 def training(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line a seed, a mark at the epoch whose weights were kept; all panels have one scale."""
-    rows = [row for row in comparison.rows if any(len(run.record.history) for run in row.runs)]
-    if all(len(run.record.history) < 2 for row in rows for run in row.runs):
+    rows = [row for row in comparison.rows if any(run.history for run in row.runs)]
+    if all(len(run.history) < 2 for row in rows for run in row.runs):
         return None
     width = width or (style.COLUMN_WIDTH if len(rows) <= 2 else style.FULL_WIDTH)
     lines = math.ceil(len(rows) / max(1, int(width / _NARROWEST)))
@@ -43,7 +41,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
         if n:
             upper.sharey(score)
             lower.sharey(loss)
-        _curves(upper, row, [_dev_scores(row, run) for run in row.runs], mark=True)
+        _curves(upper, row, [_dev_scores(run) for run in row.runs], mark=True)
         _curves(lower, row, [_losses(run) for run in row.runs], mark=False)
         upper.set_title(head)
         upper.tick_params(labelbottom=False, labelleft=column == 0)
@@ -70,15 +68,14 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     return style.header(drawn, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
 
 
-def _dev_scores(row: Row, run: Run) -> list[float]:
-    """In percent by epoch; no number where dev was not scored."""
-    key = row.task.measure.key
-    return [100 * (epoch.dev or {}).get(key, math.nan) for epoch in run.record.history]
+def _dev_scores(run: ComparedRun) -> list[float]:
+    """In percent by epoch; no number if dev was not scored."""
+    return [math.nan if epoch.dev is None else 100 * epoch.dev for epoch in run.history]
 
 
-def _losses(run: Run) -> list[float]:
-    """By epoch; what a logarithmic axis cannot show is no number."""
-    losses = [epoch.train_loss for epoch in run.record.history]
+def _losses(run: ComparedRun) -> list[float]:
+    """By epoch; no number for a loss that a logarithmic axis cannot show."""
+    losses = [epoch.loss for epoch in run.history]
     return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in losses]
 
 
@@ -86,9 +83,9 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
     color, marker = tuning_look(row.tuning)
     last = 1
     for run, ys in zip(row.runs, values, strict=True):
-        epochs = [epoch.epoch for epoch in run.record.history]
+        epochs = [epoch.epoch for epoch in run.history]
         last = max([last, *epochs])
-        best = run.record.best_epoch if mark else None
+        best = run.best_epoch if mark else None
         # A line of one point does not show.
         marked = [i for i, epoch in enumerate(epochs) if epoch == best or len(epochs) == 1]
         axes.plot(

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from featbert.analysis.transfer import TransferMatrix
+from featbert.analysis.comparison import TransferMatrix
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import FULL_WIDTH, TEXT, header, panels, wrapped
-from featbert.report.units import visible
+from featbert.units import visible
 
 _WIDEST = 3.4  # inches of a panel
 _CELL = 0.46  # inches of a cell's width, at least
@@ -46,6 +46,6 @@ def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
     drawn.supxlabel(f"evaluated on ({splits})", size="medium")
     drawn.supylabel("trained on", size="medium")
-    encodings = " · ".join(dict.fromkeys(grid.comparison.encoding for grid in grids))
-    title = f"{grids[0].comparison.task.measure.name} (%) by corpus trained on and evaluated on"
+    encodings = " · ".join(dict.fromkeys(grid.encoding for grid in grids))
+    title = f"{grids[0].task.measure.name} (%) by corpus trained on and evaluated on"
     return header(drawn, title, f"{encodings} · framed: the corpus trained on")

@@ -5,13 +5,12 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.compare import Breakdown, Comparison
+from featbert.analysis.comparison import Breakdown, Comparison
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
-from featbert.report.units import visible
+from featbert.units import visible
 
 _NARROWEST = 0.5  # inches of a cell
 _UPRIGHT = 9  # characters of a head that has no room across its cell
@@ -25,13 +24,11 @@ _FEW = 20  # in gold: one more that is right is five points or more
     needs="predictions of its rows; see the notes of the comparison",
 )
 def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
-    """One for each facet of the breakdowns, or else for the task's first facet.
+    """One for each facet of the breakdowns.
 
     Rows of several texts have one each. All splits and texts share one colour scale.
     """
     parts = comparison.breakdowns
-    if not parts:
-        parts = with_breakdowns(comparison, [*comparison.task.facets][:1]).breakdowns
     found: dict[str, Figure] = {}
     shown = [one for one in parts if one.split == split and one.gold and one.rows]
     for breakdown in shown:

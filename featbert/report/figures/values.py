@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from matplotlib.lines import Line2D
 
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import Row
+from featbert.analysis.comparison import Comparison
 from featbert.encoders.tunings import TUNINGS, tuning_title
 from featbert.report.figures.style import Look, key, looks
 
@@ -22,7 +21,7 @@ def score_name(comparison: Comparison, split: str) -> str:
 
 def floors(comparison: Comparison, split: str) -> list[float]:
     """Scores in [0, 1] that need no skill (`Task.floor`): one for each text of the split."""
-    return sorted({value for (_, of), value in comparison.floors.items() if of == split})
+    return sorted({floor.score for floor in comparison.floors if floor.split == split})
 
 
 def tuning_look(name: str) -> Look:
@@ -37,8 +36,3 @@ def tuning_look(name: str) -> Look:
 def tuning_keys(names: Iterable[str]) -> list[Line2D]:
     """Marks of a legend."""
     return [key(tuning_title(name), tuning_look(name)) for name in dict.fromkeys(names)]
-
-
-def num_layers(row: Row) -> int:
-    """Transformer layers of the row's encoder."""
-    return row.runs[0].record.signature.encoder_layers

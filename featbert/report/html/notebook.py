@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.report import tables
-from featbert.runs.run import FoundRuns, Run
+from featbert.report.table import Table
 
 if TYPE_CHECKING:
     from featbert.data.corpus import Corpus
     from featbert.features.store import FeatureStore
+    from featbert.runs.run import FoundRuns, Run
 
 
 def html_template(name: str) -> Template:
@@ -28,7 +29,7 @@ def html_template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def as_html(shown: Iterable[tables.Table]) -> str:
+def as_html(shown: Iterable[Table]) -> str:
     """Tables, one after the other."""
     return html_template("tables.html.j2").render(tables=shown)
 
@@ -46,32 +47,47 @@ def html(shown: Any) -> str:
 
 def comparisons_html(comparisons: Sequence[Comparison]) -> str:
     """All tables of comparisons."""
-    return as_html(tables.tables(comparisons)) or "<p>no finished runs to compare</p>\n"
+    shown = Comparisons.of(comparisons).viewed()
+    return (
+        as_html(tables.tables(shown, show=shown.view.show))
+        or "<p>no finished runs to compare</p>\n"
+    )
 
 
 def run_html(run: Run) -> str:
     """A run's scores, facts and epochs."""
-    facts = tables.facts_table(run.name, tables.run_facts(run))
-    return as_html((tables.run_scores_table(run), facts, tables.epochs_table(run)))
+    from featbert.report import listings
+
+    facts = listings.facts_table(run.name, listings.run_facts(run))
+    return as_html((listings.run_scores_table(run), facts, listings.epochs_table(run)))
 
 
 def runs_html(runs: FoundRuns) -> str:
     """Every run with state, scores and time."""
-    return as_html([tables.runs_table(tables.run_lines(runs))])
+    from featbert.analysis.listing import run_lines
+    from featbert.report.listings import runs_table
+
+    return as_html([runs_table(run_lines(runs))])
 
 
 def corpus_html(corpus: Corpus) -> str:
-    return as_html([tables.corpus_table(corpus)])
+    from featbert.report.listings import corpus_table
+
+    return as_html([corpus_table(corpus)])
 
 
 def store_html(store: FeatureStore) -> str:
-    return as_html([tables.facts_table(store.path.name, tables.store_facts(store))])
+    from featbert.report.listings import facts_table, store_facts
+
+    return as_html([facts_table(store.path.name, store_facts(store))])
 
 
 # By the module and name of a class.
 RENDERERS: dict[tuple[str, str], Callable[[Any], str]] = {
-    ("featbert.analysis.compare", "Comparison"): lambda comparison: comparisons_html([comparison]),
-    ("featbert.analysis.compare", "Comparisons"): comparisons_html,
+    ("featbert.analysis.comparison", "Comparison"): lambda comparison: comparisons_html(
+        [comparison]
+    ),
+    ("featbert.analysis.comparison", "Comparisons"): comparisons_html,
     ("featbert.runs.run", "Run"): run_html,
     ("featbert.runs.run", "FoundRuns"): runs_html,
     ("featbert.data.corpus", "Corpus"): corpus_html,

@@ -18,22 +18,15 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from featbert import __version__
-from featbert.analysis.compare import Comparison
-from featbert.analysis.rows import shared, signature_line, way_order
-from featbert.analysis.transfer import TransferMatrix
+from featbert.analysis.comparison import ComparedRun, Comparison, Comparisons, Row, shared
+from featbert.analysis.labels import way_order
 from featbert.encoders.tunings import tuning_title
-from featbert.experiments.file import flattened
-from featbert.experiments.published import PublishedTable
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
-from featbert.report.html.browser import judged_texts
 from featbert.report.html.notebook import html_template
-from featbert.report.summary import findings, verdicts
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
-from featbert.report.units import NONE, percent, visible
-from featbert.runs.record import RunRecord
-from featbert.runs.run import Run
 from featbert.text import enumerated
+from featbert.units import percent, visible
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -48,35 +41,26 @@ _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 _SCALE = 1.4
 
 
-def html_report(
-    comparisons: Sequence[Comparison],
-    *,
-    matrices: Sequence[TransferMatrix] = (),
-    published: Sequence[PublishedTable] = (),
-    notes: Sequence[str] = (),
-    name: str = "",
-    sentences: bool = True,
-) -> str:
-    """The whole page as text.
+def html_report(comparisons: Sequence[Comparison], *, sentences: bool = True) -> str:
+    """The whole page as text: all that the comparisons hold, whatever their view.
 
-    Differences, costs and breakdowns are shown where they have been added to the comparisons.
-    Notes are lines at the end; `name` is the experiment's, for the title. Without `sentences` the
-    page has no text of the corpus.
+    Without `sentences` the page has no text of the corpus.
     """
-    matrices = [one for one in matrices if any(row.average is not None for row in one.rows)]
-    crossed = _figures(crossing_figures(comparisons, matrices), "t")
+    shown = Comparisons.of(comparisons)
+    matrices = [one for one in shown.matrices if any(row.average is not None for row in one.rows)]
+    crossed = _figures(crossing_figures(shown, matrices), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
-        title=_title(comparisons, name),
-        sections=[_section(one, number, sentences) for number, one in enumerate(comparisons, 1)],
+        title=_title(shown),
+        sections=[_section(one, number, sentences) for number, one in enumerate(shown, 1)],
         overview=[
-            *overview_tables(comparisons),
-            *([] if matrices else transfer_tables([], published)),
+            *overview_tables(shown),
+            *([] if matrices else transfer_tables([], shown.published)),
         ],
         overview_figures=crossed.get("tasks", []),
-        transfer=transfer_tables(matrices, published) if matrices else [],
+        transfer=transfer_tables(matrices, shown.published) if matrices else [],
         transfer_figures=crossed.get("transfer", []),
-        notes=[visible(note) for note in notes],
+        notes=[visible(note) for note in shown.notes],
         version=__version__,
         versions={n: v for n, v in library_versions().items() if n != "featbert"},
         script=Markup(script),
@@ -86,45 +70,45 @@ def html_report(
     )
 
 
-def _title(comparisons: Sequence[Comparison], name: str) -> str:
-    there = {row.tuning for comparison in comparisons for row in comparison.rows}
-    titles = map(tuning_title, sorted(there, key=lambda name: way_order(name, None)))
-    question = enumerated(titles, "or") + "?" * (len(there) > 1)
+def _title(comparisons: Comparisons) -> str:
+    tunings = {row.tuning for comparison in comparisons for row in comparison.rows}
+    titles = map(tuning_title, sorted(tunings, key=lambda name: way_order(name, None)))
+    question = enumerated(titles, "or") + "?" * (len(tunings) > 1)
+    name = comparisons.experiment
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
 def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, Any]:
     """One comparison; tables and figures by the part of the page that has them."""
-    texts, missing = judged_texts(comparison) if sentences else ([], [])
-    tables = comparison_tables(comparison)
-    facts = {run.name: _facts(run.record) for row in comparison.rows for run in row.runs}
-    alike = shared([*facts.values()]) if len(facts) > 1 else {}
-    runs = [
-        {
-            "name": visible(run.name),
-            "line": visible(f"{row.name}, seed {run.record.seed}: {_scores(run)}"),
-            "facts": {n: v for n, v in facts[run.name].items() if n not in alike},
-        }
-        for row in comparison.rows
-        for run in row.runs
-    ]
+    tables, task = comparison_tables(comparison), comparison.task
+    runs = [(row, run) for row in comparison.rows for run in row.runs]
+    alike = shared([run.facts for _, run in runs]) if len(runs) > 1 else {}
+    texts = [dataclasses.asdict(text) for text in comparison.texts] if sentences else []
     how: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
     browser = htmlsafe_json_dumps({"texts": texts}, **how)
+    findings = [(one.about, one.findings) for one in comparison.contests]
     return {
         "number": number,
         "title": tables["scores"][0].title,
         "subtitle": tables["scores"][0].subtitle,
-        "verdict": " ".join(verdicts(comparison)),
-        "findings": findings(comparison),
+        "verdict": " ".join(comparison.verdicts),
+        "findings": findings,
         "tables": tables,
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
-        "browser": browser if any(t["sentences"] for t in texts) else None,
-        "unit": comparison.task.unit,
-        "kind": next(iter(comparison.task.facets.values())).title,
+        "browser": browser if any(text["sentences"] for text in texts) else None,
+        "unit": task.unit,
+        "kind": next(iter(task.facets.values())).title,
         "shared": alike,
-        "signatures": [visible(signature_line(row.runs)) for row in comparison.rows],
-        "runs": runs,
-        "notes": [visible(note) for note in missing],
+        "signatures": [visible(row.quote) for row in comparison.rows],
+        "runs": [
+            {
+                "name": visible(run.name),
+                "line": visible(f"{row.name}, seed {run.seed}: {_scores(row, run)}"),
+                "facts": {n: v for n, v in run.facts.items() if n not in alike},
+            }
+            for row, run in runs
+        ],
+        "notes": [visible(note) for note in comparison.missing_texts] if sentences else [],
     }
 
 
@@ -157,25 +141,13 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + rest
 
 
-def _scores(run: Run) -> str:
-    r, measure = run.record, run.task.measure.name
-    scores = [f"{split} {measure} {percent(r.score(split))}" for split in r.scores]
-    return ", ".join([*scores, f"best epoch {r.best_epoch}"])
-
-
-def _facts(record: RunRecord) -> dict[str, str]:
-    """By names with dots, in the record's order, without what the page shows as curves."""
-    without = ("name", "scores", "history", "labels")
-    data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
-    return {visible(name): visible(_shown(value)) for name, value in flattened(data)}
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(map(_shown, value)) or NONE
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return NONE if value is None else str(value)
+def _scores(row: Row, run: ComparedRun) -> str:
+    measure = row.task.measure
+    scores = [
+        f"{split} {measure.name} {percent(by_key.get(measure.key))}"
+        for split, by_key in run.scores.items()
+    ]
+    return ", ".join([*scores, f"best epoch {run.best_epoch}"])
 
 
 def _asset(name: str) -> str:

@@ -4,18 +4,30 @@ Each sentence says what a number of the tables says and no more. The features ro
 were chosen on dev; they are compared on the last split that both were scored on.
 """
 
+import dataclasses
+import itertools
 import math
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from featbert.analysis.compare import Breakdown, Comparison, Difference
+from featbert import units
+from featbert.analysis.comparison import (
+    BASELINE,
+    Breakdown,
+    Comparison,
+    Contest,
+    Difference,
+    Row,
+    best_by_dev,
+    rivals,
+)
 from featbert.analysis.cost import CURRENCIES, machines_of
-from featbert.analysis.overview import Contest, contests
-from featbert.analysis.resampling import FEWEST, Interval, PairedTest
-from featbert.analysis.rows import BASELINE, Row, base_name, best_by_dev, side_by_side
+from featbert.analysis.labels import base_name
+from featbert.analysis.notes import side_by_side
+from featbert.analysis.resampling import FEWEST, Interval, PairedTest, few_seeds, t_interval
+from featbert.analysis.significance import Members, paired_runs, seed_differences
+from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
-from featbert.report import units
-from featbert.runs.grouping import EVALUATED
 from featbert.text import counted, enumerated, in_percent
 
 # The split that epochs and rows are chosen on.
@@ -34,25 +46,59 @@ _HOLDS = {
 _AS_QUICK = 1.1
 
 
-class Finding(NamedTuple):
-    """What a comparison says of one corpus, encoder and context: (topic, sentence) in order."""
+@dataclass(frozen=True)
+class _Case:
+    """A contest with its rows, of which sentences are made; `timed`: whether times compare."""
 
-    about: str
-    lines: list[tuple[str, str]]
-
-
-def findings(comparison: Comparison) -> list[Finding]:
-    """One finding for each freed part of the comparison, in the order of its rows."""
-    return [
-        Finding(
-            units.visible(" · ".join(contest.rows[0].varied.values())),
-            [(topic, units.visible(line)) for topic, line in _lines(contest)],
-        )
-        for contest in contests(comparison)
-    ]
+    comparison: Comparison
+    rows: list[Row]
+    features: Row | None
+    tuned: Row | None
+    split: str | None
+    over_text: Difference | None
+    timed: bool
 
 
-def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
+def with_contests(comparison: Comparison, members: Members) -> Comparison:
+    """The comparison with a contest for each freed part of it, in the order of its rows."""
+    contests = tuple(_contest(comparison, rows, members) for rows in rivals(comparison.rows))
+    return dataclasses.replace(comparison, contests=contests)
+
+
+def _contest(comparison: Comparison, rows: list[Row], members: Members) -> Contest:
+    features = best_by_dev([row for row in rows if row.frozen])
+    tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
+    split, over_seeds, over_text, ahead, timed = None, None, None, None, True
+    if features is not None and tuned is not None:
+        split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
+        sides = members[tuned.name], members[features.name]
+        over_seeds = t_interval(seed_differences(paired_runs(*sides), split))
+        over_text = next(_tests(comparison, features.name, tuned.name, split), None)
+        if over_text and (split in features.learned or split in tuned.learned):
+            ahead = {1: features.name, -1: tuned.name}.get(over_text.sign)
+        timed = not side_by_side(itertools.chain(*sides))
+    case = _Case(comparison, rows, features, tuned, split, over_text, timed)
+    return Contest(
+        about=units.visible(" · ".join(rows[0].varied.values())),
+        rows=tuple(row.name for row in rows),
+        features=features.name if features else None,
+        tuned=tuned.name if tuned else None,
+        split=split,
+        over_seeds=over_seeds,
+        over_text=over_text,
+        ahead=ahead,
+        findings=tuple((topic, units.visible(line)) for topic, line in _lines(case)),
+    )
+
+
+def _tests(comparison: Comparison, row: str, baseline: str, split: str) -> Iterator[Difference]:
+    for test in (*comparison.differences, *comparison.leads):
+        if (test.row, test.baseline, test.split) == (row, baseline, split):
+            yield test
+
+
+def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
+    """Topics and sentences."""
     comparison, rows = contest.comparison, contest.rows
     leader = best_by_dev(rows)
     if leader is not None and len(rows) > 1:
@@ -62,27 +108,32 @@ def _lines(contest: Contest) -> Iterator[tuple[str, str]]:
     if features is None or tuned is None or split is None:
         if leader is not None and len(rows) == 1:
             split = leader.splits[-1]
-            said = f"{_called(contest, leader)} reaches {_score(leader, split)} on {split}."
-            yield "Quality", said + _floor(leader, split)
+            result = f"{_called(contest, leader)} reaches {_score(leader, split)} on {split}."
+            yield "Quality", result + _floor(leader, split)
         missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {missing} here to compare with."
     else:
         yield "Quality", _quality(contest, features, tuned, split)
-        yield "Cost", _cost(comparison, features, tuned)
+        yield "Cost", _cost(contest, features, tuned)
         both = {features.name, tuned.name}
-        parted = [b for b in comparison.breakdowns if b.split == split and len(b.gold) > 1]
-        for found in [one for one in parted if both <= one.rows.keys()][:1]:
-            yield "Where", _where(contest, found, features, tuned)
+        for breakdown in comparison.breakdowns:
+            if (
+                breakdown.split == split
+                and len(breakdown.gold) > 1
+                and both <= breakdown.rows.keys()
+            ):
+                yield "Where", _where(contest, breakdown, features, tuned)
+                break
 
 
-def _called(contest: Contest, row: Row) -> str:
+def _called(contest: _Case, row: Row) -> str:
     """A row without its settings, where no other row of the contest has its name."""
     names = [base_name(one.tuning, one.layers) for one in contest.rows]
     name = base_name(row.tuning, row.layers)
     return name if names.count(name) == 1 else row.label
 
 
-def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
+def _leads(contest: _Case, leader: Row) -> dict[str, Difference]:
     """Tests of the other rows against the leader, by what these are called, the nearest first."""
     named = {row.name: _called(contest, row) for row in contest.rows}
     leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
@@ -90,19 +141,13 @@ def _leads(contest: Contest, leader: Row) -> dict[str, Difference]:
     return {named[lead.row]: lead for lead in leads if lead.row in named}
 
 
-def verdicts(comparison: Comparison) -> list[str]:
-    """A line for each freed part of the comparison: which row is the best, by how much."""
-    first = [(found.about, *found.lines[0]) for found in findings(comparison) if found.lines]
-    return [": ".join(filter(None, (a, said))) for a, topic, said in first if topic == "Verdict"]
-
-
-def _verdict(contest: Contest, leader: Row) -> str:
+def _verdict(contest: _Case, leader: Row) -> str:
     """Which row is the best and by how much; "Undecided" where text or seeds do not say it."""
     split, leads, name = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     score = (
         f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
     )
-    if not any(row.learned(split) for row in contest.rows if split in row.splits):
+    if not any(split in row.learned for row in contest.rows):
         return f"No row learned anything: {score}.{_floor(leader, split)}"
     if not leads:
         return f"Undecided: {score}; differences are not tested."
@@ -127,12 +172,6 @@ def _verdict(contest: Contest, leader: Row) -> str:
     if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
         parts.append(few_seeds(most))
     return f"{'. '.join(parts)}.{untested}"
-
-
-def few_seeds(n: int) -> str:
-    """What fewer than `FEWEST` seeds leave open."""
-    says = counted(n, "seed says", "seeds say")
-    return f"{says} nothing about other seeds; that takes at least {FEWEST}"
 
 
 def _stands(lead: Difference) -> str:
@@ -171,7 +210,7 @@ def _from_to(interval: Interval | PairedTest) -> str:
     return f"{near} to {far} {'below' if low < 0 else 'above'}"
 
 
-def _trade_offs(contest: Contest, leader: Row) -> str:
+def _trade_offs(contest: _Case, leader: Row) -> str:
     """The row with the least of each cost, and how far it is from the best one by dev.
 
     Of rows that cost as little, it is the one with the best score.
@@ -195,7 +234,7 @@ def _trade_offs(contest: Contest, leader: Row) -> str:
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
 
 
-def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
+def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
     """Both scores, and their difference with its intervals."""
     theirs, ours = _called(contest, tuned), _called(contest, features)
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
@@ -205,7 +244,7 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
         f"features by dev, {ours}, {_score(features, split)}"
     )
     floor, difference = _floor(tuned, split), features.mean(split) - tuned.mean(split)
-    if not (features.learned(split) or tuned.learned(split)):
+    if not (split in features.learned or split in tuned.learned):
         return f"{said}: neither learned anything.{floor}"
     equal = units.points(difference) == units.points(0.0)
     said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
@@ -226,16 +265,17 @@ def _quality(contest: Contest, features: Row, tuned: Row, split: str) -> str:
 
 def _floor(row: Row, split: str) -> str:
     """What a system without skill gets on the text of a row, where it is known."""
-    value = row.runs[0].record.scores[split].floor
+    value = row.floors.get(split)
     if value is None:
         return ""
     return f" {row.task.floor.capitalize()} gives {units.percent(value)}."
 
 
-def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
+def _cost(contest: _Case, features: Row, tuned: Row) -> str:
+    comparison = contest.comparison
     ours, theirs = features.cost, tuned.cost
-    priced = comparison.costs.get(features.name, {})
-    once = priced.get("seconds_once", ours.extraction_seconds)
+    price = comparison.prices.get(features.name)
+    once = price.seconds_once if price else ours.extraction_seconds
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     said = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
@@ -243,17 +283,17 @@ def _cost(comparison: Comparison, features: Row, tuned: Row) -> str:
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}."
     )
-    if priced.get("tuned_row") != tuned.name:
+    if price is None or price.tuned_row != tuned.name:
         return said
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
-    runs = [priced[f"{currency}_cheaper_from"] for currency in ("seconds", "flops")]
-    time, operations = (words.get(run, f"from run {run} on") for run in runs)
-    timed = len(machines_of(comparison)) < 2 and not side_by_side([*features.runs, *tuned.runs])
+    runs = price.seconds_cheaper_from, price.flops_cheaper_from
+    time, operations = (words.get(run or 0, f"from run {run} on") for run in runs)
+    timed = len(machines_of(comparison)) < 2 and contest.timed
     less = f"less time {time}, and " * timed
     return f"{said} Features take {less}fewer operations {operations}."
 
 
-def _where(contest: Contest, found: Breakdown, features: Row, tuned: Row) -> str:
+def _where(contest: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
     """The buckets of a facet at which each is ahead most."""
     ours, theirs = found.rows[features.name], found.rows[tuned.name]
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}

@@ -1,0 +1,842 @@
+"""Comparisons as values: everything that can be shown of a group of runs, computed once.
+
+Tables, figures, pages and notebooks draw these objects and ask nothing else, no run and no file.
+Numbers are unrounded, scores in [0, 1]. Rows refer to each other by name (`Row.name`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from featbert.analysis.resampling import Interval, PairedTest
+from featbert.data.corpus import EVALUATED
+from featbert.encoders.tunings import get_tuning
+from featbert.experiments.published import PublishedTable
+from featbert.tasks.base import Task, get_task
+from featbert.text import counted, natural
+
+if TYPE_CHECKING:
+    import pandas
+
+# A p-value below it is clear.
+CLEAR = 0.05
+# The tuning that rows are set against unless another row is named.
+BASELINE = "full"
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
+    """Items of (key, item) by their key, both in order of first appearance."""
+    groups: dict[Key, list[Item]] = {}
+    for key, item in pairs:
+        groups.setdefault(key, []).append(item)
+    return groups
+
+
+def shared(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The entries that all tables have with the same value."""
+    first, *others = tables
+    return {n: v for n, v in first.items() if all(o.get(n, None) == v for o in others)}
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A number over a row's runs, in their order; `sd` is the sample standard deviation (n - 1)."""
+
+    mean: float
+    sd: float | None
+    n: int
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Statistic:
+        """The statistic of at least one value."""
+        sd = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), sd, len(values), tuple(values))
+
+
+@dataclass(frozen=True)
+class RowCost:
+    """Costs of a row's runs: `Cost` of the newest one, except for these.
+
+    Attributes:
+        extraction_seconds, extraction_words, extraction_flops: for the words of the store that a
+            run read: the part of train that it learned from, dev and test.
+        prediction_words_per_second: over all runs; from stored states for a run on features.
+        text_words_per_second: from text; for features with extraction of as many words.
+        peak_memory_bytes: highest of the runs.
+        one_by_one_seconds, batched_seconds: to label 1,000 sentences from words, by `featbert
+            speed`; mean of the runs that were timed, None without.
+    """
+
+    trained_parameters: int
+    total_parameters: int
+    training_seconds: Statistic
+    extraction_seconds: float | None
+    extraction_words: int | None
+    store_bytes: int | None
+    prediction_words_per_second: float | None
+    text_words_per_second: float | None
+    peak_memory_bytes: int
+    run_bytes: int
+    extraction_flops: float | None
+    training_flops: float
+    prediction_flops: float
+    one_by_one_seconds: float | None = None
+    batched_seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class EpochScore:
+    """Training loss of an epoch, and its dev score by the task's measure, None without one."""
+
+    epoch: int
+    loss: float
+    dev: float | None
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One run of a row.
+
+    Attributes:
+        scores: by split and key.
+        cost: fields of `Cost` in the run's record.
+        facts: the run's record as a page shows it, by dotted names; empty unless asked for.
+    """
+
+    name: str
+    seed: int
+    scores: Mapping[str, Mapping[str, float]]
+    best_epoch: int
+    history: tuple[EpochScore, ...]
+    cost: Mapping[str, float | None]
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MixStatistic:
+    """Learned weights of a layer mix over seeds, and its scale; all numbers are finite."""
+
+    layers: tuple[int, ...]
+    weights: tuple[Statistic, ...]
+    scale: Statistic
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a comparison: runs that differ in nothing but the seed.
+
+    Attributes:
+        task_name: as in records; `task` is the task itself.
+        varied: values in which rows differ by declaration, by name (`model`, `corpus`), as shown.
+        differing: the settings and conditions in the label, by name, as shown.
+        conditions: of its runs besides settings, by `CONDITIONS`, and their training text.
+        runs: in the order of their seeds.
+        left_out: names of runs of a seed that a newer run of the row has.
+        scores: over seeds, by split and key; a score that some run lacks is absent.
+        intervals: t intervals of the mean of the task's measure, by split; of three seeds or more.
+        floors: scores of a system without skill, by split, as far as known.
+        learned: splits on which some run's score is above the floor.
+        cell: freed parts of the comparable key: data and encoder.
+        baseline: name of the row it is compared with; a baseline is compared with itself.
+        difference: mean score less the baseline's, by split; None without baseline, and for it.
+        train_sentences: sentences (or other examples) that its runs learned from.
+        quote: its signature in a line, to be quoted.
+    """
+
+    label: str
+    task_name: str
+    tuning: str
+    layers: str | None
+    layer_indices: tuple[int, ...] | None
+    model: str
+    corpus: str
+    context: str
+    casing: str
+    scorer: str
+    varied: Mapping[str, str]
+    settings: Mapping[str, Any]
+    trained_on: tuple[str, ...]
+    differing: Mapping[str, str]
+    conditions: Mapping[str, str]
+    runs: tuple[ComparedRun, ...]
+    left_out: tuple[str, ...]
+    splits: tuple[str, ...]
+    scores: Mapping[str, Mapping[str, Statistic]]
+    intervals: Mapping[str, Interval]
+    floors: Mapping[str, float]
+    learned: tuple[str, ...]
+    cost: RowCost
+    cell: Mapping[str, str]
+    mix: MixStatistic | None
+    train_sentences: Statistic
+    encoder_layers: int
+    searched: bool
+    quote: str
+    baseline: str | None = None
+    difference: Mapping[str, float] | None = None
+
+    @property
+    def task(self) -> Task:
+        return get_task(self.task_name)
+
+    def score(self, split: str, key: str | None = None) -> Statistic | None:
+        """A value in [0, 1] over seeds, by default the task's measure.
+
+        None without scores, and for one that the row's classes do not have (F1 of three classes).
+        """
+        return self.scores.get(split, {}).get(key or self.task.measure.key)
+
+    def mean(self, split: str, key: str | None = None) -> float:
+        """The mean of `score`; the row must have scores on `split`."""
+        score = self.score(split, key)
+        assert score is not None
+        return score.mean
+
+    @property
+    def name(self) -> str:
+        """Its label, with the comparison's varied values if rows of one label differ in them."""
+        return " · ".join([self.label, *self.varied.values()])
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.baseline == self.name
+
+    @property
+    def frozen(self) -> bool:
+        return get_tuning(self.tuning).frozen
+
+    @property
+    def train_share(self) -> float:
+        """Part of the training sentences that its runs learned from."""
+        return float(self.settings.get("train_share", 1.0))
+
+    @property
+    def learned_from(self) -> tuple[float, list[tuple[int, str]]]:
+        """Its share of a training text, and that text, its sentences first: more is higher."""
+        return self.train_share, natural(self.conditions["train"])
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        return tuple(run.seed for run in self.runs)
+
+    def data(self, split: str) -> tuple[str | None, ...]:
+        """What rows must share to be rivals on a split: its text, its tags and the scorer."""
+        return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
+
+
+def same_task(row: Row, other: Row) -> bool:
+    """Whether two rows have the same text, encoder, and sentences to learn from."""
+    first, second = ((r.cell, r.trained_on, r.learned_from) for r in (row, other))
+    return first == second
+
+
+def best_by_dev(rows: Sequence[Row]) -> Row | None:
+    """The row with the best mean score on dev, or on test where none was scored on dev."""
+    for split in EVALUATED:
+        scored = [row for row in rows if split in row.splits]
+        if scored:
+            return max(scored, key=lambda row: row.mean(split))
+    return None
+
+
+def rivals(rows: Iterable[Row]) -> list[list[Row]]:
+    """Rows that learned from as much, the most there is, by text, encoder and context."""
+    cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
+    most = [(cell, max(row.learned_from for row in cell)) for cell in cells]
+    return [[row for row in cell if row.learned_from == text] for cell, text in most]
+
+
+def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
+    """Places of the rows with the best mean among two or more that were scored on the same data."""
+    scores = {i: row.score(split, key) for i, row in enumerate(rows)}
+    means = {i: score.mean for i, score in scores.items() if score is not None}
+    best = set()
+    for places in grouped((rows[i].data(split), i) for i in means).values():
+        highest = max(means[i] for i in places)
+        best |= {i for i in places if len(places) > 1 and means[i] == highest}
+    return best
+
+
+# Analyses -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A row against its baseline on one split, or against the row that leads.
+
+    Attributes:
+        seeds: that both have; the numbers are of their runs only.
+        units: what was resampled: "documents", or what the task has: "sentences", "examples".
+        mean: difference of the mean scores.
+        over_seeds: the same with its t interval, None for fewer than three seeds.
+        pooled: the test of the counts summed over seeds.
+        adjusted: the pooled p-value, adjusted for the pairs that were tested on the split.
+        uncounted: a results file has the test but no counts, so nobody can compute it again.
+    """
+
+    row: str
+    baseline: str
+    split: str
+    seeds: tuple[int, ...]
+    units: str
+    mean: float
+    over_seeds: Interval | None
+    pooled: PairedTest
+    adjusted: float
+    uncounted: bool = False
+
+    @property
+    def sign(self) -> int:
+        """1 if text and seeds both say that the row is ahead, -1 behind, else 0."""
+        if self.over_seeds is None or not (self.holds_on_text and self.holds_over_seeds):
+            return 0
+        return 1 if self.over_seeds.low > 0 else -1
+
+    @property
+    def holds_on_text(self) -> bool:
+        """Whether the text says that the two differ."""
+        return self.adjusted < CLEAR
+
+    @property
+    def holds_over_seeds(self) -> bool | None:
+        """Whether the seeds say that the two differ; None for too few seeds."""
+        seeds = self.over_seeds
+        return None if seeds is None else not seeds.low <= 0 <= seeds.high
+
+
+@dataclass(frozen=True)
+class Price:
+    """Costs of a row in each currency, for many runs.
+
+    Attributes:
+        tuned_row: the fully tuned row on the same text that the row is compared with, if any.
+        seconds_once, flops_once: of extraction.
+        seconds_run, flops_run: of training one run.
+        seconds_cheaper_from, flops_cheaper_from: the number of runs from which the row costs less
+            than `tuned_row` as often; infinite if it never does.
+    """
+
+    tuned_row: str | None
+    seconds_once: float | None
+    seconds_run: float
+    seconds_cheaper_from: float | None
+    flops_once: float | None
+    flops_run: float
+    flops_cheaper_from: float | None
+
+
+@dataclass(frozen=True)
+class ParetoPoint:
+    """A row's name, its name within its front, and its cost, which is above 0."""
+
+    row: str
+    name: str
+    cost: float
+    on_front: bool
+
+
+@dataclass(frozen=True)
+class ParetoFront:
+    """Rows that were scored on one text, by cost and quality.
+
+    Attributes:
+        currency: name of the cost, see `featbert.analysis.cost.CURRENCIES`.
+        label: the part of the text's name that distinguishes the comparison's fronts, or "".
+        machine: where seconds were measured, "" for a cost that holds on every machine.
+        left_out: names of rows with a score whose cost is not known.
+    """
+
+    split: str
+    currency: str
+    label: str
+    machine: str
+    points: tuple[ParetoPoint, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
+
+    `gold` are gold items by bucket, in the order of buckets; if each seed learned from a part of
+    its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
+    left out.
+    """
+
+    facet: str
+    meaning: str
+    split: str
+    gold: Mapping[str, int]
+    rows: Mapping[str, Mapping[str, Statistic]]
+
+
+@dataclass(frozen=True)
+class MissingBreakdown:
+    """Why there are no scores by some facets on a split."""
+
+    facets: tuple[str, ...]
+    split: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """(gold class, predicted class, number) of a row on a split, summed over its runs."""
+
+    row: str
+    split: str
+    counts: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True)
+class ScorerDifferences:
+    """A row's difference on a split by each scorer of the task, None without a baseline.
+
+    `winner`: "same" if all differences have one sign, to a hundredth of a point, or "differs".
+    """
+
+    row: str
+    split: str
+    differences: Mapping[str, float | None]
+    winner: str | None
+
+
+@dataclass(frozen=True)
+class FoldMeans:
+    """Means over the folds of a corpus, a line for each row by name of column."""
+
+    corpus: str
+    folds: str
+    lines: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class BudgetCurve:
+    """What a row's random search reaches with k = 1..n of its n finished trials.
+
+    Attributes:
+        trials: k.
+        operations, seconds: that k trials cost, with extraction once.
+        dev: expected best score, in [0, 1]; `low` and `high` are its bootstrap band.
+        test: expected test score of the trial that dev chooses; None without test scores.
+        left_out: trials that were pruned or failed, which n does not count.
+    """
+
+    row: str
+    trials: tuple[int, ...]
+    operations: tuple[float, ...]
+    seconds: tuple[float, ...]
+    dev: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    test: tuple[float, ...] | None
+    left_out: int
+
+
+@dataclass(frozen=True)
+class BudgetSpan:
+    """Budgets from `start` to `end` (None: all above): the row ahead, None if that is not clear."""
+
+    start: float
+    end: float | None
+    ahead: str | None
+
+
+@dataclass(frozen=True)
+class BudgetLead:
+    """A row on features and a tuned row in one currency: "operations", "trials" or "seconds"."""
+
+    row: str
+    against: str
+    currency: str
+    spans: tuple[BudgetSpan, ...]
+
+
+@dataclass(frozen=True)
+class PublishedFigures:
+    """A published table next to a comparison: a line for each published row, by name of column.
+
+    For each split a line has the `_published` score and its `_published_sd`, `_here_mean` and
+    `_here_sd` of the comparison's `row`, and the `_difference` if the two are comparable; None for
+    a figure that was not published or not reproduced.
+    """
+
+    table: PublishedTable
+    splits: tuple[str, ...]
+    lines: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Contest:
+    """The best row on features and the best tuned row by dev, on one corpus with one encoder.
+
+    Attributes:
+        about: values that distinguish it from the comparison's other contests, or "".
+        rows: names of those among which they were chosen: all that learned from as much.
+        features, tuned: names of the two rows; None if there is none.
+        split: the last that both were scored on, None without rows of both.
+        over_seeds: t interval of the mean difference (features less tuned) of runs with the same
+            seeds; None for fewer than three.
+        over_text: the test of the difference, None unless it was asked for.
+        ahead: name of the row that text and seeds both say is better; None if one of them does
+            not, and if neither row learned anything.
+        findings: (topic, sentence) in order.
+    """
+
+    about: str
+    rows: tuple[str, ...]
+    features: str | None
+    tuned: str | None
+    split: str | None = None
+    over_seeds: Interval | None = None
+    over_text: Difference | None = None
+    ahead: str | None = None
+    findings: tuple[tuple[str, str], ...] = ()
+
+
+# (first word, word after the last one, class)
+Span = tuple[int, int, str]
+
+
+@dataclass(frozen=True)
+class JudgedRow:
+    """The run that represents a row in the error browser."""
+
+    name: str
+    run: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class JudgedText:
+    """The sentences of one evaluated text in which some row is wrong.
+
+    Attributes:
+        a, b: places of the rows that are compared at first.
+        sentences: number in the split, from 1; words; gold spans; for each row its spans, None if
+            it has the gold ones.
+    """
+
+    name: str
+    a: int
+    b: int
+    rows: tuple[JudgedRow, ...]
+    sentences: tuple[
+        tuple[int, tuple[str, ...], tuple[Span, ...], tuple[tuple[Span, ...] | None, ...]], ...
+    ]
+    about: str
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What a system without skill gets (`Task.floor`) on a split of a corpus."""
+
+    corpus: str
+    split: str
+    score: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Comparable runs side by side.
+
+    Attributes:
+        corpus, model, context, scorer: names; several, joined by commas, if they vary.
+        sizes: (examples, words) by evaluated split; a split whose text varies is absent.
+        floors: scores without skill, by corpus and split.
+        key: parts of the comparable key that all rows share.
+        machines, speed_machines: where training, and labelling, were timed.
+        notes: what a reader should know, one line each: runs left out, unequal seeds.
+        test_notes, cost_notes: the same of tests and of costs.
+        learning: names of rows by line of a learning curve, in the order of shares of train.
+        fronts: by split and cost.
+        confusions: of the row that is best on the first split.
+        prices: in the order of rows.
+    """
+
+    rows: tuple[Row, ...]
+    task_name: str
+    splits: tuple[str, ...]
+    corpus: str
+    model: str
+    context: str
+    scorer: str
+    sizes: Mapping[str, tuple[int, int]]
+    key: Mapping[str, str]
+    varied: tuple[str, ...]
+    floors: tuple[Floor, ...]
+    machines: tuple[str, ...]
+    speed_machines: tuple[str, ...]
+    notes: tuple[str, ...]
+    learning: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fronts: tuple[ParetoFront, ...] = ()
+    folds: tuple[FoldMeans, ...] = ()
+    contests: tuple[Contest, ...] = ()
+    published: tuple[PublishedFigures, ...] = ()
+    differences: tuple[Difference, ...] = ()
+    leads: tuple[Difference, ...] = ()
+    test_notes: tuple[str, ...] = ()
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    cost_notes: tuple[str, ...] = ()
+    scorers: tuple[ScorerDifferences, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
+    missing_breakdowns: tuple[MissingBreakdown, ...] = ()
+    confusions: tuple[Confusion, ...] = ()
+    budgets: tuple[BudgetCurve, ...] = ()
+    budget_leads: tuple[BudgetLead, ...] = ()
+    texts: tuple[JudgedText, ...] = ()
+    missing_texts: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> Task:
+        return get_task(self.task_name)
+
+    @property
+    def encoding(self) -> str:
+        """Encoder and context, and casing if it is not the text's own."""
+        return encoding_title(self.model, self.context, self.key.get("casing", "original"))
+
+    @property
+    def title(self) -> str:
+        return f"{self.corpus} · {self.encoding}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """All notes, in the order of the analyses."""
+        missing = (
+            f"no scores by {', '.join(one.facets)} on {one.split}: {one.reason}"
+            for one in self.missing_breakdowns
+        )
+        return [*self.notes, *self.test_notes, *self.cost_notes, *missing]
+
+    @property
+    def verdicts(self) -> list[str]:
+        """A line for each contest: which row is the best, by how much."""
+        return [
+            ": ".join(filter(None, (contest.about, sentence)))
+            for contest in self.contests
+            for topic, sentence in contest.findings
+            if topic == "Verdict"
+        ]
+
+    def row(self, name: str) -> Row:
+        """The row of this name."""
+        return next(row for row in self.rows if row.name == name)
+
+    def rival(self, row: Row, split: str) -> Row | None:
+        """The baseline of a row; None for a baseline and if `split` has no difference."""
+        if row.baseline is None or split not in (row.difference or {}):
+            return None
+        return self.row(row.baseline)
+
+    def __repr__(self) -> str:
+        runs = sum(len(row.runs) for row in self.rows)
+        size = f"{counted(len(self.rows), 'row')} of {counted(runs, 'run')}"
+        return f"<Comparison: {self.title} · {size}>"
+
+    def frame(self, per: Literal["row", "run", "score"] = "row") -> pandas.DataFrame:
+        """The comparison as a pandas table, see `featbert.analysis.frame`."""
+        from featbert.analysis.frame import comparison_frame
+
+        return comparison_frame(self, per=per)
+
+    def limited_to(self, view: View) -> Comparison:
+        """The comparison without the analyses that a view does not show."""
+        untested = (dataclasses.replace(one, over_text=None, ahead=None) for one in self.contests)
+        missing = (
+            dataclasses.replace(one, facets=tuple(n for n in view.by if n in one.facets))
+            for one in self.missing_breakdowns
+        )
+        return dataclasses.replace(
+            self,
+            contests=self.contests if view.stats else tuple(untested),
+            differences=self.differences if view.stats else (),
+            leads=self.leads if view.stats else (),
+            test_notes=self.test_notes if view.stats else (),
+            prices=self.prices if view.cost else {},
+            cost_notes=self.cost_notes if view.cost else (),
+            budgets=self.budgets if view.budget else (),
+            budget_leads=self.budget_leads if view.budget else (),
+            scorers=self.scorers if view.scorers else (),
+            breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
+            missing_breakdowns=tuple(one for one in missing if one.facets),
+        )
+
+
+def encoding_title(model: str, context: str, casing: str) -> str:
+    """Encoder, context, and casing if it is not the text's own, for people."""
+    parts = [model, f"context: {context}", f"casing: {casing}"]
+    return " · ".join(parts[:2] if casing == "original" else parts)
+
+
+# Transfer -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ScoredData:
+    """What a column is scored on: one split of one corpus, before any mapping of types.
+
+    Its `label` is the language if known, else the corpus; if several share one, with the corpus,
+    and with 8 hex digits of the fingerprints `text` and `tags` if that is not enough.
+    """
+
+    label: str
+    language: str | None
+    corpus: str
+    text: str
+    tags: str
+    sentences: int
+    words: int
+
+
+@dataclass(frozen=True)
+class TransferCell:
+    """A row on the data of a column; `remarks` are those on its evaluations (`remarks_on`).
+
+    `own`: whether it is the corpus that they were trained on, with no type mapped.
+    """
+
+    score: Statistic
+    seeds: tuple[int, ...]
+    own: bool
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TransferRow:
+    """The runs that were trained on one corpus.
+
+    Attributes:
+        cells: by column; None if no run was scored on it.
+        average: mean over the cells on other data of their means; None without any.
+        average_sd: its spread over seeds, None if the cells do not share two seeds or more.
+    """
+
+    label: str
+    seeds: tuple[int, ...]
+    cells: tuple[TransferCell | None, ...]
+    average: float | None
+    average_sd: float | None
+
+
+@dataclass(frozen=True)
+class TransferMatrix:
+    """One way of training, on each language and scored on all.
+
+    `columns`: those with a row of their own first, in the order of the rows.
+    """
+
+    label: str
+    tuning: str
+    task_name: str
+    encoding: str
+    scorer: str
+    split: str
+    columns: tuple[ScoredData, ...]
+    rows: tuple[TransferRow, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def task(self) -> Task:
+        return get_task(self.task_name)
+
+    @property
+    def trained_on(self) -> tuple[str, ...]:
+        return tuple(row.label for row in self.rows)
+
+    @property
+    def evaluated_on(self) -> tuple[str, ...]:
+        return tuple(column.label for column in self.columns)
+
+    @property
+    def means(self) -> tuple[tuple[float | None, ...], ...]:
+        """(rows, columns) mean score in [0, 1], None if nothing was scored."""
+        return tuple(tuple(c.score.mean if c else None for c in row.cells) for row in self.rows)
+
+    @property
+    def own(self) -> tuple[tuple[bool, ...], ...]:
+        """(rows, columns) whether a cell's data is of the corpus that its row was trained on."""
+        return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
+
+
+# Several comparisons ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """What tables show of comparisons, which may hold more.
+
+    Attributes:
+        show: keys of scores besides the task's measure.
+        by: facets.
+        transfer: whether transfer matrices are among the tables.
+    """
+
+    show: tuple[str, ...] = ()
+    stats: bool = False
+    cost: bool = False
+    budget: bool = False
+    scorers: bool = False
+    by: tuple[str, ...] = ()
+    transfer: bool = False
+
+    def drawn(self, comparison: Comparison) -> Comparison:
+        """The comparison as figures draw it: the first facet if no facet is shown."""
+        by = [b for name in self.by for b in comparison.breakdowns if b.facet == name]
+        first = [b for b in comparison.breakdowns if b.facet == comparison.breakdowns[0].facet]
+        return dataclasses.replace(comparison, breakdowns=tuple(by or first))
+
+
+@dataclass(frozen=True)
+class Comparisons(Sequence[Comparison]):
+    """Comparisons with all that is shown next to them; notebooks show them as tables.
+
+    Attributes:
+        matrices: of transfer between corpora.
+        published: published tables by language or data set.
+        notes: further lines.
+        experiment: the name of the one that asked for the runs, or "".
+    """
+
+    comparisons: tuple[Comparison, ...]
+    matrices: tuple[TransferMatrix, ...] = ()
+    published: tuple[PublishedTable, ...] = ()
+    notes: tuple[str, ...] = ()
+    experiment: str = ""
+    view: View = View()
+
+    @overload
+    def __getitem__(self, place: int) -> Comparison: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Comparison]: ...
+    def __getitem__(self, place: int | slice) -> Comparison | Sequence[Comparison]:
+        return self.comparisons[place]
+
+    def __len__(self) -> int:
+        return len(self.comparisons)
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.comparisons)
+
+    @classmethod
+    def of(cls, comparisons: Sequence[Comparison]) -> Comparisons:
+        """Comparisons of which all is shown that they hold."""
+        if isinstance(comparisons, Comparisons):
+            return comparisons
+        by = dict.fromkeys(b.facet for one in comparisons for b in one.breakdowns)
+        view = View(stats=True, cost=True, budget=True, scorers=True, by=tuple(by))
+        return cls(tuple(comparisons), view=view)
+
+    def viewed(self) -> Comparisons:
+        """What the view shows, without anything else."""
+        shown = tuple(one.limited_to(self.view) for one in self.comparisons)
+        matrices = self.matrices if self.view.transfer else ()
+        return dataclasses.replace(self, comparisons=shown, matrices=matrices)

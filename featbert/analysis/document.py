@@ -1,0 +1,49 @@
+"""Comparisons as a JSON file, from which they can be drawn again.
+
+    {"kind": "featbert comparison", "version": 1, "comparisons": [{"rows": [...], ...}], ...}
+
+Fields are those of `Comparisons`. Numbers are unrounded; one that is not finite is a text, such as
+"Infinity". The text is ASCII.
+"""
+
+import json
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
+
+from featbert.analysis.comparison import Comparisons
+from featbert.errors import InputError, MissingError
+from featbert.io import regular_file
+
+KIND = "featbert comparison"
+# Grows when a field changes its meaning or goes.
+VERSION = 1
+
+
+def to_json(comparisons: Comparisons) -> str:
+    """All that the comparisons hold, with a final newline."""
+    data = {"kind": KIND, "version": VERSION} | vars(comparisons)
+    return json.dumps(to_jsonable_python(data, inf_nan_mode="strings"), allow_nan=False) + "\n"
+
+
+def read_comparisons(path: Path) -> Comparisons:
+    """The comparisons in a file that `to_json` wrote; else MissingError or InputError."""
+    try:
+        data = json.loads(regular_file(path).read_text("utf-8"))
+    except FileNotFoundError:
+        raise MissingError(f"no file {path}; featbert compare --format json writes one") from None
+    except InputError:
+        raise
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    if not isinstance(data, dict) or data.pop("kind", None) != KIND:
+        raise InputError(f"{path} holds no comparison; featbert compare --format json writes one")
+    if (version := data.pop("version", None)) != VERSION:
+        raise InputError(f"{path} is of version {version!r}, not {VERSION}; write it again")
+    try:
+        return TypeAdapter(Comparisons).validate_json(json.dumps(data))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise InputError(f"{path} is damaged: {first['msg']} at {place[:60]!r}") from None

@@ -1,0 +1,280 @@
+"""Names of rows, runs and lines for people: layers or tuning, and settings that tell them apart."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from featbert.analysis.comparison import Row, grouped
+from featbert.config import defaults
+from featbert.encoders.layers import NAMES
+from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.io import json_hash
+from featbert.models.registry import BODIES, OUTPUTS
+from featbert.text import counted, in_percent, natural
+from featbert.units import percent
+
+if TYPE_CHECKING:
+    from featbert.runs.planned import PlannedRun
+    from featbert.runs.record import RunRecord, SearchRecord
+    from featbert.runs.run import Run
+
+# Parts of the head, which labels name without their key; and what a record without one had.
+PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
+# Settings whose values say enough without their key.
+BARE = (*PARTS, "sentence_pooling")
+# Settings that labels name where any two rows of a table differ in them.
+OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
+# How words become vectors, by parts of the signature; and what labels may name besides.
+_READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
+_PRECISIONS = ("encoder_precision", "training_precision")
+_LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
+# How dev and test were drawn from train.
+_PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
+# Settings of which a run has one.
+_INSTEAD = {"head_epochs", "head_from"}
+# Settings that a line of signature names, by what it calls them; it has a hash of all.
+QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
+
+
+def base_name(tuning: str, layers: str | None) -> str:
+    """What a row is called by itself: its layers where it reads a store, or its tuning."""
+    way = get_tuning(tuning)
+    return layers if way.frozen and layers else way.title
+
+
+def part_of(settings: Mapping[str, Any], name: str) -> str:
+    """The head's body or output, for people."""
+    registry, without = PARTS[name]
+    part = str(settings.get(name, without))
+    return registry[part].title if part in registry else part
+
+
+def with_settings(base: str, differing: Mapping[str, str]) -> str:
+    """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
+    return f"{base} ({listed(differing)})" if differing else base
+
+
+def listed(settings: Mapping[str, str]) -> str:
+    """`CRF, learning_rate=3e-05`"""
+    return ", ".join(v if name in BARE else f"{name}={v}" for name, v in settings.items())
+
+
+def setting_text(settings: Mapping[str, Any], name: str) -> str:
+    """A setting as labels show it."""
+    if name in PARTS:
+        return part_of(settings, name)
+    if name not in settings:
+        return "unset"
+    value = settings[name]
+    if value is None:
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.10g}"  # 1, not 1.0; 0.00012, not 0.00012000000000000002
+    return value if isinstance(value, str) else canonical(value)
+
+
+def canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+def run_title(
+    tuning: str, layers: str | None, settings: Mapping[str, Any], task: str = "entities"
+) -> str:
+    """A run without its seed, and what is unusual in it: `last (CRF), 25% of train`."""
+    usual = defaults(tuning, task).model_dump() if settings else {}
+    head = [n for n in BARE if n in settings and settings[n] != usual[n]]
+    parts = {name: setting_text(settings, name) for name in head}
+    name, share = with_settings(base_name(tuning, layers), parts), settings.get("train_share", 1)
+    return name if share == 1 else f"{name}, {in_percent(share)} of train"
+
+
+def signature_line(runs: Sequence[Run]) -> str:
+    """The runs of one row in a line that a paper can quote, as sacreBLEU's of a score."""
+    r, s = runs[0].record, runs[0].record.signature
+    texts = [(name, one.text, one.tags) for name, one in s.splits.items()]
+    parts: dict[str, Any] = {
+        "task": r.task,
+        "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
+        "encoder": f"{s.model} {s.encoder_weights[:8]}",
+        **{name: value for name in _READING_FIELDS if (value := getattr(s, name)) is not None},
+        "row": run_title(r.tuning, r.layers, r.settings, r.task),
+        **{key: r.settings[name] for key, name in QUOTED.items() if name in r.settings},
+        "settings": json_hash(r.settings)[:8],
+        "trained": "+".join(r.trained_on),
+        **{name: r.reading[name] for name in _PARTS_OF_TRAIN if name in r.reading},
+        "seeds": ",".join(str(run.record.seed) for run in runs),
+        "precision": f"{s.encoder_precision}/{s.training_precision}",
+        "scorer": s.scorer,
+        **{name: s.versions.get(name) for name in ("featbert", "torch")},
+    }
+    return "|".join(f"{name}:{value}" for name, value in parts.items())
+
+
+@dataclass(frozen=True)
+class Way:
+    """What a label may name of runs that differ only in their seed.
+
+    Attributes:
+        table: the same for all that are shown together.
+        cell: what conditions may follow from, such as the encoder; they are named within one.
+        settings: as in a record.
+        conditions: parts of the signature, by name.
+        searched: whether a search chose settings for these layers.
+    """
+
+    table: Any
+    tuning: str
+    layers: str | None
+    settings: Mapping[str, Any]
+    conditions: Mapping[str, Any]
+    cell: Any = None
+    searched: bool = False
+
+    @property
+    def body(self) -> str:
+        return str(self.settings.get("body", PARTS["body"][1]))
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Settings and conditions as they are compared; only frozen rows have a store."""
+        parts = {name: without for name, (_, without) in PARTS.items()}
+        values = {**parts, **self.conditions, **self.settings}
+        if (precision := values.get("encoder_precision")) is not None:
+            values["encoder_precision"] = precision.removesuffix("-autocast")
+        if not get_tuning(self.tuning).frozen:
+            values.pop("store_dtype", None)
+        return values
+
+    def scopes(self, name: str) -> list[tuple[Any, ...]]:
+        """Of each, all ways are compared in a setting or condition."""
+        frozen = get_tuning(self.tuning).frozen
+        if name in self.conditions:
+            of_side = frozen if name == "training_precision" else None
+            return [(name, self.table, self.cell, of_side)]
+        if name in OF_HEADS:
+            return [(name, self.table)]
+        # What follows from the tuning or the body, such as learning rates, is named within these.
+        namesakes = (name, self.table, self.tuning, self.body, self.layers)
+        return [namesakes] if self.searched else [namesakes, namesakes[:-1]]
+
+
+def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
+    """For each way the settings and conditions that its label names, as labels show them."""
+    values = [way.values for way in ways]
+    namesakes = grouped(((w.table, w.tuning, w.body, w.layers), {*w.settings}) for w in ways)
+    seen: dict[tuple[Any, ...], set[str | None]] = {}
+    candidates = list[list[str]]()
+    for way, valued in zip(ways, values, strict=True):
+        # What a namesake has and this way lacks is unset; a head lacks what its body does not have.
+        others = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
+        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(others - {*OF_HEADS})])
+        candidates.append([n for n in names if n in valued or n in others - {*OF_HEADS}])
+        for name in candidates[-1]:
+            scopes = way.scopes(name)
+            for scope in scopes if name in valued else scopes[:1]:
+                value = canonical(valued[name]) if name in valued else None
+                seen.setdefault(scope, set()).add(value)
+    # `--precision` is of both: it is named once unless a store had another.
+    one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
+    differences = []
+    for way, valued, named in zip(ways, values, candidates, strict=True):
+        shown = [n for n in named if any(len(seen.get(s, ())) > 1 for s in way.scopes(n))]
+        if {*shown} >= _INSTEAD:
+            shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
+        texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
+        if {*shown} >= {*_PRECISIONS} and one_precision:
+            texts = {n: v for n, v in texts.items() if n not in _PRECISIONS}
+            texts["precision"] = valued[_PRECISIONS[0]]
+        differences.append(texts)
+    return differences
+
+
+def way_labels(ways: Sequence[Way]) -> list[str]:
+    """Names of ways, with the settings and conditions in which those of a table differ."""
+    named = zip(ways, named_differences(ways), strict=True)
+    return [with_settings(base_name(way.tuning, way.layers), shown) for way, shown in named]
+
+
+def label_conditions(signature: Mapping[str, Any]) -> dict[str, Any]:
+    """Parts of a signature that labels of runs may name, as far as it has them."""
+    return {name: signature[name] for name in _LABEL_FIELDS if name in signature}
+
+
+def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
+    """What runs are called among each other, without their seeds, by name.
+
+    Task, corpus and encoder where these differ, the layers or the tuning, and in brackets the
+    settings and conditions in which runs that share all of these differ.
+    """
+    runs = [*runs]
+    places = [(run.task, run.signature.corpus, run.signature.model) for run in runs]
+    ways = [
+        Way(place, r.tuning, r.layers, r.settings, label_conditions(vars(r.signature)))
+        for r, place in zip(runs, places, strict=True)
+    ]
+    apart = [i for i in range(3) if len({place[i] for place in places}) > 1]
+    named = zip(runs, places, way_labels(ways), strict=True)
+    return {run.name: ", ".join([*(place[i] for i in apart), label]) for run, place, label in named}
+
+
+def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
+    """Sort key: tunings as registered, then combinations; with `indices` single layers first."""
+    name = layers or ""
+    single = len(indices or ()) == 1
+    order = indices[0] if indices and single else [*NAMES, name].index(name)
+    way, _, number = tuning.partition(":")
+    place = [*TUNINGS].index(way), int(number or 0)
+    return place, not single, order, natural(name)
+
+
+def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
+    """Sort key of a setting as it is shown: numbers by what they are, before all else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.inf
+    return (math.inf if math.isnan(number) else number, natural(text))
+
+
+def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
+    """Sort key of a row; single layers come first where some are read by number."""
+    way = way_order(row.tuning, row.layers, row.layer_indices if by_layer else None)
+    varied = [natural(value) for value in row.varied.values()]
+    settings = [by_value(value) for value in row.differing.values()]
+    # Nothing frozen comes before what is.
+    some = "none" not in row.differing.values()
+    return (*way, varied, some, row.train_share, settings, natural(row.label))
+
+
+def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
+    """What tells each row's line from others: what it varies, and settings but `without`."""
+    names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
+    # Rows without namesakes have no setting in their label.
+    shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]
+    pairs = zip(rows, map(listed, shown), strict=True)
+    return [" · ".join([settings or base, *row.varied.values()]) for row, settings in pairs]
+
+
+def reading_key(row: Row) -> str:
+    """What a row shares with rows that differ from it only in their layers."""
+    # Only a learned mix has a rate of its own.
+    settings = {n: value for n, value in row.settings.items() if n != "mix_learning_rate"}
+    return canonical([dict(row.cell), settings, row.conditions])
+
+
+def search_line(search: SearchRecord) -> str:
+    """What a search chose and among how many; or how many were tried so far."""
+    what = base_name(search.tuning, search.layers)
+    if search.configuration:
+        what += f" ({search.configuration})"
+    configurations = counted(len(search.tried), "configuration")
+    if search.chosen is None:
+        done = sum(one.dev is not None for one in search.tried)
+        return f"{what}: {done} of {configurations} tried so far"
+    chosen = search.tried[search.chosen]
+    settings = listed({name: setting_text(chosen.settings, name) for name in chosen.settings})
+    return f"{what}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"

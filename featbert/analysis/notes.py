@@ -1,0 +1,124 @@
+"""Lines that a reader of a comparison should know: runs left out, unequal seeds, other machines."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+
+from featbert.analysis.comparison import Row, grouped
+from featbert.analysis.curves import lead_lines
+from featbert.data.corpus import EVALUATED
+from featbert.runs.run import Run
+from featbert.text import in_percent, listed
+
+
+def comparison_notes(
+    rows: Sequence[Row], members: Mapping[str, Sequence[Run]], runs: Sequence[Run]
+) -> Iterator[str]:
+    """The notes of a comparison.
+
+    `members` are the runs of each row by its name; `runs` all, also those of a seed twice.
+    """
+    yield from left_out(rows)
+    unlearned: dict[str, list[str]] = {}
+    for row in rows:
+        reasons = ((why_unlearned(run), str(run.record.seed)) for run in members[row.name])
+        for reason, seeds in grouped(reasons).items():
+            unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
+    yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
+    yield from _baseline_notes(rows)
+    unit = rows[0].task.unit
+    shares = {row.train_share for row in rows}
+    if len(shares) == 1 and shares != {1.0}:
+        yield f"all rows learned from {in_percent(shares.pop())} of the training {unit}s"
+    dev_shares = {float(run.record.reading.get("dev_share", 0)) for run in runs} - {0.0}
+    if dev_shares:
+        parts = " or ".join(map(in_percent, sorted(dev_shares)))
+        yield f"dev was drawn from train: {parts} of its {unit}s"
+    words = [
+        (row.cost.extraction_words, members[row.name][0].record.cost.extraction_words)
+        for row in rows
+    ]
+    if any(read and stored and read < stored for read, stored in words):
+        yield "costs count extraction for the part of train that a row read alone"
+    yield from _seed_notes(rows)
+    machines = Counter(
+        f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
+        for run in runs
+    )
+    if len(machines) > 1:
+        yield f"run on different hardware ({'; '.join(machines)}): scores compare, times do not"
+    if side_by_side(runs):
+        yield "runs were trained at the same time: on one machine their times are too long"
+    yield from lead_lines(rows)
+
+
+def left_out(rows: Iterable[Row]) -> Iterator[str]:
+    """A note for each row that has runs of a seed twice."""
+    for row in rows:
+        if row.left_out:
+            yield (
+                f"{row.label}: of runs with one seed and settings the newest counts, not "
+                f"{', '.join(row.left_out)}"
+            )
+
+
+def _baseline_notes(rows: Sequence[Row]) -> Iterator[str]:
+    without = [row.name for row in rows if row.baseline is None]
+    if len(rows) > 1 and not any(row.is_baseline for row in rows):
+        yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
+    elif len(rows) > 1 and without:
+        yield (
+            f"no Δ for {listed(without)}: no baseline was trained on the same text with the same "
+            "encoder"
+        )
+
+
+def _seed_notes(rows: Sequence[Row]) -> Iterator[str]:
+    seeds = {row.name: row.seeds for row in rows}
+    if len({*seeds.values()}) > 1:
+        unequal = [row.name for row in rows if row.baseline and row.seeds != seeds[row.baseline]]
+        yield (
+            (
+                f"Δ of {listed(unequal)} is of unequal seeds"
+                if unequal
+                else "rows have unequal seeds"
+            )
+            + "; tests are of the seeds in common"
+        )
+
+
+def _learned(run: Run) -> bool:
+    """Whether a run's score on dev, if it has one, is above the floor."""
+    scores = run.record.scores.get(EVALUATED[0])
+    return scores is None or scores.exceeds_floor
+
+
+def why_unlearned(run: Run) -> str:
+    """Says that a run did not learn, with the likely cause; empty for a run that did."""
+    if _learned(run):
+        return ""
+    scores = run.record.scores[EVALUATED[0]]
+    if run.task.has_scheme and not any(values.get("gold") for values in scores.by_class.values()):
+        return "dev has no entity, so F1 on it says nothing and chose no epoch; add some to dev"
+    if scores.floor == 1:
+        return "dev has one answer alone, so guessing is always right; add others to dev"
+    return (
+        "not clearly better than guessing on dev; check the labels, or try a higher learning rate "
+        "or more epochs"
+    )
+
+
+def side_by_side(runs: Iterable[Run]) -> bool:
+    """Whether a run began while another one was trained, on what may be one machine."""
+    spans = [
+        (datetime.fromisoformat(r.started[:19]), -sum(epoch.seconds for epoch in r.history))
+        for r in (run.record for run in runs)
+    ]
+    second = timedelta(seconds=1)  # the precision of beginnings
+    pairs = itertools.pairwise(sorted(spans))
+    return any(
+        later + second < start - second * negative for (start, negative), (later, _) in pairs
+    )

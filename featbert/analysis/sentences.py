@@ -1,0 +1,121 @@
+"""The sentences of the error browser: those in which a row is wrong."""
+
+import dataclasses
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from featbert.analysis.comparison import (
+    Comparison,
+    JudgedRow,
+    JudgedText,
+    Row,
+    Span,
+    grouped,
+)
+from featbert.analysis.significance import Members
+from featbert.errors import FeatbertError
+from featbert.tasks.base import Predictions
+from featbert.text import counted
+from featbert.units import visible
+
+# Sentences of one text that are kept; a page with more of them would be slow to open.
+MOST = 2000
+# Joiners belong to the spelling of some languages; other format characters could reorder a page.
+_JOINERS = "\u200c\u200d"
+
+
+def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) -> Comparison:
+    """The comparison with each evaluated text, and a line for each that has no predictions.
+
+    Sentences in which a row is wrong are kept, the first `most`. One run represents each row: that
+    of the lowest seed which all rows of a text have, else of its own lowest. At first the page
+    compares the best row on features with its baseline, if a text has them.
+    """
+    texts: list[JudgedText] = []
+    missing: list[str] = []
+    best = [comparison.row(one.features) for one in comparison.contests if one.features]
+    bases = [base for row in best if (base := comparison.rival(row, "dev")) is not None]
+    for split in comparison.splits:
+        scored = [row for row in comparison.rows if split in row.splits]
+        for rows in grouped((row.data(split)[:2], row) for row in scored).values():
+            corpus = rows[0].corpus
+            name = f"{visible(corpus)} {split}" if "corpus" in comparison.varied else split
+            try:
+                text = _judged(rows, members, split, most)
+            except FeatbertError as error:
+                missing.append(f"no sentences of {corpus} {split}: {error}")
+            else:
+                a, b = _sides(rows, best, bases)
+                texts.append(dataclasses.replace(text, name=name, a=a, b=b))
+    return dataclasses.replace(comparison, texts=tuple(texts), missing_texts=tuple(missing))
+
+
+def _sides(rows: Sequence[Row], best: Sequence[Row], bases: Sequence[Row]) -> tuple[int, int]:
+    """Places of the two rows that are compared at first."""
+    names = [row.name for row in rows]
+    a = next((names.index(row.name) for row in best if row.name in names), 0)
+    others = [*(row.name for row in bases), *reversed(names)]
+    b = next((names.index(n) for n in others if n in names and n != names[a]), a)
+    return a, b
+
+
+def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> JudgedText:
+    seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
+    by_row = [members[row.name] for row in rows]
+    runs = [next((run for run in own if run.record.seed == seed), own[0]) for own in by_row]
+    predictions = [run.predictions(split) for run in runs]
+    first, marks = predictions[0], rows[0].task.marks
+    gold = _spans(first, marks(first, first.gold))
+    answers = [_spans(one, marks(one, one.predicted)) for one in predictions]
+    wrong = [i for i, right in enumerate(gold) if any(spans[i] != right for spans in answers)]
+    seeds = sorted({run.record.seed for run in runs})
+    about = (
+        f"some row is wrong in {len(wrong):,} of {counted(len(gold), rows[0].task.unit)}; "
+        f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    )
+    if most < len(wrong):
+        about += f"; the first {most:,} of them are listed"
+    return JudgedText(
+        name="",
+        a=0,
+        b=0,
+        rows=tuple(
+            JudgedRow(visible(row.name), visible(run.name), run.record.seed)
+            for row, run in zip(rows, runs, strict=True)
+        ),
+        sentences=tuple(
+            (
+                first.numbers[i] if first.numbers else i + 1,
+                tuple(_in_line(first, i)),
+                gold[i],
+                tuple(None if spans[i] == gold[i] else spans[i] for spans in answers),
+            )
+            for i in wrong[:most]
+        ),
+        about=about,
+    )
+
+
+def _in_line(found: Predictions, number: int) -> list[str]:
+    """The words of a sequence; a bar is between two of its texts."""
+    words = np.array([visible(word, _JOINERS) for word in found.words[number]], dtype=object)
+    return np.insert(words, _bars(found, number), "‖").tolist()
+
+
+def _bars(found: Predictions, number: int) -> list[int]:
+    """Words of a sequence before each bar."""
+    return np.cumsum(found.texts[number][:-1]).tolist() if found.texts else []
+
+
+def _spans(
+    predictions: Predictions, marks: Sequence[set[tuple[str, int, int]]]
+) -> list[tuple[Span, ...]]:
+    """By sequence, in words and bars."""
+    spans = []
+    for number, marked in enumerate(marks):
+        bars = _bars(predictions, number)
+        shifted = [(bisect_right(bars, i), i, j, visible(kind)) for kind, i, j in marked]
+        spans.append(tuple(sorted((n + i, n + j + 1, kind) for n, i, j, kind in shifted)))
+    return spans

@@ -1,0 +1,232 @@
+"""Tables of runs, feature stores, corpora and experiment files."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from featbert import units
+from featbert.analysis.comparison import grouped
+from featbert.analysis.frame import frame_of
+from featbert.analysis.labels import run_title, signature_line
+from featbert.analysis.listing import PLACE
+from featbert.data.check import check_corpus
+from featbert.data.corpus import Corpus
+from featbert.inference.evaluate import EvaluationRecord, evaluations
+from featbert.report.table import Column, Table, name_column
+from featbert.runs.run import Run
+from featbert.tasks.base import get_task
+from featbert.text import counted, unusual
+from featbert.units import percent, visible
+
+if TYPE_CHECKING:
+    from featbert.features.store import FeatureStore
+
+# Labels or types that a table of a corpus has; featbert check shows more.
+MOST_KINDS = 12
+# Of a class in a run's scores.
+_COUNTS = ("gold", "predicted")
+
+
+def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
+    """The runs of `run_lines`; what is the same for all is above the table."""
+    values = {n: {line[n]: None for line in lines if line.get(n)} for n in PLACE}
+    splits = dict.fromkeys(s for line in lines for s in line.get("scores", ())) or ("dev",)
+    measures = ", ".join(dict.fromkeys(get_task(name).measure.name for name in values["task"]))
+    states = {place: line["state"] for place, line in enumerate(lines)}
+    columns = [
+        name_column("id"),
+        Column("date", "started", lambda text: text[:10], right=False, missing=states),
+        *(name_column(name) for name, different in values.items() if len(different) > 1),
+        name_column("row"),
+        Column("seed", "seed", joined=True),
+        *(Column(split, split, percent, joined=True) for split in splits),
+        *([name_column("tags")] if any(line.get("tags") for line in lines) else []),
+    ]
+    cells = (
+        {**line, **line.get("scores", {}), "id": line["run"].rpartition("--")[2]} for line in lines
+    )
+    legend = [f"{measures or 'scores'} in percent"]
+    if waiting := sum(state not in ("finished", "damaged") for state in states.values()):
+        of_them = "still running or interrupted; scores are the best so far"
+        legend.append(f"{counted(waiting, 'unfinished run')}, {of_them}")
+    return Table(
+        "",
+        frame_of(cells, [column.name for column in columns]),
+        columns,
+        " · ".join(next(iter(same)) for same in values.values() if len(same) == 1),
+        legend=legend,
+        notes=[f"{line['run']}: {line['reason']}" for line in lines if "reason" in line],
+    )
+
+
+def run_facts(run: Run) -> list[tuple[str, str]]:
+    """Names and values: what was trained on what, with what, what it cost; the signature last."""
+    r, s, c = run.record, run.record.signature, run.record.cost
+    took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
+    whole = units.parameters(c.total_parameters)
+    packing = f", texts {s.packing}" if s.packing else ""
+    scheme = f", labels {s.tag_scheme}" * (not run.task.of_texts)
+    facts = [
+        ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
+        ("task", run.task.title),
+        ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
+        ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),
+        ("context", f"{s.context}, casing {s.casing}{packing}{scheme}"),
+        ("seed", str(r.seed)),
+        ("settings", ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None)),
+        ("precision", f"encoder {s.encoder_precision}, training {s.training_precision}"),
+        ("scorer", s.scorer),
+        ("machine", f"{s.device_name}, {counted(s.threads, 'thread')}"),
+        ("started", r.started),
+        ("training", f"{took}, {units.operations(c.training_flops)}, peak memory {memory}"),
+        ("parameters", f"{units.parameters(c.trained_parameters)} trained of {whole}"),
+        ("kept", units.size(c.run_bytes)),
+    ]
+    if c.extraction_seconds is not None:
+        took = units.duration(c.extraction_seconds)
+        facts.append(("extraction", f"{took}, {units.size(c.store_bytes)}"))
+    if r.mix is not None:
+        pairs = zip(r.mix.layers, r.mix.weights, strict=True)
+        weights = ", ".join(f"{layer}: {weight:.3f}" for layer, weight in pairs)
+        facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
+    if unusual(r.counts):
+        facts.append(("unusual", unusual(r.counts)))
+    notes = run.notes
+    said = {"tags": ", ".join(notes.tags), "note": notes.note}
+    facts += [(name, text) for name, text in said.items() if text]
+    facts.append(("signature", signature_line([run])))
+    return [(name, visible(value)) for name, value in facts]
+
+
+def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
+    """Names and values: what a feature store holds, how it was computed, and its size."""
+    m = store.manifest
+    facts = [
+        ("corpus", f"{m.corpus} ({m.source})"),
+        ("encoder", f"{m.model}{', uncased' if m.uncased else ''}"),
+        ("weights", m.encoder_weights[:16]),
+        ("layers", f"{', '.join(map(str, m.layers))} of 0 to {m.num_layers} (0: embeddings)"),
+        ("kept", f"{m.keep}: {', '.join(m.kinds)}"),
+        ("vectors", f"{m.hidden_size} numbers, {m.dtype}, {m.pooling} subword, {m.context}"),
+        ("computed", f"{m.precision} on {m.device_name}, {m.threads} threads, {m.created}"),
+        ("took", f"{units.duration(m.seconds)}, {m.words / max(m.seconds, 1e-9):,.0f} words/s"),
+        ("size", units.size(store.file_bytes)),
+    ]
+    if m.shards:
+        facts.append(("shards", f"{len(m.shards):,}, in {store.shards[0].path.parent}"))
+    for name, split in m.splits.items():
+        sizes = [counted(split.sentences, "sentence"), counted(split.words, "word")]
+        facts.append((name, ", ".join([*sizes, *filter(None, [unusual(split.counts)])])))
+    return [(name, visible(value)) for name, value in facts]
+
+
+def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
+    """Names and values as a table."""
+    import pandas
+
+    frame = pandas.DataFrame(facts, columns=["name", "value"])
+    return Table(title, frame, [Column(" ", name, right=False) for name in frame])
+
+
+def corpus_table(corpus: Corpus) -> Table:
+    """A line for each split: its counts, and each of its most frequent labels or types."""
+    found = check_corpus(corpus).splits
+    total = sum((Counter(one.labels) for one in found.values()), Counter[str]())
+    kinds = sorted(kind for kind, _ in total.most_common(MOST_KINDS))
+    lines = [{"split": name, **vars(one), **one.labels} for name, one in found.items()]
+    counts = {"sentences": "sentences", "words": "words", "longest": "longest_sentence"}
+    columns = [
+        name_column("split"),
+        *(Column(head, key, "{:,}".format) for head, key in counts.items()),
+    ]
+    columns += [Column(kind, kind, "{:,}".format) for kind in kinds]
+    frame = frame_of(lines, [column.name for column in columns])
+    return Table(corpus.name, frame, columns, legend=[f"{corpus.targets} from {corpus.source}"])
+
+
+def run_scores_table(run: Run) -> Table:
+    """A line for each split, called `dev all`, and for each of its classes, with every score.
+
+    So for other data that the run was evaluated on, which are called by their corpus.
+    """
+    lines: list[dict[str, Any]] = []
+    splits = dict(run.record.scores)
+    for one, _ in evaluations(run):
+        mapped = "".join(f" {old}={new}" for old, new in one.mapping.items())
+        splits[f"{one.corpus} {one.split}{mapped}"] = one.scores
+    for split, found in splits.items():
+        counts = {n: sum(v.get(n, 0) for v in found.by_class.values()) for n in _COUNTS}
+        named = {"all": {**found.values, **(counts if found.by_class else {})}, **found.by_class}
+        lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
+    frame = frame_of(lines, ["scores", *run.task.columns, *_COUNTS])
+    columns = [name_column("scores")]
+    columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
+    known = [name for name in _COUNTS if frame[name].notna().any()]
+    columns += [Column(name, name, "{:,.0f}".format) for name in known]
+    sections = [name.endswith(" all") and i > 0 for i, name in enumerate(frame["scores"])]
+    return Table(f"Scores of {run.task.title} in percent", frame, columns, sections=sections)
+
+
+def evaluations_tables(
+    found: Iterable[tuple[Run, EvaluationRecord]], notes: Sequence[str]
+) -> list[Table]:
+    """A table for each task: a line for each run and data that it was evaluated on."""
+    tables = []
+    for pairs in grouped((run.record.task, (run.record, one)) for run, one in found).values():
+        task, scores = get_task(pairs[0][0].task), pairs[0][1].scores
+        keys = [key for key in task.columns if key in scores.values][:3]
+        lines = [
+            {
+                "row": run_title(r.tuning, r.layers, r.settings, r.task),
+                "seed": r.seed,
+                "id": r.name.rpartition("--")[2],
+                "on": f"{one.corpus} {one.split}",
+                "seconds": one.prediction_seconds + (one.extraction_seconds or 0.0),
+                **vars(one.scores),
+                **one.scores.values,
+            }
+            for r, one in pairs
+        ]
+        columns = [
+            name_column("row"),
+            Column("seed", "seed"),
+            name_column("id"),
+            name_column("scored on", "on"),
+        ]
+        columns += [Column(task.columns[key], key, percent) for key in keys]
+        columns += [Column(task.floor, "floor", percent)] * (scores.floor is not None)
+        columns += [
+            Column(f"{task.unit}s", "examples", "{:,}".format),
+            Column("words", "words", "{:,}".format),
+            Column("time", "seconds", units.duration),
+        ]
+        tables.append(Table("", frame_of(lines), columns, legend=["scores in percent"]))
+    tables[-1].notes = [f"note: {visible(note)}" for note in notes]
+    return tables
+
+
+def epochs_table(run: Run) -> Table:
+    """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
+    history, best = run.record.history, run.record.best_epoch
+    marked = [place for place, one in enumerate(history) if one.epoch == best]
+    columns = [
+        Column("epoch", "epoch", lambda epoch: f"{epoch} best" if epoch == best else str(epoch)),
+        Column("train loss", "train_loss", "{:.4f}".format),
+        Column("dev", "dev_score", percent, best=marked),
+        Column("time", "seconds", units.duration),
+    ]
+    lines = [{column.name: getattr(one, column.name) for column in columns} for one in history]
+    return Table("", frame_of(lines, [column.name for column in columns]), columns)
+
+
+def experiments_table(files: Mapping[str, Path]) -> Table:
+    """Experiment files by name and what they ask."""
+    read = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
+    lines = [{"name": name, "about": data.get("description", "")} for name, data in read]
+    columns = [name_column("name"), name_column("what it compares", "about")]
+    where = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
+    return Table("", frame_of(lines), columns, legend=[where])
