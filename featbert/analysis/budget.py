@@ -157,7 +157,7 @@ def _spans(
     """Budgets from the first that has room for a trial of each, by who can be said to be ahead."""
     costs = [np.array(getattr(curve, currency)) for curve in (one, two)]
     first = max(cost[0] for cost in costs)
-    budgets = sorted({cost for own in costs for cost in own.tolist() if cost >= first})
+    budgets = sorted({float(cost) for own in costs for cost in own if cost >= first})
     tail = (1 - CLAIM) / 2
     ahead: list[str | None] = []
     for budget in budgets:

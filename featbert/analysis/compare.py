@@ -18,7 +18,6 @@ from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.resampling import RESAMPLES
 from featbert.analysis.sentences import with_texts
 from featbert.analysis.significance import Members, with_significance
-from featbert.analysis.transfer import transfer_matrices
 from featbert.analysis.verdict import with_contests
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
@@ -106,10 +105,14 @@ def build_comparisons(
     _notice_nothing(request, comparisons)
     tables = [published_table(name) for name in dict.fromkeys(names)]
     comparisons, reasons = with_published(comparisons, tables)
-    everywhere = transfer or request.everything or bool(request.figures)
+    matrices = ()
+    if transfer or request.everything or request.figures:
+        from featbert.analysis.transfer import transfer_matrices  # loads h5py
+
+        matrices = tuple(transfer_matrices(runs))
     return Comparisons(
         comparisons=tuple(comparisons),
-        matrices=tuple(transfer_matrices(runs)) if everywhere else (),
+        matrices=matrices,
         published=tuple(table for table in tables if is_matrix(table)),
         notes=(*notes, *reasons),
         experiment="" if experiment is None else experiment.name,

@@ -58,7 +58,7 @@ class Statistic:
     def of(cls, values: Sequence[float]) -> Statistic:
         """The statistic of at least one value."""
         sd = statistics.stdev(values) if len(values) > 1 else None
-        return cls(statistics.fmean(values), sd, len(values), tuple(values))
+        return cls(statistics.fmean(values), sd, len(values), tuple(map(float, values)))
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class ComparedRun:
     scores: Mapping[str, Mapping[str, float]]
     best_epoch: int
     history: tuple[EpochScore, ...]
-    cost: Mapping[str, float | None]
+    cost: Mapping[str, int | float | None]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -54,7 +54,7 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
         if tuned is None:
             return None
         once, run = paid_once(row, currency), _spent(row, currency)[1]
-        return cheaper_from(once, run, _spent(tuned, currency)[1]) or math.inf
+        return float(cheaper_from(once, run, _spent(tuned, currency)[1]) or math.inf)
 
     return Price(
         tuned_row=tuned.name if tuned else None,
@@ -182,7 +182,7 @@ def _points(
     for row, cost, mean in priced:
         beaten = any(c <= cost and m >= mean and (c, m) != (cost, mean) for _, c, m in priced)
         name = " · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)])
-        yield ParetoPoint(row.name, name, cost, on_front=not beaten)
+        yield ParetoPoint(row.name, name, float(cost), on_front=not beaten)
 
 
 def machines_of(comparison: Comparison, currency: str = "time") -> tuple[str, ...]:

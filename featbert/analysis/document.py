@@ -3,11 +3,13 @@
     {"kind": "featbert comparison", "version": 1, "comparisons": [{"rows": [...], ...}], ...}
 
 Fields are those of `Comparisons`. Numbers are unrounded; one that is not finite is a text, such as
-"Infinity". The text is ASCII.
+"inf". The text is ASCII.
 """
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
@@ -24,7 +26,16 @@ VERSION = 1
 def to_json(comparisons: Comparisons) -> str:
     """All that the comparisons hold, with a final newline."""
     data = {"kind": KIND, "version": VERSION} | vars(comparisons)
-    return json.dumps(to_jsonable_python(data, inf_nan_mode="strings"), allow_nan=False) + "\n"
+    return json.dumps(_finite(to_jsonable_python(data)), allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """Plain data in which numbers that are not finite are texts."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def read_comparisons(path: Path) -> Comparisons:

@@ -21,7 +21,7 @@ from featbert.analysis.comparison import (
     TransferRow,
     grouped,
 )
-from featbert.analysis.groups import compare_group
+from featbert.analysis.groups import compare_group, once
 from featbert.analysis.labels import base_name, with_settings
 from featbert.analysis.notes import left_out
 from featbert.data.corpus import EVALUATED
@@ -41,29 +41,28 @@ _CORPUS = freed_keys(["corpus"])
 _FIRST = re.compile(r"-first-\d+$")
 
 
-def transfer_matrices(
-    runs: Iterable[Run], *, split: str = EVALUATED[-1]
-) -> Iterator[TransferMatrix]:
+def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
     """A matrix for each way of training that has two columns or more, in the order of a comparison.
 
     Reads every evaluation of every run, on any split.
     """
-    parts = [(run, comparable_key(run.record).items()) for run in runs]
+    parts = [(run, comparable_key(run.record).items()) for run in once(runs)]
     keys = ((tuple(part for part in own if part[0] not in _CORPUS), run) for run, own in parts)
     groups = [
         compare_group(group, check_comparable(group, vary=["corpus"]))
         for group in grouped(keys).values()
     ]
     groups.sort(key=lambda group: (natural(group[0].model), natural(group[0].context)))
+    matrices = []
     for comparison, members in groups:
         scored = {
             row.name: [_read(run, split) for run in members[row.name]] for row in comparison.rows
         }
         data = _all_data([one for own in scored.values() for one in own])
         for rows in grouped((_way(row), row) for row in comparison.rows).values():
-            matrix = _matrix(comparison, [(row, scored[row.name]) for row in rows], data, split)
-            if len(matrix.columns) > 1:
-                yield matrix
+            pairs = [(row, scored[row.name]) for row in rows]
+            matrices.append(_matrix(comparison, pairs, data, split))
+    return [matrix for matrix in matrices if len(matrix.columns) > 1]
 
 
 class _Scored(NamedTuple):

@@ -287,7 +287,7 @@ def _cost(contest: _Case, features: Row, tuned: Row) -> str:
         return said
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = price.seconds_cheaper_from, price.flops_cheaper_from
-    time, operations = (words.get(run or 0, f"from run {run} on") for run in runs)
+    time, operations = (words.get(run or 0, f"from run {run:.0f} on") for run in runs)
     timed = len(machines_of(comparison)) < 2 and contest.timed
     less = f"less time {time}, and " * timed
     return f"{said} Features take {less}fewer operations {operations}."

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from featbert.analysis import budget
-from featbert.analysis.budget import expected_best, subset_weights, with_budgets
-from featbert.analysis.compare import Comparison, compare_runs
+from featbert.analysis.budget import expected_best, subset_weights
+from featbert.analysis.compare import compare_runs
+from featbert.analysis.comparison import Comparison, Comparisons, View
 from featbert.report.figures.registry import plot
 from featbert.report.rendering import render
 from featbert.report.tables import lead_line
@@ -65,7 +66,7 @@ def searches(folder, features, tuned, ratio=10.0) -> Comparison:
         "trial", "", [], [], [], [], [], False, {}, [search for _, search in found], {}
     )
     write_json(folder / "trial.experiment.json", kept)
-    return with_budgets(compare_runs([run for run, _ in found]))
+    return compare_runs([run for run, _ in found], budget=True)
 
 
 def test_trials_cost_the_mean_and_extraction_once(tmp_path):
@@ -81,9 +82,8 @@ def test_trials_cost_the_mean_and_extraction_once(tmp_path):
     assert ours.test == pytest.approx(expected_best([s - 0.1 for s in scores]).tolist())
     for low, mean, high in zip(ours.low, ours.dev, ours.high, strict=True):
         assert low <= mean <= high + 1e-12
-    table = render([found], "json")
-    assert '"budget_leads"' in table
-    assert render([found], "markdown").count("1 trial was pruned or failed") == 2
+    table = render(Comparisons((found,), view=View(budget=True)), "markdown")
+    assert table.count("1 trial was pruned or failed") == 2
     assert set(plot(found, "budget-time").axes[0].get_xlim())
 
 

@@ -1,11 +1,12 @@
 """What rows cost, and where frozen features break even with fine-tuning."""
 
+import dataclasses
 import math
 
 import pytest
 
 from featbert.analysis.compare import compare
-from featbert.analysis.cost import cheaper_from, pareto_fronts, with_costs
+from featbert.analysis.cost import cheaper_from
 from tests.analysis.records import make_run, make_seeds, usual_runs
 
 
@@ -22,19 +23,19 @@ def test_the_first_run_that_is_cheaper(once, run, other) -> None:
 
 
 def test_every_row_has_its_price() -> None:
-    (comparison,) = compare(usual_runs())
-    costs = with_costs(comparison).costs
+    (comparison,) = compare(usual_runs(), cost=True)
+    costs = {name: dataclasses.astuple(price) for name, price in comparison.prices.items()}
     assert list(costs) == [row.label for row in comparison.rows]
     # It has as many operations in a run as fine-tuning.
     seconds, flops = ("fine-tuning", 12.5, 41, 1), (8e11, 6e13, math.inf)
-    assert tuple(costs["concat_last4"].values()) == (*seconds, *flops)
-    assert tuple(costs["fine-tuning"].values()) == (None, None, 95.5, None, None, 6e13, None)
+    assert costs["concat_last4"] == (*seconds, *flops)
+    assert costs["fine-tuning"] == (None, None, 95.5, None, None, 6e13, None)
 
 
 def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
-    (comparison,) = compare(make_seeds("concat", [0.6]))
-    (cost,) = with_costs(comparison).costs.values()
-    assert cost["tuned_row"] is cost["seconds_cheaper_from"] is None
+    (comparison,) = compare(make_seeds("concat", [0.6]), cost=True)
+    (price,) = comparison.prices.values()
+    assert price.tuned_row is price.seconds_cheaper_from is None
 
 
 def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
@@ -51,20 +52,20 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
                     cost={"training_seconds": seconds * factor},
                 )
             )
-    (comparison,) = compare(runs)
-    with_them = with_costs(comparison)
-    small, whole = (with_them.costs[f"concat_last4 (train_share={n})"] for n in ("0.1", "1"))
-    assert small["tuned_row"] == "fine-tuning (train_share=0.1)"
-    assert small["seconds_once"] == pytest.approx(12.5 * 7602 / 18_402)
-    assert small["flops_once"] == pytest.approx(8e11 * 7602 / 18_402)
-    assert small["seconds_cheaper_from"] == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
-    assert (whole["tuned_row"], whole["seconds_once"]) == ("fine-tuning (train_share=1)", 12.5)
+    (comparison,) = compare(runs, cost=True)
+    small, whole = (comparison.prices[f"concat_last4 (train_share={n})"] for n in ("0.1", "1"))
+    assert small.tuned_row == "fine-tuning (train_share=0.1)"
+    assert small.seconds_once == pytest.approx(12.5 * 7602 / 18_402)
+    assert small.flops_once == pytest.approx(8e11 * 7602 / 18_402)
+    assert small.seconds_cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
+    assert (whole.tuned_row, whole.seconds_once) == ("fine-tuning (train_share=1)", 12.5)
     # Texts that pairs share are in the store once: the part that is read is one of the text's.
     few = {"extraction_words": 5_000, "extraction_seconds": 5.0}
     apart = make_run(settings={"train_share": 0.1}, train_words=1_200, cost=few)
     (row,) = compare([apart])[0].rows
     assert row.cost.extraction_seconds == pytest.approx(5.0 * 7602 / 18_402)
     assert row.cost.text_words_per_second == pytest.approx(6402 / (0.5 + 5.0 * 6402 / 18_402))
-    points = {p.name: p for p in pareto_fronts(comparison, "dev", "operations")[0].points}
-    found = points["concat_last4 (train_share=0.1)"].cost
-    assert found == pytest.approx(small["flops_once"] + small["flops_run"])
+    front = next(f for f in comparison.fronts if (f.split, f.currency) == ("dev", "operations"))
+    costs = {point.row: point.cost for point in front.points}
+    cost = costs["concat_last4 (train_share=0.1)"]
+    assert cost == pytest.approx(small.flops_once + small.flops_run)

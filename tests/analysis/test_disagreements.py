@@ -1,7 +1,7 @@
 """Sentences in which rows differ, against a look at every tag."""
 
-from featbert.analysis.compare import compare
-from featbert.report.html.browser import judged_texts
+from featbert.analysis.groups import compare_group
+from featbert.analysis.sentences import with_texts
 from featbert.units import visible
 from tests.conlleval import chunks
 from tests.report.html.judged import usual
@@ -11,15 +11,20 @@ def spans(tags: list[str]) -> list[tuple[int, int, str]]:
     return [(first, end, name) for name, first, end in chunks(tags)]
 
 
+def judged(runs, **options):
+    comparison, members = compare_group(runs, frozenset())
+    return with_texts(comparison, members, **options)
+
+
 def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None:
-    (comparison,) = compare(usual(tmp_path))
-    texts, notes = judged_texts(comparison)
-    assert not notes
-    assert [text["name"] for text in texts] == ["dev", "test"]
-    for text in texts:
-        names = [(row["name"], row["seed"]) for row in text["rows"]]
+    runs = {run.name: run for run in usual(tmp_path)}
+    comparison = judged([*runs.values()])
+    assert not comparison.missing_texts
+    assert [text.name for text in comparison.texts] == ["dev", "test"]
+    for text in comparison.texts:
+        names = [(row.name, row.seed) for row in text.rows]
         assert names == [("last", 1), ("concat_last4", 1), ("fine-tuning", 1)]
-        read = [row.runs[0].predictions(text["name"]) for row in comparison.rows]
+        read = [runs[row.run].predictions(text.name) for row in text.rows]
         expected = {}
         for number, (words, gold) in enumerate(zip(read[0].words, read[0].gold, strict=True), 1):
             found = [spans(one.predicted[number - 1]) for one in read]
@@ -30,30 +35,30 @@ def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None
                     spans(gold),
                     differing,
                 )
-        assert {number: found for number, *found in text["sentences"]} == {
-            number: [*found] for number, found in expected.items()
-        }
-        assert f" {len(expected)} of 90 sentences; " in text["about"]
+        assert {
+            number: ([*words], [*gold], [own if own is None else [*own] for own in found])
+            for number, words, gold, found in text.sentences
+        } == expected
+        assert f" {len(expected)} of 90 sentences; " in text.about
         assert 10 < len(expected) < 90
 
 
 def test_no_more_sentences_than_a_page_holds_and_the_count_says_so(tmp_path) -> None:
-    (comparison,) = compare(usual(tmp_path, seeds=[1]))
-    whole, _ = judged_texts(comparison)
-    (dev, _), _ = judged_texts(comparison, most=5)
-    assert dev["sentences"] == whole[0]["sentences"][:5]
-    assert dev["about"].startswith(whole[0]["about"])
+    runs = usual(tmp_path, seeds=[1])
+    whole, cut = judged(runs).texts[0], judged(runs, most=5).texts[0]
+    assert cut.sentences == whole.sentences[:5]
+    assert cut.about.startswith(whole.about)
 
 
 def test_runs_of_one_seed_stand_for_the_rows(tmp_path) -> None:
     runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
-    texts, _ = judged_texts(compare(runs)[0])
-    assert {row["seed"] for row in texts[0]["rows"]} == {2}
+    assert {row.seed for row in judged(runs).texts[0].rows} == {2}
 
 
 def test_missing_predictions_are_told_and_the_rest_is_there(tmp_path) -> None:
     runs = usual(tmp_path, seeds=[1])
     (runs[0].folder / "test.conll").unlink()
-    texts, (note,) = judged_texts(compare(runs)[0])
-    assert [text["name"] for text in texts] == ["dev"]
+    comparison = judged(runs)
+    assert [text.name for text in comparison.texts] == ["dev"]
+    (note,) = comparison.missing_texts
     assert "test.conll" in note

@@ -3,10 +3,7 @@
 import pandas
 import pytest
 
-from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.cost import with_costs
-from featbert.analysis.significance import with_significance
 from featbert.analysis.transfer import transfer_matrices
 from featbert.report.tables import transfer_tables
 from tests.analysis.evaluation_records import identity, transfer_runs
@@ -79,8 +76,8 @@ def test_the_tidy_frame_has_a_line_for_each_run_split_and_score() -> None:
 
 def analysed(runs):
     """A comparison with every analysis."""
-    tested = with_significance(compare_runs(runs, vary=["corpus"]), resamples=50)
-    return with_breakdowns(with_scorers(with_costs(tested)), ["type", "length"])
+    asked = {"stats": True, "cost": True, "scorers": True, "by": ["type", "length"]}
+    return compare_runs(runs, vary=["corpus"], resamples=50, **asked)
 
 
 def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> None:
@@ -102,10 +99,17 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
             d.pooled.p_value,
             d.adjusted,
         )
-    for row, columns in (*comparison.scorers.items(), *comparison.costs.items()):
-        for name, value in columns.items():
-            found = frame.loc[row, name]
-            assert found == value or (value is None and pandas.isna(found)), name
+    columns = [
+        (row, name, v)
+        for row, price in comparison.prices.items()
+        for name, v in vars(price).items()
+    ]
+    for one in comparison.scorers:
+        columns.append((one.row, f"{one.split}_winner", one.winner))
+        columns += [(one.row, f"{one.split}_{k}_difference", v) for k, v in one.differences.items()]
+    for row, name, value in columns:
+        cell = frame.loc[row, name]
+        assert cell == value or (value is None and pandas.isna(cell)), name
     assert len(comparison.breakdowns) == 4
     for found in comparison.breakdowns:
         for name, buckets in found.rows.items():

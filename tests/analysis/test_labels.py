@@ -1,7 +1,7 @@
 import pytest
 
 from featbert.analysis.compare import compare
-from featbert.analysis.rows import by_value, run_labels
+from featbert.analysis.labels import by_value, run_labels
 from featbert.runs.record import SplitIdentity
 from featbert.text import natural
 from tests.analysis.records import make_run, make_signature

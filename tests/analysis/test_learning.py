@@ -4,8 +4,9 @@ import dataclasses
 
 import pytest
 
-from featbert.analysis.compare import Comparison, compare, compare_runs
-from featbert.analysis.curves import lead_lines, learning_points
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.comparison import Comparison
+from featbert.analysis.curves import lead_lines, learning_lines
 from tests.analysis.records import make_run
 
 SHARES = (0.1, 0.25, 1.0)
@@ -45,17 +46,19 @@ def one(runs) -> Comparison:
 
 
 def places(runs) -> list[tuple[str, float]]:
-    return [(p.series, p.row.train_share) for p in learning_points(one(runs).rows)]
+    lines = learning_lines(one(runs).rows).items()
+    return [(name, row.train_share) for name, rows in lines for row in rows]
 
 
 def test_a_line_has_a_point_for_each_share():
     assert places(crossing()) == [
         (series, share) for series in ("concat_last4", "fine-tuning") for share in SHARES
     ]
-    points = learning_points(one(crossing()).rows)
-    assert [p.sentences.values for p in points[:3]] == [(61, 62), (151, 152), (601, 602)]
-    assert points[0].row.label == "concat_last4 (train_share=0.1)"
-    assert points[0].row.mean("dev") == pytest.approx(0.41)
+    comparison = one(crossing())
+    rows = [comparison.row(name) for name in comparison.learning["concat_last4"]]
+    assert [row.train_sentences.values for row in rows] == [(61, 62), (151, 152), (601, 602)]
+    assert rows[0].label == "concat_last4 (train_share=0.1)"
+    assert rows[0].mean("dev") == pytest.approx(0.41)
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():
@@ -99,7 +102,7 @@ def test_what_varies_by_declaration_parts_lines():
         for run in crossing(vary=["context"], signature={"context": context}):
             runs.append(dataclasses.replace(run, folder=run.folder / context))
     rows = one(runs).rows
-    assert {p.series for p in learning_points(rows)} == {
+    assert learning_lines(rows).keys() == {
         f"{way} · {context}" for way in ("concat_last4", "fine-tuning") for context in contexts
     }
     # Features are set against fine-tuning in the same context alone.
@@ -112,8 +115,8 @@ def test_what_varies_by_declaration_parts_lines():
 def test_runs_that_learned_from_dev_too_are_no_part_of_it():
     settings = {"train_on": "train+dev"}
     both = make_run("both", dev=None, trained_on=["train", "dev"], settings=settings)
-    points = learning_points(compare_runs([*crossing(), both]).rows)
-    assert "both" not in {run.name for point in points for run in point.row.runs}
+    lines = learning_lines(compare_runs([*crossing(), both]).rows).values()
+    assert "both" not in {run.name for rows in lines for row in rows for run in row.runs}
 
 
 def test_who_is_ahead_with_how_much():
@@ -133,10 +136,10 @@ def test_the_baseline_learned_from_as_much():
     rows = {row.label: row for row in one(crossing()).rows}
     for share, ours, theirs in zip(("0.1", "0.25", "1"), FEATURES, TUNED, strict=True):
         row = rows[f"concat_last4 (train_share={share})"]
-        assert row.baseline.label == f"fine-tuning (train_share={share})"
+        assert row.baseline == f"fine-tuning (train_share={share})"
         assert row.difference is not None
         assert row.difference["dev"] == pytest.approx(ours - theirs)
-        assert rows[row.baseline.label].is_baseline
+        assert rows[row.baseline].is_baseline
     alone = [run for run in crossing() if not run.name.startswith("t0.1")]
     rows = {row.label: row for row in one(alone).rows}
     assert rows["concat_last4 (train_share=0.1)"].baseline is None

@@ -4,13 +4,17 @@ import random
 import pytest
 
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.cost import CURRENCIES, machines_of, pareto_fronts
+from featbert.analysis.cost import CURRENCIES
 from tests.analysis.records import make_run, make_seeds, make_signature
+
+
+def fronts_of(comparison, split="test", currency="time"):
+    return [f for f in comparison.fronts if (f.split, f.currency) == (split, currency)]
 
 
 def front_of(runs, split="test", currency="time"):
     (comparison,) = compare(runs)
-    (front,) = pareto_fronts(comparison, split, currency)
+    (front,) = fronts_of(comparison, split, currency)
     return front
 
 
@@ -23,13 +27,15 @@ def test_the_front_is_what_nobody_is_both_cheaper_and_better_than():
             make_run(f"r{i}", layers=None, dev=f1, settings={"i": i}, cost={"training_seconds": c})
             for i, (c, f1) in enumerate(places)
         ]
-        points = [p for p in front_of(runs, "dev").points if p.on_front]
+        (comparison,) = compare(runs)
+        (front,) = fronts_of(comparison, "dev")
+        points = [p for p in front.points if p.on_front]
         best, expected = 0.0, set()
         for cost, f1 in sorted(places, key=lambda place: (place[0], -place[1])):
             if f1 > best:
                 best = f1
                 expected.add((cost, f1))
-        assert {(p.cost, p.score.mean) for p in points} == expected
+        assert {(p.cost, comparison.row(p.row).mean("dev")) for p in points} == expected
         # Twins are on the front together.
         assert len(points) == sum(place in expected for place in places)
 
@@ -40,9 +46,9 @@ def test_seconds_of_several_machines_do_not_compare():
     front = front_of(runs, currency="operations")
     assert front.machine == ""
     assert [p.cost for p in front.points] == pytest.approx([8e11 + 6e13, 6e13])
-    assert pareto_fronts(compare(runs)[0], "test", "time") == []
+    assert fronts_of(compare(runs)[0]) == []
     (comparison,) = compare([make_run(signature={"extraction_device": "Some GPU"})])
-    assert machines_of(comparison) == ["Some processor, threads: 2", "Some GPU (extraction)"]
+    assert comparison.machines == ("Some processor, threads: 2", "Some GPU (extraction)")
 
 
 def test_every_cost_has_a_front_where_it_is_known():
@@ -50,7 +56,7 @@ def test_every_cost_has_a_front_where_it_is_known():
     cost = {"trained_parameters": 5, "run_bytes": 50, "peak_memory_bytes": 900}
     runs = [make_run("a", layers=None), make_run("b", layers="last", dev=0.5, cost=cost)]
     (comparison,) = compare(runs)
-    fronts = {name: pareto_fronts(comparison, "dev", name)[0] for name in CURRENCIES}
+    fronts = {name: fronts_of(comparison, "dev", name)[0] for name in CURRENCIES}
     costs = {name: [point.cost for point in front.points] for name, front in fronts.items()}
     known = {"operations": [6.08e13, 6e13], "time": [53.5, 95.5], "trained": [5, 22_600_000]}
     known |= {"kept": [50, 53_000_000], "memory": [900, 1_260_000_000]}
@@ -67,10 +73,11 @@ def test_rows_of_several_texts_have_a_front_each():
         signature = {"corpus": corpus, "splits": splits}
         runs += make_seeds(f"{corpus}-last", [last], layers="last", signature=signature)
         runs += make_seeds(f"{corpus}-tuned", [0.6], layers=None, signature=signature)
-    de, en = pareto_fronts(compare_runs(runs, vary=["corpus"]), "dev", "time")
+    comparison = compare_runs(runs, vary=["corpus"])
+    de, en = fronts_of(comparison, "dev")
     assert (de.label, en.label) == ("de", "en")
     assert [p.name for p in de.points] == ["last", "fine-tuning"]
-    assert [p.number for p in en.points] == [2, 4]
+    assert [p.row for p in en.points] == [comparison.rows[n].name for n in (1, 3)]
     assert [p.on_front for p in de.points] == [True, True]
     # The cheaper row is the better one there, and a row of the other text does not count.
     assert [p.on_front for p in en.points] == [True, False]

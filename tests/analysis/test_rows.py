@@ -5,12 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert.analysis.rows import Statistic, build_row, side_by_side, why_unlearned
+from featbert.analysis.comparison import Statistic
+from featbert.analysis.notes import side_by_side, why_unlearned
+from featbert.analysis.rows import build_row
 from tests.analysis.records import make_epoch, make_run
 
 
 def build(runs):
-    return build_row(runs, "x", {}, {}, {})
+    return build_row(runs, "x", {}, {}, {})[0]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -31,7 +33,7 @@ def test_a_seed_twice_counts_once_and_the_newest_wins():
     row = build(runs)
     assert row.seeds == (4, 30)
     assert [run.name for run in row.runs] == ["newest", "other"]
-    assert [run.name for run in row.left_out] == ["older"]
+    assert row.left_out == ("older",)
     assert row.score("dev").values == (0.7, 0.6)
 
 

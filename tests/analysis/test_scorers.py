@@ -6,9 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from featbert.analysis.breakdown import with_scorers
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.rows import best_of
+from featbert.analysis.comparison import best_of
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
@@ -40,35 +39,36 @@ BY_HAND = {
 
 
 def test_scores_and_differences_are_those_counted_by_hand() -> None:
-    (comparison,) = compare([scored("tuned", TUNED, layers=None), scored("concat", FEATURES)])
-    comparison = with_scorers(comparison)
+    runs = [scored("tuned", TUNED, layers=None), scored("concat", FEATURES)]
+    (comparison,) = compare(runs, scorers=True)
     for row in comparison.rows:
         for name, expected in BY_HAND[row.label].items():
             assert row.mean("dev", name) == pytest.approx(float(expected))
-    behind, base = (comparison.scorers[name] for name in ("concat_last4", "fine-tuning"))
+    by_row = {(one.row, one.split): one for one in comparison.scorers}
     for split, name in itertools.product(("dev", "test"), TASK.scorers):
         less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
-        assert behind[f"{split}_{name}_difference"] == pytest.approx(float(less))
+        behind = by_row["concat_last4", split]
+        assert behind.differences[name] == pytest.approx(float(less))
         assert (less > 0) == (name == "strict_f1")
-    assert behind["dev_winner"] == behind["test_winner"] == "differs"
+        assert behind.winner == "differs"
     assert [best_of(comparison.rows, "dev", name) for name in TASK.scorers] == [{1}, {0}, {1}]
-    assert {*base.values()} == {None}
+    base = by_row["fine-tuning", "dev"]
+    assert {base.winner, *base.differences.values()} == {None}
 
 
 def test_a_difference_that_shows_as_nothing_is_even() -> None:
     gap = 0.00004
-    (comparison,) = compare(
-        [make_run("tuned", layers=None, dev=0.6), make_run("concat", dev=0.6 + gap)]
-    )
+    run = make_run("concat", dev=0.6 + gap)
     # Counts out of 10,000 cannot make the two differ by so little, so the record is made to.
-    run = comparison.rows[0].runs[0]
     scores = run.record.scores["dev"]
     run.record.scores["dev"] = dataclasses.replace(
         scores, values=scores.values | {"f1": scores.values["f1"] + gap}
     )
-    found = with_scorers(comparison).scorers["concat_last4"]
-    assert found["dev_f1_difference"] == pytest.approx(gap)
-    assert found["dev_winner"] == "same"
+    (comparison,) = compare([make_run("tuned", layers=None, dev=0.6), run], scorers=True)
+    on_dev = next(one for one in comparison.scorers if one.split == "dev")
+    assert on_dev.row == "concat_last4"
+    assert on_dev.differences["f1"] == pytest.approx(gap)
+    assert on_dev.winner == "same"
 
 
 def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
@@ -82,10 +82,10 @@ def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None
         make_run("de-concat", dev=0.5, **german),
         make_run("both", layers="last", dev=None, trained_on=["train", "dev"]),
     ]
-    comparison = with_scorers(compare_runs(runs, vary=["corpus"]))
+    comparison = compare_runs(runs, vary=["corpus"], scorers=True)
     best = best_of(comparison.rows, "dev", "word_f1")
     named = {comparison.rows[place].name for place in best}
     assert named == {"fine-tuning · wikigold", "concat_last4 · german"}
-    assert comparison.scorers["last · wikigold"]["dev_winner"] is None  # it learned from dev
-    german = comparison.scorers["concat_last4 · german"]
-    assert german["dev_strict_f1_difference"] == pytest.approx(0.1)
+    on_dev = {one.row: one for one in comparison.scorers if one.split == "dev"}
+    assert on_dev["last · wikigold"].winner is None  # it learned from dev
+    assert on_dev["concat_last4 · german"].differences["strict_f1"] == pytest.approx(0.1)

@@ -10,11 +10,8 @@ import numpy as np
 
 from featbert.analysis import resampling
 from featbert.analysis import significance as module
-from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare, compare_runs
-from featbert.analysis.cost import with_costs
 from featbert.analysis.resampling import paired_test, t_interval
-from featbert.analysis.significance import with_significance
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
 from featbert.runs.folder import TESTS
@@ -43,9 +40,9 @@ def both(folder: Path, seeds=(1, 2, 3), **changes) -> list[Run]:
     ]
 
 
-def compared(runs: list[Run], **options):
-    (comparison,) = compare(runs)
-    return with_significance(comparison, resamples=200, **options)
+def compared(runs: list[Run]):
+    (comparison,) = compare(runs, stats=True, resamples=200)
+    return comparison
 
 
 def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_path) -> None:
@@ -85,7 +82,7 @@ def test_few_documents_are_named_and_one_is_not_a_unit(tmp_path) -> None:
     for per_document, least in ((3, ""), (6, "0.12"), (8, "0.25")):
         comparison = tested(per_document)
         assert comparison.differences[0].pooled.units == N / per_document
-        notes = [note for note in comparison.notes if "too few" in note]
+        notes = [note for note in comparison.test_notes if "too few" in note]
         assert len(notes) == bool(least)
         assert all(f"below {least}" in note for note in notes)
     assert tested(N).differences[0].pooled.units == N
@@ -106,11 +103,11 @@ def test_what_cannot_be_tested_is_told(tmp_path) -> None:
     assert found.seeds == (2, 3)
     apart = compared([*runs[:1], *runs[4:]])
     assert not apart.differences
-    assert any("fine-tuning: 2, 3 and 1" in note for note in apart.notes)
+    assert any("fine-tuning: 2, 3 and 1" in note for note in apart.test_notes)
     (runs[4].folder / "dev.conll").unlink()
     lost = compared(runs)
     assert not lost.differences
-    assert any("concat_last4" in note for note in lost.notes)
+    assert any("concat_last4" in note for note in lost.test_notes)
 
 
 def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
@@ -166,8 +163,9 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
         *(make(tmp_path / "b", "tuned", seed, 0.1, layers=None, **other) for seed in (1, 2)),
         *(make(tmp_path / "b", "concat", seed, 0.8, **other) for seed in (1, 2)),
     ]
-    comparison = with_significance(compare_runs(runs, vary=["model"]), resamples=100)
-    assert not [note for note in comparison.notes if "not tested" in note]
+    asked = {"stats": True, "cost": True, "by": ["type"], "resamples": 100}
+    comparison = compare_runs(runs, vary=["model"], **asked)
+    assert not [note for note in comparison.test_notes if "not tested" in note]
     found = {d.row: d for d in comparison.differences}
     ours, theirs = "all-MiniLM-L6-v2", "other"
     assert {name: d.baseline for name, d in found.items()} == {
@@ -176,13 +174,11 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
     }
     assert found[f"concat_last4 · {ours}"].seeds == (1, 2, 3)
     assert found[f"concat_last4 · {theirs}"].seeds == (1, 2)
-    (parted,) = with_breakdowns(comparison, ["type"]).breakdowns
-    assert len(parted.rows) == len(with_costs(comparison).costs) == 4
+    (parted,) = comparison.breakdowns
+    assert len(parted.rows) == len(comparison.prices) == 4
     splits = {name: replace(one, tags="9" * 64) for name, one in make_signature().splits.items()}
     retagged = make(tmp_path / "c", "last", 1, 0.5, layers="last", signature={"splits": splits})
-    found = with_breakdowns(
-        compare_runs([*runs, retagged], vary=["tags", "model"]), ["type"]
-    ).breakdowns
+    found = compare_runs([*runs, retagged], vary=["tags", "model"], by=["type"]).breakdowns
     assert [len(one.rows) for one in found] == [1, 4]  # apart, as their gold counts differ
 
 

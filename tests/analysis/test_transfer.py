@@ -55,7 +55,7 @@ def test_runs_that_are_not_comparable_share_no_matrix(tmp_path, change):
     other = transfer_runs(tmp_path / "b", F1, seeds=(2,), signature=change)
     matrices = transfer_matrices([*usual, *other])
     assert len(matrices) == 2
-    assert {row.trained.seeds for m in matrices for row in m.rows} == {(1,), (2,)}
+    assert {row.seeds for m in matrices for row in m.rows} == {(1,), (2,)}
 
 
 def test_another_scorer_shares_no_matrix_and_an_evaluation_by_it_is_left_out(tmp_path):
@@ -66,7 +66,7 @@ def test_another_scorer_shares_no_matrix_and_an_evaluation_by_it_is_left_out(tmp
     assert cell(matrix, "es", "de") is None
     assert "left out: es-concat_last4-1 on wikiann-de, which was scored by another" in matrix.notes
     others = transfer_runs(tmp_path / "b", F1, seeds=(1,), signature={"scorer": "another"})
-    by_scorer = {m.comparison.scorer: m for m in transfer_matrices([*runs, *others])}
+    by_scorer = {m.scorer: m for m in transfer_matrices([*runs, *others])}
     # The others' evaluations are by the usual scorer, so nothing but their own cells is left.
     left = [c for r in by_scorer["another"].rows for c in r.cells if c is not None]
     assert [c.own for c in left] == [True] * 3

@@ -56,13 +56,14 @@ def test_runs_on_corpora_are_compared(space):
     assert (found["table"] == 1).sum() == 2 * len(names)
     assert found["table"].nunique() == 3  # and scores by type on each corpus
     words = ("compare", "--runs-dir", space.runs, "--stats", "--by", "type", "--format", "json")
-    there = json.loads(ok(space.call(*words, "--on", "data-nl")).stdout)
+    (there,) = json.loads(ok(space.call(*words, "--on", "data-nl")).stdout)["comparisons"]
     paths = space.runs.glob("*/evaluations/data-nl--*.json")
     records = {path.parents[1].name: json.loads(path.read_text("utf-8")) for path in paths}
-    for one in there["runs"]:
-        own = records[one["run"]]["scores"]["values"]["f1"]
-        assert (one["dev_f1"], one["test_f1"]) == (None, own)
-    types = {kind for one in there["breakdowns"] for kind in one["gold"]}
+    for one in (run for row in there["rows"] for run in row["runs"]):
+        assert one["scores"].keys() == {"test"}
+        own = records[one["name"]]["scores"]["values"]["f1"]
+        assert one["scores"]["test"]["f1"] == own
+    types = {kind for b in there["breakdowns"] if b["facet"] == "type" for kind in b["gold"]}
     assert types == {"LOC", "ORG", "PER"}
     assert {one["split"] for one in there["differences"]} == {"test"}
     assert "data-nl" in error_of(space.call("compare", "--runs-dir", space.runs, "--on", "data-ln"))

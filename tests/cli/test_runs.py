@@ -9,11 +9,12 @@ import pytest
 from rich.text import Text
 from typer.testing import CliRunner
 
+from featbert.analysis.listing import run_lines
 from featbert.cli.main import app
 from featbert.io import owning
 from featbert.report.html.notebook import html
+from featbert.report.listings import runs_table
 from featbert.report.rendering import in_format
-from featbert.report.tables import run_lines, runs_table
 from featbert.runs.folder import move_into_place
 from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
@@ -101,8 +102,9 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
     assert best.startswith(str(tmp_path / "a--last--seed2--2234"))
     words = ("last (learning_rate=0.003)", "1234", "--format", "json")
-    compared = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["runs"]
-    assert [one["run"][-4:] for one in compared] == ["1234", "3234"]
+    (compared,) = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["comparisons"]
+    names = [run["name"][-4:] for row in compared["rows"] for run in row["runs"]]
+    assert names == ["1234", "3234"]
     there = {"corpus": "sample", "splits": {"dev": SplitIdentity("9" * 64, "9" * 64, 1, 1)}}
     keys = {"layers": "last", "settings": {"batch_size": 3}, "signature": there}
     other = make_record("b--last--seed1--4234", **keys)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from featbert.analysis.compare import Comparison
+from featbert.analysis.comparison import Comparison
 from featbert.api import run_experiment
 from featbert.experiments.file import Experiment, check_experiment
 from featbert.experiments.plan import ExperimentPlan

@@ -181,19 +181,20 @@ def test_a_small_form_runs(place, file):
     result = ok(run(place, file, "--format", "json", sets=SMALL[file.parent.name]))
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
-    tasks = [one["task"] for one in shown["comparisons"]]
+    tasks = [one["task_name"] for one in shown["comparisons"]]
     assert len(tasks) == len(set(tasks))  # one table for each task
     if file.parent.name in ("bert-table7", "zero-shot-transfer"):
         # The table again, without the file: its rows, not all that a grid tried.
         asked = ("--experiment", file.parent.name, "--format", "json")
-        assert json.loads(place.compare(*asked).stdout)["rows"] == shown["rows"]
+        again = json.loads(place.compare(*asked).stdout)
+        assert again["comparisons"] == shown["comparisons"]
         assert repr(file.parent.name) in place.compare("--experiment", file.parent.name[1:]).stderr
     if file.parent.name == "zero-shot-transfer":
-        matrices = shown["transfer"]
+        matrices = shown["matrices"]
         assert [m["tuning"] for m in matrices] == ["none", "full"]
         return
-    found = {one["table"] for one in shown["published"]}
-    found |= {one["id"] for one in shown["published_transfer"]}
+    found = {t["table"]["id"] for one in shown["comparisons"] for t in one["published"]}
+    found |= {table["id"] for table in shown["published"]}
     assert found == set(published), shown["notes"]
     if file.parent.name == "fine-tuning-methods":
         assert sum("among 2 configurations" in note for note in shown["notes"]) == 2

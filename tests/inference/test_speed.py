@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 
 from featbert.analysis.compare import compare
-from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.inference.load import LoadedRun, load
@@ -68,9 +67,9 @@ def test_seconds_are_medians_for_a_thousand_and_means_over_runs(tmp_path, run: R
         place = {"device_name": "Other"} if number == 3 else {}
         timed = dataclasses.replace(speed, batched=[number / 10], **place)
         write_json(made.folder / FILE, timed)
-    (comparison,) = compare(runs)
+    (comparison,) = compare(runs, cost=True)
     seconds = [row.cost.batched_seconds for row in comparison.rows]
     assert seconds == [None, 3.0, 1.5]  # embeddings, last, fine-tuning
-    assert not pareto_fronts(comparison, "test", "batched")  # of two machines
-    (*_, note) = with_costs(comparison).notes
+    assert "batched" not in {front.currency for front in comparison.fronts}  # of two machines
+    (note,) = comparison.cost_notes
     assert "Other" in note

@@ -11,10 +11,9 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 from typer.testing import CliRunner
 
-from featbert.analysis.compare import Breakdown, BudgetCurve, compare
-from featbert.analysis.cost import pareto_fronts
+from featbert.analysis.compare import compare
+from featbert.analysis.comparison import Breakdown, BudgetCurve, Floor, Statistic
 from featbert.analysis.resampling import t_interval
-from featbert.analysis.rows import Statistic
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.errors import InputError
@@ -290,7 +289,8 @@ def test_rows_on_the_front_of_a_crowd_are_named_and_hide_nothing():
     figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
     named = {text.split()[-1] for text, _ in texts(figure)}
-    (front,) = pareto_fronts(one(runs), "dev", "time")
+    fronts = one(runs).fronts
+    (front,) = (one for one in fronts if (one.split, one.currency) == ("dev", "time"))
     assert {point.name for point in front.points if point.on_front} <= named
     ((_, name, figure),) = crossing_figures([one(usual_runs())] * 2, only=["tradeoff"])
     check_readable(figure)
@@ -377,9 +377,10 @@ def test_dev_and_test_have_one_scale_and_few_answers_are_pale():
 
 
 @pytest.mark.parametrize("kind", ["seeds", "layers"])
-def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind):
-    floors = {("wikigold", "dev"): 0.25, ("wikigold", "test"): 0.3}
-    comparison = dataclasses.replace(one(single_layers()), task=get_task("choice"), floors=floors)
+def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind, monkeypatch):
+    floors = Floor("wikigold", "dev", 0.25), Floor("wikigold", "test", 0.3)
+    monkeypatch.setattr(get_task("entities"), "floor", "chance", raising=False)
+    comparison = dataclasses.replace(one(single_layers()), floors=floors)
     figure = plot(comparison, kind)
     (axes,) = figure.axes
     ends = [line.get_data()[kind == "layers"] for line in axes.lines if len(line.get_xdata()) == 2]

@@ -1,24 +1,26 @@
 """Several corpora or tasks together: features against fine-tuning, and layers by task."""
 
 import dataclasses
-import json
 
 import numpy as np
 import pytest
 
-from featbert.analysis.compare import Comparison, Difference, compare
+from featbert.analysis.compare import compare
+from featbert.analysis.comparison import Comparison, Difference, best_by_dev
+from featbert.analysis.groups import compare_group
 from featbert.analysis.overview import overview_frame
 from featbert.analysis.resampling import PairedTest, t_interval
-from featbert.analysis.rows import best_by_dev
+from featbert.analysis.verdict import with_contests
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
 from featbert.runs.record import Mix, SplitIdentity
+from featbert.runs.run import Run
 from featbert.tasks.base import Scores
 from tests.analysis.records import make_seeds
 
 
-def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparison:
+def corpus_runs(name: str, features: list[float], tuned: list[float]) -> list[Run]:
     """Layers 1 to 3, the third of which has the scores `features`, their mix, and fine-tuning."""
     splits = {s: SplitIdentity(name + s, "t", 150, 3201) for s in ("train", "dev", "test")}
     signature = {"corpus": name, "splits": splits}
@@ -30,7 +32,11 @@ def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparis
     mix = Mix([1, 2, 3], [0.2, 0.5, 0.3], 1.0)
     own = {"layers": "weighted_all", "layer_indices": [1, 2, 3], "mix": mix}
     runs += make_seeds(f"{name}-mix", [s - 0.3 for s in features], signature=signature, **own)
-    (comparison,) = compare(runs)
+    return runs
+
+
+def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparison:
+    (comparison,) = compare(corpus_runs(name, features, tuned))
     return comparison
 
 
@@ -62,17 +68,17 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
 
 @pytest.mark.parametrize(("floor", "ahead"), [(None, "full"), (0.25, "full"), (0.75, "neither")])
 def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
-    one = one_corpus("first", [0.60, 0.61, 0.62], [0.70, 0.71, 0.72])
-    for run in (run for row in one.rows for run in row.runs):
-        scores = run.record.scores
+    runs = corpus_runs("first", [0.60, 0.61, 0.62], [0.70, 0.71, 0.72])
+    for scores in (run.record.scores for run in runs):
         scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
+    one, members = compare_group(runs, frozenset())
     leader, other = (best_by_dev([r for r in one.rows if r.frozen == f]) for f in (False, True))
     over_text = PairedTest(-0.1, -0.12, -0.08, 0.95, 0.001, 100, 1000, False)
     seeds = t_interval([-0.10, -0.10, -0.11])
     test = Difference(
         other.name, leader.name, "test", (1, 2, 3), "sentences", -0.1, seeds, over_text, 0.003
     )
-    frame = overview_frame([dataclasses.replace(one, leads=(test,))])
+    frame = overview_frame([with_contests(dataclasses.replace(one, leads=(test,)), members)])
     assert [*frame["ahead"]] == [ahead]
     assert (frame["over_text_high"] < 0).all()
 
@@ -86,8 +92,6 @@ def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
     assert shown["Δ"] == [f"{100 * d:+.2f}" for d in overview_frame(two)["difference"]]
     assert "better" not in shown  # not tested over the text
     assert "better" not in "".join(first.legend)
-    report = json.loads(render(two, "json"))
-    assert [line["corpus"] for line in report["overview"]] == ["first", "second"]
     assert not overview_tables(two[:1])
 
 
@@ -111,8 +115,9 @@ def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) ->
 def test_a_line_without_a_mix_stands_beside_one_with_it(two: list[Comparison]) -> None:
     first, second = two
     rows = [row for row in second.rows if len(row.layer_indices or ()) != 3]
-    drawn = crossing_figures([first, dataclasses.replace(second, rows=rows)])
-    _, weights = {name: figure for _, name, figure in drawn}["tasks"].axes
+    comparisons = [first, dataclasses.replace(second, rows=rows)]
+    ((_, _, drawn),) = crossing_figures(comparisons, only=["tasks"])
+    _, weights = drawn.axes
     assert [text.get_text() for text in weights.texts] == ["–", "20.0", "50.0", "30.0", *4 * "–"]
 
 
@@ -131,4 +136,4 @@ def test_a_score_that_some_rows_lack_is_missing_in_theirs_alone() -> None:
     assert frame["test_accuracy_mean"].to_dict() == {3: 0.5, 5: 0.7}
     assert frame["test_f1_mean"].dropna().to_dict() == {3: 0.4}
     assert comparison.frame("run")["test_f1"].notna().sum() == 1
-    assert render([comparison], show=["f1"])
+    assert render(compare(runs, show=["f1"]))

@@ -1,6 +1,5 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
-import dataclasses
 import importlib
 import io
 import json
@@ -10,12 +9,10 @@ import pandas
 import pytest
 from rich.text import Text
 
-from featbert.analysis.breakdown import with_breakdowns, with_scorers
-from featbert.analysis.compare import Comparison, Comparisons, compare, compare_runs
-from featbert.analysis.cost import with_costs
+from featbert.analysis.compare import compare, compare_runs
+from featbert.analysis.comparison import Comparison, Comparisons
+from featbert.analysis.document import read_comparisons
 from featbert.analysis.published import published_figures
-from featbert.analysis.significance import with_significance
-from featbert.analysis.transfer import transfer_matrices
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
@@ -23,7 +20,7 @@ from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
 from featbert.report.html.notebook import html, register_renderers
 from featbert.report.rendering import FORMATS, as_text, harmless, render
-from featbert.report.tables import comparison_tables
+from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import FoundRuns, Run
 from tests.analysis.evaluation_records import transfer_runs
@@ -34,9 +31,8 @@ from tests.workspace import Workspace
 
 def full(runs=None):
     """A comparison with every analysis that needs no predictions."""
-    comparison = with_scorers(with_costs(compare_runs(runs or usual_runs())))
-    table = published_figures(comparison, published_table("devlin2019-table7"))
-    return dataclasses.replace(comparison, published=(table,))
+    asked = {"cost": True, "scorers": True, "published": ["devlin2019-table7"]}
+    return compare_runs(runs or usual_runs(), **asked)
 
 
 def scores_of(comparison):
@@ -88,7 +84,7 @@ def test_further_scores_are_columns_where_they_are_asked_for() -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_format_has_every_row_and_analysis(format) -> None:
     comparison = full()
-    text = render([comparison], format, notes=["a note"])
+    text = render(Comparisons((comparison,), notes=("a note",)), format)
     assert text.endswith("\n")
     for row in comparison.rows:
         label = row.label.replace("_", r"\_") if format in ("markdown", "latex") else row.label
@@ -116,10 +112,10 @@ def test_narrow_terminals_split_tables_and_no_word(width) -> None:
 
 
 def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) -> None:
-    every = compare([*judged(tmp_path), *make_seeds("a", [0.5], signature={"context": "document"})])
-    tested = (with_scorers(with_costs(with_significance(one, resamples=50))) for one in every)
-    one, other = (with_breakdowns(found, ["type", "length"]) for found in tested)
-    frame = pandas.read_csv(io.StringIO(render([one, other], "csv")))
+    runs = [*judged(tmp_path), *make_seeds("a", [0.5], signature={"context": "document"})]
+    asked = {"stats": True, "cost": True, "scorers": True, "by": ["type", "length"]}
+    one, other = comparisons = compare(runs, resamples=50, **asked)
+    frame = pandas.read_csv(io.StringIO(render(comparisons, "csv")))
     assert [*zip(frame["comparison"], frame["row"], strict=True)] == [
         (n, row.name) for n, found in ((1, one), (2, other)) for row in found.rows
     ]
@@ -133,19 +129,23 @@ def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) 
     assert harmless(-1.5) == -1.5
 
 
-def test_json_has_every_number_with_its_runs() -> None:
-    comparison = full()
-    found = json.loads(render([comparison], "json", notes=["a note"]))
-    assert [row["label"] for row in found["rows"]] == [row.label for row in comparison.rows]
-    for row, line in zip(comparison.rows, found["rows"], strict=True):
-        scores = {one["run"]: one["dev_f1"] for one in found["runs"] if one["row"] == row.name}
-        assert scores == {run.name: run.record.score("dev") for run in row.runs}
-        assert line["seconds_run"] == comparison.costs[row.name]["seconds_run"]
-    assert found["comparisons"][0]["measure"] == "f1"
-    assert found["notes"] == ["a note"]
-    diverged = make_run("a", cost={"training_flops": float("inf")})
-    (line,) = json.loads(render([compare_runs([diverged])], "json"))["rows"]
-    assert line["training_flops"] is None
+def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None:
+    diverged = make_run("a", seed=9, cost={"training_flops": float("inf")})
+    comparisons = Comparisons((full([*usual_runs(), diverged]),), notes=("a note",))
+    text = render(comparisons, "json")
+    (data,) = json.loads(text)["comparisons"]
+    for row, line in zip(comparisons[0].rows, data["rows"], strict=True):
+        assert (line["label"], line["scores"]["dev"]["f1"]["mean"]) == (row.label, row.mean("dev"))
+        scores = {one["name"]: one["scores"]["dev"]["f1"] for one in line["runs"]}
+        assert scores == {run.name: run.scores["dev"]["f1"] for run in row.runs}
+    (path := tmp_path / "comparison.json").write_text(text, "utf-8")
+    again = read_comparisons(path)
+    assert again == comparisons
+    assert render(again, "json") == text
+    for broken in ("{}", "[", text.replace('"version": 1', '"version": 0'), text[:-9]):
+        path.write_text(broken, "utf-8")
+        with pytest.raises(InputError, match=re.escape(str(path))):
+            read_comparisons(path)
 
 
 def test_hostile_names_are_text_in_every_format() -> None:
@@ -190,16 +190,15 @@ def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
 
 def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:
     f1 = {("en", "en"): 0.9, ("en", "de"): 0.6, ("de", "de"): 0.8, ("de", "en"): 0.65}
-    matrices = transfer_matrices(transfer_runs(tmp_path, f1))
-    published = [published_table("pires2019-table1")]
+    runs = transfer_runs(tmp_path, f1)
+    comparisons = compare(runs, transfer=True, published=["pires2019-table1"])
     for format in FORMATS:
-        text = render([], format, matrices=matrices, published=published)
-        assert "concat" in text or format == "csv"
-    found = json.loads(render([], "json", matrices=matrices, published=published))
-    (table,), (printed, *_) = found["published_transfer"], published[0].rows
+        assert "concat" in render(comparisons, format)
+    matrix, published = transfer_tables(comparisons.matrices, comparisons.published)
+    (printed, *_) = published_table("pires2019-table1").rows
     scores = {name: pytest.approx(f1 / 100) for name, f1 in printed.test.items()}
-    assert table["rows"][0] == {"trained_on": printed.train, **scores}
-    cells = {row["trained_on"]: row for row in found["transfer"][0]["rows"]}
+    assert published.frame.to_dict("records")[0] == {"trained_on": printed.train, **scores}
+    cells = {row["trained_on"]: row for row in matrix.frame.to_dict("records")}
     for (train, test), mean in f1.items():
         assert cells[train][f"{test}_mean"] == pytest.approx(mean)
 

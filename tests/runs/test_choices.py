@@ -10,8 +10,6 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
-from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
@@ -20,8 +18,6 @@ from featbert.encoders.source import find_encoder
 from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate
 from featbert.inference.load import load
-from featbert.report.html.browser import judged_texts
-from featbert.report.summary import findings
 from featbert.report.tables import tables
 from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
@@ -180,27 +176,31 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
         full(made, tmp_path, seed=seed)
-    (comparison,) = compare(find_runs(tmp_path))
+    runs = {run.name: run for run in find_runs(tmp_path)}
+    (comparison,) = compare(runs.values(), everything=True, resamples=200)
     assert comparison.sizes["test"][0] == 20
-    chance = comparison.rows[0].runs[0].record.scores["test"].floor
-    assert comparison.floors["endings", "test"] == chance
+    run = runs[comparison.rows[0].runs[0].name]
+    chance = run.record.scores["test"].floor
+    floors = {(floor.corpus, floor.split): floor.score for floor in comparison.floors}
+    assert floors["endings", "test"] == chance
     (table, *_) = tables([comparison])
-    assert f"chance {100 * comparison.floors['endings', 'dev']:.2f} on dev" in table.subtitle
-    assert all(f"{100 * chance:.2f}" in dict(f.lines)["Quality"] for f in findings(comparison))
-    tested = with_significance(comparison, resamples=200)
-    assert {(d.units, d.pooled.units) for d in tested.differences} == {("examples", 20)}
-    broken = with_breakdowns(comparison, ["right", "choices", "length"]).breakdowns
+    assert f"chance {100 * floors['endings', 'dev']:.2f} on dev" in table.subtitle
+    assert all(
+        f"{100 * chance:.2f}" in dict(one.findings)["Quality"] for one in comparison.contests
+    )
+    assert {(d.units, d.pooled.units) for d in comparison.differences} == {("examples", 20)}
+    facets = ("right", "choices", "length")
+    broken = [one for one in comparison.breakdowns if one.facet in facets]
     assert [sum(b.gold.values()) for b in broken] == [20] * 6
     assert {name for b in broken if b.facet == "choices" for name in b.gold} <= {"2", "3", "4"}
-    texts, _ = judged_texts(comparison)
-    place, words, *answers = texts[0]["sentences"][0]
+    text = comparison.texts[0]
+    place, words, *answers = text.sentences[0]
     example = (json.loads(line) for line in Path(
-        comparison.rows[0].runs[0].predictions_path(texts[0]["name"])
+        run.predictions_path(text.name)
     ).read_text("utf-8").splitlines())  # fmt: skip
     row = [*example][place - 1]
     for ((first, stop, number),) in [answers[0], *filter(None, answers[1])]:
         assert " ".join(words[first:stop]) == row["choices"][int(number)]
-    run = comparison.rows[0].runs[0]
     record = evaluate(run, made["corpus"], "dev", cache_dir=tmp_path / "cache", device="cpu")
     assert record.scores == run.record.scores["dev"]
 

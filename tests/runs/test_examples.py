@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_file
 
 from featbert import compare, find_runs
-from featbert.analysis.significance import with_significance
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
@@ -216,12 +215,11 @@ def test_rows_are_compared_tested_and_named(made, tmp_path):
     corpus = load_corpus(made["root"] / "pairs", targets="scores")
     for seed in (1, 2):
         tuned(made["model"], corpus, "regression", tmp_path, seed, epochs=1)
-    (comparison,) = compare(find_runs(tmp_path))
+    (comparison,) = compare(find_runs(tmp_path), stats=True, resamples=200)
     assert [len(row.runs) for row in comparison.rows] == [2, 2, 2]
     assert comparison.task.measure.key == "pearson_spearman"
-    tested = with_significance(comparison, resamples=200)
-    assert {d.split for d in tested.differences} == {"dev", "test"}
-    assert all(0 < d.pooled.p_value <= 1 for d in tested.differences)
+    assert {d.split for d in comparison.differences} == {"dev", "test"}
+    assert all(0 < d.pooled.p_value <= 1 for d in comparison.differences)
     assert len({row.label for row in comparison.rows}) == 3
 
 

@@ -11,8 +11,6 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
-from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.significance import with_significance
 from featbert.cli.main import app
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -27,7 +25,6 @@ from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate, read_evaluation
 from featbert.inference.load import load
 from featbert.report.figures.confusion import confusion
-from featbert.report.html.browser import judged_texts
 from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
@@ -171,7 +168,7 @@ def test_what_learned_no_question_without_an_answer_always_answers(tmp_path, mad
     assert run.record.threshold is None
     assert all(answer for (answer,) in run.predictions("test").predicted)
     assert {"no_answer"}.isdisjoint(run.record.scores["test"].values)
-    assert confusion.draw(compare([run])[0], "test", None) is None
+    assert confusion.draw(compare([run], figures=["confusion"])[0], "test", None) is None
     record = evaluate(run, made["corpus"], "test", cache_dir=tmp_path, device="cpu")
     assert record.unseen_types == ["unanswerable"]
     assert {"no_answer", "has_answer_f1"} <= {*record.scores.values}
@@ -195,20 +192,21 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
     for seed in (1, 2):
         trained(made, tmp_path, seed=seed)
         full(made, tmp_path, seed=seed, epochs=1)
-    (comparison,) = compare(find_runs(tmp_path))
-    found = with_breakdowns(with_significance(comparison, resamples=100), ["answer", "question"])
-    assert not [note for note in found.notes if "not tested" in note or "no scores" in note]
-    assert {d.pooled.units for d in found.differences} == {8}
-    assert found.breakdowns[0].gold == {"answerable": 8, "unanswerable": 8}
+    runs = {run.name: run for run in find_runs(tmp_path)}
+    (comparison,) = compare(runs.values(), everything=True, resamples=100)
+    assert not [n for n in comparison.remarks if "not tested" in n or "no scores" in n]
+    assert {d.pooled.units for d in comparison.differences} == {8}
+    (gold, *_) = (one.gold for one in comparison.breakdowns if one.facet == "answer")
+    assert gold == {"answerable": 8, "unanswerable": 8}
     # The browser shows question, passage and spans.
-    (judged, *_), notes = judged_texts(comparison)
-    assert not notes
-    sentences = made["corpus"][judged["name"]].sentences
-    kept = [row.runs[0].predictions(judged["name"]) for row in comparison.rows]
-    for number, words, _, answers in judged["sentences"]:
+    judged, *_ = comparison.texts
+    assert not comparison.missing_texts
+    sentences = made["corpus"][judged.name].sentences
+    kept = [runs[row.run].predictions(judged.name) for row in judged.rows]
+    for number, words, _, answers in judged.sentences:
         sentence = sentences[number - 1]
         cut = sentence.pair
-        assert words == [*sentence.words[:cut], "‖", *sentence.words[cut:]]
+        assert [*words] == [*sentence.words[:cut], "‖", *sentence.words[cut:]]
         for one, found in zip(kept, answers, strict=True):
             text = one.predicted[number - 1][0].partition(":")[2]
             if found is not None and text:
@@ -217,8 +215,8 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
                 assert " ".join(words[first:stop]) == text
             if found is None:
                 assert text in [tag.partition(":")[2] for tag in sentence.tags]
-    assert f" {len(judged['sentences'])} of " in judged["about"]
-    assert judged["sentences"]
+    assert f" {len(judged.sentences)} of " in judged.about
+    assert judged.sentences
 
 
 def long_question(made) -> Sentence:

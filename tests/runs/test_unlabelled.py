@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from featbert import compare
-from featbert.analysis.breakdown import with_breakdowns
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
 from featbert.features.extraction import extract
@@ -119,5 +118,5 @@ def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert,
     assert next(iter(other.scores.values.values())) < 1
     again = evaluate(run, corpus, "dev", device="cpu", cache_dir=tmp_path / "cache")
     assert again.scores.values == record.scores["dev"].values
-    comparison = with_breakdowns(compare([run])[0], ["sentence"])
+    (comparison,) = compare([run], by=["sentence"])
     assert comparison.breakdowns[0].rows

@@ -13,10 +13,7 @@ from typing import Any
 
 import pytest
 
-from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.compare import compare
-from featbert.analysis.cost import with_costs
-from featbert.analysis.significance import with_significance
 from featbert.report.html.page import html_report
 from tests.report.html.judged import make_run, usual
 
@@ -60,10 +57,7 @@ def test_the_page_works(tmp_path: Path) -> None:
     runs = usual(tmp_path / "runs")
     for layers in ("embeddings", "weighted_all"):
         runs.append(make_run(tmp_path / "runs", layers, 1, 0.5, layers=layers))
-    analysed = (
-        with_scorers(with_costs(with_significance(one, resamples=50))) for one in compare(runs)
-    )
-    written = html_report([with_breakdowns(one, [*one.task.facets]) for one in analysed])
+    written = html_report(compare(runs, everything=True, resamples=50))
     (path := tmp_path / "a report.html").write_text(written, "utf-8")
     data = json.loads(written.partition('"application/json">')[2].partition("</script")[0])
     heard: list[str] = []

@@ -9,12 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.compare import compare
-from featbert.analysis.cost import with_costs
-from featbert.analysis.significance import with_significance
 from featbert.report.figures.registry import FIGURES
-from featbert.report.html.browser import judged_texts
 from featbert.report.html.page import html_report
 from featbert.report.tables import tables
 from tests.analysis.records import make_record, make_seeds, usual_runs
@@ -54,16 +50,15 @@ class Read(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def comparison(tmp_path_factory):
+def comparisons(tmp_path_factory):
     name = "<script>window.hacked=4</script>"
     runs = usual(tmp_path_factory.mktemp("runs"), signature={"corpus": name, "source": name})
-    (found,) = compare(runs)
-    return with_breakdowns(with_costs(with_significance(found, resamples=50)), ["type", "length"])
+    return compare(runs, everything=True, resamples=50, notes=["<b>a note</b>"])
 
 
 @pytest.fixture(scope="module")
-def page(comparison) -> str:
-    return html_report([comparison], notes=["<b>a note</b>"])
+def page(comparisons) -> str:
+    return html_report(comparisons)
 
 
 def test_every_element_is_closed_and_every_name_is_there_once(page) -> None:
@@ -104,33 +99,30 @@ def test_words_and_names_of_the_corpus_are_text(page) -> None:
     assert "<b>a note</b>" in "".join(read.text["li"])
 
 
-def test_the_page_has_every_cell_of_the_tables(page, comparison) -> None:
+def test_the_page_has_every_cell_of_the_tables(page, comparisons) -> None:
     read = Read(page)
     shown = set(" ".join(read.text["th"] + read.text["td"] + read.text["strong"]).split())
-    for table in tables([comparison]):
+    for table in tables(comparisons):
         for row in table.rows():
             for cell in row:
                 assert shown >= set(cell.text.split()), cell.text
 
 
-def test_without_sentences_no_word_of_the_corpus_is_on_the_page(page, comparison) -> None:
-    words = {
-        word for run in comparison.rows[0].runs for w in run.predictions("dev").words for word in w
-    }
+def test_without_sentences_no_word_of_the_corpus_is_on_the_page(page, comparisons) -> None:
+    words = {word for text in comparisons[0].texts for _, w, *_ in text.sentences for word in w}
     assert len([word for word in words if word.startswith("word") and word in page]) > 40
-    bare = html_report([comparison], sentences=False)
+    bare = html_report(comparisons, sentences=False)
     assert not [word for word in words if word.startswith("word") and word in bare]
     assert "window.hacked=1" not in bare
 
 
-def test_every_run_is_there_with_its_signature(page, comparison) -> None:
+def test_every_run_is_there_with_its_signature(page, comparisons) -> None:
     read = Read(page)
     text = "".join(read.text["td"] + read.text["code"])
-    for row in comparison.rows:
-        for run in row.runs:
-            assert run.name in text
-            assert run.record.signature.encoder_weights in text
-            assert run.record.signature.splits["dev"].tags in text
+    for run in (run for row in comparisons[0].rows for run in row.runs):
+        assert run.name in text
+        for name in ("signature.encoder_weights", "signature.splits.dev.tags"):
+            assert run.facts[name] in text
 
 
 def test_figures_have_names_and_each_kind_a_caption(page) -> None:
@@ -145,7 +137,7 @@ def test_figures_have_names_and_each_kind_a_caption(page) -> None:
 
 def test_several_comparisons_and_those_without_predictions_have_a_page() -> None:
     runs = [*usual_runs(), *make_seeds("other", [0.5], signature={"context": "document"})]
-    read = Read(html_report(compare(runs)))
+    read = Read(html_report(compare(runs, everything=True)))
     assert [a["id"] for a in read.all("article")] == ["comparison-1", "comparison-2"]
     names = Counter(attrs["id"] for _, attrs in read.elements if attrs.get("id"))
     assert max(names.values()) == 1
@@ -162,6 +154,6 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
             name = f"{name}-{share}"
             changes = shared | {"settings": settings, "layers": layers}
             runs.append(judged_run(tmp_path, name, 1, wrong, **changes))
-    for text in judged_texts(compare(runs)[0])[0]:
-        chosen = [text["rows"][text[side]]["name"] for side in "ab"]
+    for text in compare(runs, everything=True, resamples=50)[0].texts:
+        chosen = [text.rows[place].name for place in (text.a, text.b)]
         assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]

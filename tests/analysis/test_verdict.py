@@ -4,19 +4,25 @@ import dataclasses
 
 import pytest
 
-from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.compare import Difference, compare, compare_runs
-from featbert.analysis.cost import with_costs
+from featbert.analysis.compare import compare
+from featbert.analysis.comparison import Comparison, Difference
+from featbert.analysis.groups import compare_group
 from featbert.analysis.resampling import Interval, PairedTest
-from featbert.report.summary import findings, verdicts
+from featbert.analysis.verdict import with_contests
 from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 
-def lines(comparison) -> dict[str, str]:
-    (finding,) = findings(comparison)
-    assert finding.about == ""
-    return dict(finding.lines)
+def lines(comparison: Comparison) -> dict[str, str]:
+    (contest,) = comparison.contests
+    assert contest.about == ""
+    return dict(contest.findings)
+
+
+def compared(runs, **changes) -> Comparison:
+    """A comparison with fields of its own in place of analyses."""
+    comparison, members = compare_group(runs, frozenset())
+    return with_contests(dataclasses.replace(comparison, **changes), members)
 
 
 def lead(
@@ -47,7 +53,7 @@ def test_features_may_be_ahead_and_equal_is_neither() -> None:
     (equal,) = compare([*tuned, *make_seeds("concat", [0.5])])
     assert "points" not in lines(equal)["Quality"]
     dev = [make_run("tuned", dev=0.5, test=None, layers=None), make_run("concat", test=None)]
-    assert lines(compare_runs(dev))["Quality"].startswith("On dev")
+    assert lines(compared(dev))["Quality"].startswith("On dev")
 
 
 def test_a_difference_has_its_intervals_and_is_a_lead_only_where_both_say_so() -> None:
@@ -57,7 +63,7 @@ def test_a_difference_has_its_intervals_and_is_a_lead_only_where_both_say_so() -
     said = []
     for outcome in outcomes:
         found = lead("concat_last4", *outcome, ahead=0.02, baseline="fine-tuning")
-        said.append(lines(dataclasses.replace(comparison, differences=(found,)))["Quality"])
+        said.append(lines(compared(usual_runs(), differences=(found,)))["Quality"])
     for (p, seeds), text in zip(outcomes, said, strict=True):
         assert f"p = {p:.3f}" in text
         assert ("clearly" in text) == (p < 0.05 and seeds is not None and seeds[0] > 0)
@@ -70,8 +76,7 @@ def test_a_difference_has_its_intervals_and_is_a_lead_only_where_both_say_so() -
 
 
 def test_where_names_the_buckets_with_the_widest_leads(tmp_path) -> None:
-    (comparison,) = compare(usual(tmp_path))
-    comparison = with_breakdowns(comparison, ["type"])
+    (comparison,) = compare(usual(tmp_path), by=["type"])
     found = next(b for b in comparison.breakdowns if b.split == "test")
     ahead = {
         kind: found.rows["concat_last4"][kind].mean - found.rows["fine-tuning"][kind].mean
@@ -104,7 +109,7 @@ def test_scores_that_need_no_skill_are_no_verdict(dev, floor) -> None:
 def test_times_of_two_machines_are_not_compared() -> None:
     for threads in (2, 8):
         tuned = make_seeds("tuned", [0.5], layers=None, signature={"threads": threads})
-        cost = lines(with_costs(compare([*tuned, *make_seeds("concat", [0.6])])[0]))["Cost"]
+        cost = lines(compare([*tuned, *make_seeds("concat", [0.6])], cost=True)[0])["Cost"]
         assert "fewer operations" in cost
         assert ("less time" in cost) == (threads == 2)
 
@@ -119,13 +124,13 @@ def test_one_way_alone_is_not_compared(layers) -> None:
 def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
     kept = {"layers": "last", "cost": {"run_bytes": 5000, "training_flops": 1e12}}
     runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
-    (comparison,) = compare([*runs, *make_seeds("tuned", [0.63] * 3, layers=None)])
+    runs += make_seeds("tuned", [0.63] * 3, layers=None)
 
     def said(*leads: Difference) -> str:
-        (finding,) = findings(dataclasses.replace(comparison, leads=leads))
-        assert finding.lines[0][0] == "Verdict"
-        assert verdicts(dataclasses.replace(comparison, leads=leads)) == [finding.lines[0][1]]
-        return finding.lines[0][1]
+        comparison = compared(runs, leads=leads)
+        (verdict,) = comparison.verdicts
+        assert comparison.contests[0].findings[0] == ("Verdict", verdict)
+        return verdict
 
     behind, level = (-0.03, -0.01), (-0.03, 0.01)
     last = lead("last", 0.001, behind)
@@ -153,9 +158,9 @@ def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
 def test_trade_offs_are_the_least_of_each_cost() -> None:
     kept = {"layers": "last", "cost": {"run_bytes": 5000}}
     runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
-    (comparison,) = compare([*runs, *make_seeds("tuned", [0.63] * 3, layers=None)])
+    runs += make_seeds("tuned", [0.63] * 3, layers=None)
     leads = (lead("last", 0.001, (-0.03, -0.01)), lead("fine-tuning", 0.2, (-0.03, 0.01)))
-    parts = lines(dataclasses.replace(comparison, leads=leads))["Trade-offs"].removesuffix(".")
+    parts = lines(compared(runs, leads=leads))["Trade-offs"].removesuffix(".")
     by_row = dict(part.split(": ") for part in parts.split("; "))
     assert by_row.keys() == {"concat_last4", "fine-tuning", "last"}
     assert "60.0 TFLOP" in by_row["fine-tuning"]
