@@ -8,7 +8,13 @@ from typing import Any, Literal
 
 from featbert.analysis.breakdown import with_breakdowns, with_scorers
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
-from featbert.analysis.comparison import Comparison, Comparisons, View, grouped
+from featbert.analysis.comparison import (
+    Comparison,
+    Comparisons,
+    TransferMatrix,
+    View,
+    grouped,
+)
 from featbert.analysis.confusion import with_confusions
 from featbert.analysis.cost import with_costs
 from featbert.analysis.facts import with_facts
@@ -105,7 +111,7 @@ def build_comparisons(
     _notice_nothing(request, comparisons)
     tables = [published_table(name) for name in dict.fromkeys(names)]
     comparisons, reasons = with_published(comparisons, tables)
-    matrices = ()
+    matrices: tuple[TransferMatrix, ...] = ()
     if transfer or request.everything or request.figures:
         from featbert.analysis.transfer import transfer_matrices  # loads h5py
 

@@ -178,7 +178,7 @@ def pack(
     It has all that tables, tests and breakdowns are computed from, and neither weights nor text.
     """
     from featbert.experiments.pack import pack_runs
-    from featbert.report.units import size
+    from featbert.units import size
 
     runs = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
     typer.echo(printable(f"{output}: {counted(runs, 'run')}, {size(output.stat().st_size)}"))
