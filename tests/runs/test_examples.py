@@ -8,7 +8,6 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from featbert import compare, find_runs
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
@@ -206,21 +205,6 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
     with torch.inference_mode():
         found = [model.vectors(read.batch(ids), read.layout(ids))[0] for model, read in both]
     torch.testing.assert_close(*found, atol=2e-3, rtol=2e-3)  # the store has float16
-
-
-def test_rows_are_compared_tested_and_named(made, tmp_path):
-    for seed in (1, 2):
-        for head in ({"sentence_pooling": "mean"}, {"sentence_pooling": "cls"}):
-            trained(made, ("pairs", "joint", "words"), "regression", tmp_path, "last", seed, **head)
-    corpus = load_corpus(made["root"] / "pairs", targets="scores")
-    for seed in (1, 2):
-        tuned(made["model"], corpus, "regression", tmp_path, seed, epochs=1)
-    (comparison,) = compare(find_runs(tmp_path), stats=True, resamples=200)
-    assert [len(row.runs) for row in comparison.rows] == [2, 2, 2]
-    assert comparison.task.measure.key == "pearson_spearman"
-    assert {d.split for d in comparison.differences} == {"dev", "test"}
-    assert all(0 < d.pooled.p_value <= 1 for d in comparison.differences)
-    assert len({row.label for row in comparison.rows}) == 3
 
 
 def test_hidden_answers_are_predicted_and_not_scored(made, tmp_path):
