@@ -27,51 +27,30 @@ class Subcommand(Entry):
     help: str
 
 
-# In the order of `--help`. A module is imported when its command is asked for, which keeps `--help`
-# and the light commands fast.
+# In the order of `--help`: name, place in cli/, and what it does. A module is imported when its
+# command is asked for, which keeps `--help` and the light commands fast.
 COMMANDS = Registry(
     "command",
     {
-        "extract": Subcommand(
-            "featbert.cli.extract:extract", "Store the hidden states of every word, once."
-        ),
-        "train": Subcommand("featbert.cli.train:train", "Train a small model on stored features."),
-        "finetune": Subcommand(
-            "featbert.cli.train:finetune", "Fine-tune the encoder with a head on top."
-        ),
-        "adapt": Subcommand(
-            "featbert.cli.adapt:adapt", "Train the encoder as a language model on your text first."
-        ),
-        "compare": Subcommand(
-            "featbert.cli.compare:compare", "Compare finished runs: quality and cost."
-        ),
-        "evaluate": Subcommand(
-            "featbert.cli.evaluate:evaluate", "Score a finished run on another corpus or split."
-        ),
-        "predict": Subcommand("featbert.cli.predict:predict", "Tag text with a finished run."),
-        "export": Subcommand(
-            "featbert.cli.export:export", "Write a finished run as a folder to use or share."
-        ),
-        "speed": Subcommand(
-            "featbert.cli.speed:speed", "Time how fast finished runs label sentences."
-        ),
-        "run": Subcommand(
-            "featbert.cli.run:run", "Run an experiment file: extract, train, compare."
-        ),
-        "runs": Subcommand("featbert.cli.runs:runs_app", "List, show and delete runs."),
-        "cache": Subcommand(
-            "featbert.cli.cache:cache_app", "List and delete feature stores and adapted encoders."
-        ),
-        "check": Subcommand(
-            "featbert.cli.check:check", "Check that a corpus is read as you expect."
-        ),
-        "inspect": Subcommand("featbert.cli.inspect:inspect", "Show what a feature store holds."),
-        "verify": Subcommand(
-            "featbert.cli.inspect:verify", "Compare feature stores with their checksums."
-        ),
-        "probe": Subcommand(
-            "featbert.cli.probe:probe", "Check features quickly with logistic regression."
-        ),
+        name: Subcommand(f"featbert.cli.{place}", text)
+        for name, place, text in (
+            ("extract", "extract:extract", "Store the hidden states of every word, once."),
+            ("train", "train:train", "Train a small model on stored features."),
+            ("finetune", "train:finetune", "Fine-tune the encoder with a head on top."),
+            ("adapt", "adapt:adapt", "Train the encoder as a language model on your text first."),
+            ("compare", "compare:compare", "Compare finished runs: quality and cost."),
+            ("evaluate", "evaluate:evaluate", "Score a finished run on another corpus or split."),
+            ("predict", "predict:predict", "Tag text with a finished run."),
+            ("export", "export:export", "Write a finished run as a folder to use or share."),
+            ("speed", "speed:speed", "Time how fast finished runs label sentences."),
+            ("run", "run:run", "Run an experiment file: extract, train, compare."),
+            ("runs", "runs:runs_app", "List, show and delete runs."),
+            ("cache", "cache:cache_app", "List and delete feature stores and adapted encoders."),
+            ("check", "check:check", "Check that a corpus is read as you expect."),
+            ("inspect", "inspect:inspect", "Show what a feature store holds."),
+            ("verify", "inspect:verify", "Compare feature stores with their checksums."),
+            ("probe", "probe:probe", "Check features quickly with logistic regression."),
+        )
     },
 )
 # Exit codes of a program that SIGINT (Ctrl-C) or SIGTERM ended, as shells report them.
