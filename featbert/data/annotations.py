@@ -24,7 +24,7 @@ OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "nam
 
 
 def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
-    """The text of a row and its spans; None if the row has words, or a text without spans.
+    """The text of a row and its spans, or None if the row has words, or a text without spans.
 
     Prodigy leaves out an empty list of spans. Label Studio has them in the results of annotations,
     CLUENER in a mapping from types to texts to offsets.

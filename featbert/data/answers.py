@@ -28,7 +28,7 @@ NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
 
 def number_of(value: Any) -> float:
-    """The number that a value is or writes; NaN for none."""
+    """The number that a value is or writes, or NaN."""
     try:
         return math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -41,7 +41,7 @@ def whole(name: str) -> str:
 
 
 def missing_mark(value: Any, missing: Collection[str] | None) -> str | None:
-    """The name of a value that is no answer; None for an answer.
+    """The name of a value that is no answer, or None for an answer.
 
     `missing` are the values that the caller names.
     """
@@ -60,7 +60,7 @@ def doubtful_classes(classes: Collection[str]) -> list[str]:
 
 
 def rejected(values: Mapping[Any, Any]) -> str | None:
-    """The sign by which Prodigy or Label Studio rejects an answer; None for a valid one."""
+    """The sign by which Prodigy or Label Studio rejects an answer, or None for a valid one."""
     answer, annotations = values.get("answer"), values.get("annotations")
     if isinstance(answer, str) and answer in _REJECTED:
         return f"answer: {answer}"
@@ -105,7 +105,7 @@ def missing_marks(parts: Sequence[Collection[str]]) -> set[str]:
 
 
 def _renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[RawFile]:
-    """The files with these names of their answers; None for no answer."""
+    """The files with these names of their answers. The name None means no answer."""
     renamed = []
     for file in files:
         missing, sentences = dict(file.notes.missing), []

@@ -1,4 +1,4 @@
-"""The corpus check: what was read, how splits overlap, and whether it is a known corpus."""
+"""The corpus check: counts of the splits, their overlap, doubts, and the name of a known corpus."""
 
 import shlex
 from collections import Counter, defaultdict
@@ -16,8 +16,8 @@ from featbert.data.tags import spans
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed, shortened
 
-# Counts of train, dev, test as the shared task published them (Tjong Kim Sang and De Meulder
-# 2003, tables 1 and 2; sentences without the -DOCSTART- lines).
+# Published counts of the shared task (Tjong Kim Sang and De Meulder 2003, tables 1 and 2). The
+# sentences are without the -DOCSTART- lines.
 CONLL_2003_ENGLISH = "CoNLL-2003 English"
 _CONLL_2003_ENGLISH = {
     "train": (14_041, 203_621, 23_499),
@@ -31,17 +31,17 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class SplitReport(ReadingNotes):
-    """What one split holds.
+    """Counts of one split.
 
     Attributes:
-        documents: None where the file marks none.
-        labels: entities by type, words by label, or examples by class, sorted; empty for scores. Of
-            spans the questions with an answer and without one.
-        scores: the lowest and the highest, of a corpus of scores.
-        choices: of all examples together; 0 for a corpus of another kind.
-        contradictions: examples whose text occurs in the split with another answer, too.
-        answers: examples that have one; fewer where they are hidden.
-        unlabelled: words without an answer, or examples where others have one.
+        documents: None if the file marks none.
+        labels: entities by type, words by label, or examples by class, sorted. Empty for scores,
+            for spans the questions with an answer and without one.
+        scores: the lowest and the highest score, if there are scores.
+        choices: in all examples together; 0 for other targets.
+        contradictions: examples with a text that has another answer elsewhere in the split.
+        answers: examples with an answer.
+        unlabelled: words without an answer, or examples if others have one.
         longest_sentence: in words.
     """
 
@@ -65,9 +65,9 @@ class HeldOutReport:
     """Dev or test against train.
 
     Attributes:
-        repeated_sentences: sentences whose exact words are a sentence of train.
+        repeated_sentences: sentences with exactly the words of a sentence of train.
         entity_forms: distinct surface forms (the exact words of an entity, of any type).
-        unseen_forms: those among them that are no entity in train.
+        unseen_forms: the surface forms that are no entity in train.
         new_types: entity types or labels that train lacks, sorted.
     """
 
@@ -80,15 +80,15 @@ class HeldOutReport:
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What `check_corpus` found.
+    """The result of `check_corpus`.
 
     Attributes:
-        targets: what the corpus was read for: "entities", ..., or None.
-        against_train: by name of the splits other than train; empty where there is no train.
-        dev_in_test: sentences of dev whose exact words are a sentence of test; None without both.
+        targets: "entities", ..., or None.
+        against_train: by name of the other splits (empty without train).
+        dev_in_test: sentences of dev with exactly the words of one of test (None without both).
         not_read: files and sub-folders in the corpus folder that are no part of it.
-        recognised: the known corpus with as many sentences, and what else differs; None for none.
-        doubts: what was probably not meant to be read so, or is missing, and what to do.
+        recognised: the known corpus with as many sentences, and other differences from it.
+        doubts: probable mistakes in the corpus or its options, and advice.
     """
 
     name: str
@@ -104,22 +104,20 @@ class CorpusReport:
 
 
 def check_corpus(corpus: Corpus) -> CorpusReport:
-    """Count what the corpus holds; linear in its words."""
+    """Counts the corpus. Time is linear in its words."""
     examples = whole_examples(corpus)
     contents = {n: _Contents(s, corpus[n], corpus.targets) for n, s in examples.splits.items()}
-    reports = {name: found.report() for name, found in contents.items()}
-    against = {
-        name: found.against(contents["train"])
-        for name, found in contents.items()
-        if name != "train" and "train" in contents
-    }
+    reports = {name: content.report() for name, content in contents.items()}
+    train, folder = contents.get("train"), Path(corpus.source)
+    held_out = ((name, content) for name, content in contents.items() if name != "train")
+    against = {name: content.against(train) for name, content in held_out if train}
     overlaps = [
         f"{name}: more than half of its {len(contents[name].split):,} texts are also in train, so "
         "scores will be too high"
-        for name, found in against.items()
-        if 2 * found.repeated_sentences > len(contents[name].split)
+        for name, report in against.items()
+        if 2 * report.repeated_sentences > len(contents[name].split)
     ]
-    both, folder = "dev" in contents and "test" in contents, Path(corpus.source)
+    has_both = "dev" in contents and "test" in contents
     return CorpusReport(
         corpus.name,
         corpus.language,
@@ -127,7 +125,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
         corpus.targets,
         reports,
         against,
-        contents["dev"].repeated_in(contents["test"]) if both else None,
+        contents["dev"].repeated_in(contents["test"]) if has_both else None,
         not_read(folder) if folder.is_absolute() and folder.is_dir() else [],
         _recognise(reports),
         [*doubts(corpus), *overlaps],
@@ -135,7 +133,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
 
 
 def doubts(corpus: Corpus) -> list[str]:
-    """What was probably not meant to be read so, or is missing, and what to do."""
+    """Probable mistakes in the corpus or its options, and advice."""
     splits: dict[str, list[str]] = {}
     labels = {
         n: Counter(t for s in split for t in s.tags or ()) for n, split in corpus.splits.items()
@@ -145,35 +143,38 @@ def doubts(corpus: Corpus) -> list[str]:
     for name, split in corpus.splits.items():
         for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
             splits.setdefault(doubt, []).append(name)
-    found = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
-    if lacking := {n: s for n, s in corpus.splits.items() if s.notes.missing}:
+    all_doubts = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
+    if incomplete := {n: s for n, s in corpus.splits.items() if s.notes.missing}:
         marks = ", ".join(
             f"{name} {n:,} ({mark})"
-            for name, split in lacking.items()
+            for name, split in incomplete.items()
             for mark, n in split.notes.missing.items()
         )
-        of_texts = any(split.sentences[0].texts for split in lacking.values())
-        what = "examples" if of_texts else "words"
-        found.append(f"{what} without an answer are neither learned nor scored: {marks}")
-    classes = {*sum(labels.values(), Counter[str]())}
-    if classes == {"-1", "0", "1"} and corpus.has_pairs and "missing" not in corpus.reading:
-        found.append("-1 is read as a class; if it says that there is no answer, give --missing=-1")
+        of_texts = any(split.sentences[0].texts for split in incomplete.values())
+        items = "examples" if of_texts else "words"
+        all_doubts.append(f"{items} without an answer are neither learned nor scored: {marks}")
+    classes, says_missing = {*sum(labels.values(), Counter[str]())}, "missing" in corpus.reading
+    if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
+        all_doubts.append("-1 is read as a class; if it means no answer, give --missing=-1")
     if corpus.targets == "classes":
-        if doubtful := [] if "missing" in corpus.reading else doubtful_classes(classes):
-            found.append(
+        if doubtful := [] if says_missing else doubtful_classes(classes):
+            all_doubts.append(
                 f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
                 f"answer, give --missing {shlex.quote(','.join(doubtful))}"
             )
-        by_lower = defaultdict(list)
+        spellings = defaultdict(list)
         for name in sorted(classes):
-            by_lower[name.casefold()].append(name)
-        if alike := [name for names in by_lower.values() if len(names) > 1 for name in names]:
-            found.append(f"classes that differ only in capitals: {listed(alike)}; write them alike")
+            spellings[name.casefold()].append(name)
+        if alike := [name for names in spellings.values() if len(names) > 1 for name in names]:
+            all_doubts.append(
+                f"classes that differ only in capitals: {listed(alike)}; write them alike"
+            )
     if "train" in corpus and "dev" not in corpus:
-        found.append("no dev part, which training needs; add a file, or give --dev-share 0.1")
+        advice = "add a file, or give --dev-share 0.1"
+        all_doubts.append(f"no dev part, which training needs; {advice}")
     if "train" not in corpus:
-        found.append("no train part, which training needs; name a file train, in a folder")
-    return found
+        all_doubts.append("no train part, which training needs; name a file train, in a folder")
+    return all_doubts
 
 
 def notice_doubts(*corpora: Corpus) -> None:
@@ -183,45 +184,43 @@ def notice_doubts(*corpora: Corpus) -> None:
 
 
 def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus) -> Iterator[str]:
-    """What is unusual in the labels of a part, given those of all."""
+    """Doubts about the labels of a part, given the labels of all parts."""
     split, counts, limit = corpus[name], labels[name], corpus.reading.get("limit")
-    whole, targets = sum(labels.values(), Counter[str]()), corpus.targets
+    all_labels, targets = sum(labels.values(), Counter[str]()), corpus.targets
     if not counts or targets not in ("entities", "labels", "classes"):
         return
-    some = shortened(next(iter(counts)))
-    if targets == "entities" and counts.keys() == {"O"} != whole.keys():
+    label = shortened(next(iter(counts)))
+    if targets == "entities" and counts.keys() == {"O"} != all_labels.keys():
         effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
-        how = "raise --limit" if limit else "add sentences with entities to it"
-        yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {how}"
+        advice = "raise --limit" if limit else "add sentences with entities to it"
+        yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {advice}"
     elif targets == "classes" and limit and 1 < limit <= len(split) and _is_sorted(split):
-        classes = f"all {some}" if len(counts) == 1 else "in the order of their classes"
+        order = f"all {label}" if len(counts) == 1 else "in the order of their classes"
         yield (
-            f"the first {len(split):,} examples, which --limit takes, are {classes}; is the file "
+            f"the first {len(split):,} examples, which --limit takes, are {order}; is the file "
             "sorted? shuffle it, or leave --limit out"
         )
-    elif len(whole) == 1:
+    elif len(all_labels) == 1:
         option = "--target" if split.sentences[0].texts else "--tag-column"
-        cause = ", or raise --limit" if limit else ""
-        yield f"all labels are {some}; is {option} another column?{cause}"
+        advice = ", or raise --limit" if limit else ""
+        yield f"all labels are {label}; is {option} another column?{advice}"
     elif targets == "classes" and counts.total() >= _SOME and 2 * len(counts) > counts.total():
-        numbers = all(number_of(label) == number_of(label) for label in counts)
-        how = (
-            "are they scores, for --task regression?" if numbers else "is --target another column?"
-        )
-        yield f"{len(counts):,} classes of {counts.total():,} examples; {how}"
+        are_numbers = all(number_of(label) == number_of(label) for label in counts)
+        advice = "is --target another column?"
+        advice = "are they scores, for --task regression?" if are_numbers else advice
+        yield f"{len(counts):,} classes of {counts.total():,} examples; {advice}"
     elif targets != "entities" and len(counts) == 1 < counts.total():
-        how = "mix the parts"
+        advice = "mix the parts"
         if targets == "classes" and next(iter(counts)) not in labels.get("train", counts):
-            how = f"if it hides the answers, give --missing {shlex.quote(some)}"
-        yield f"all labels are {some}, of {len(whole)} in the corpus; {how}"
+            advice = f"if it hides the answers, give --missing {shlex.quote(label)}"
+        yield f"all labels are {label}, of {len(all_labels)} in the corpus; {advice}"
     if name != "train" and "train" in labels and len(counts) > 1:
         kinds = {t: n for t, n in labels["train"].items() if targets != "entities" or t[:2] == "B-"}
-        missing = sorted(kinds.keys() - counts.keys())
-        if missing and 2 * sum(kinds[kind] for kind in missing) >= sum(kinds.values()):
-            what = listed(
-                kind.removeprefix("B-") if targets == "entities" else kind for kind in missing
-            )
-            yield f"no {what}, at least half of what train has, so scores do not measure that"
+        lacking = sorted(kinds.keys() - counts.keys())
+        if lacking and 2 * sum(kinds[kind] for kind in lacking) >= sum(kinds.values()):
+            prefix = "B-" if targets == "entities" else ""
+            names = listed(kind.removeprefix(prefix) for kind in lacking)
+            yield f"no {names}, at least half of what train has, so scores do not measure that"
 
 
 def _is_sorted(split: Split) -> bool:
@@ -232,44 +231,44 @@ def _is_sorted(split: Split) -> bool:
 
 
 def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]:
-    first = split.sentences[0]
-    if unread := split.notes.unread_columns:
+    """Doubts about the columns and texts of a part."""
+    first, notes = split.sentences[0], split.notes
+    if unread := notes.unread_columns:
         yield (
             f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "
             f"text of a pair, give --pair {unread[0]}, or --text and --pair"
         )
-    elsewhere = split.notes.moved_answers + split.notes.misplaced_answers
-    if elsewhere * 2 > labels.total() - labels[""]:
+    if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
-    alone = first.tags and labels[first.tags[0]] == 1 < len(split) and not split.notes.header_lines
-    of_words = corpus.targets == "labels" or split.notes.scheme == "IO"
-    of_names = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
-    if alone and (of_names or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
-        begin, option = (first.texts or first.words)[0], "text" if first.texts else "token-column"
+    is_unique = first.tags and labels[first.tags[0]] == 1 < len(split) and not notes.header_lines
+    of_words = corpus.targets == "labels" or notes.scheme == "IO"
+    repeat = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
+    if is_unique and (repeat or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
+        begin = (first.texts or first.words)[0]
+        item, option = ("text", "text") if first.texts else ("word", "token-column")
         yield (
-            f"the label of the first {'text' if first.texts else 'word'}, {excerpt(begin)}, is of "
-            f"no other; if these are names of columns, give --{option} "
-            f"{shlex.quote(shortened(begin))}"
+            f"the label of the first {item}, {excerpt(begin)}, is of no other; if these are names "
+            f"of columns, give --{option} {shlex.quote(shortened(begin))}"
         )
     if first.texts:
         return
     words, begin = [word for s in split for word in s.words], " ".join(first.words[:3])
-    numbers = len(words) > len(split) and all(map(str.isdecimal, words))
-    if numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
+    are_numbers = len(words) > len(split) and all(map(str.isdecimal, words))
+    if are_numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
         yield f"the words are an index, {begin}; name their column, such as --token-column 2"
     if (mean := len(words) / len(split)) > 200:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):
         yield f"{sign} is in every word, as in {shortened(begin)}; give --delimiter '{sign}'"
     if 2 * sum(" " in word for word in words) > len(words):
-        long = next(excerpt(word) for word in words if " " in word)
-        yield f"most words hold spaces, as {long}; if these are texts, give --task classification"
+        text = next(excerpt(word) for word in words if " " in word)
+        yield f"most words hold spaces, as {text}; if these are texts, give --task classification"
 
 
 class _Contents:
-    """What a split of whole examples has: words, labels or entity types, and entity forms.
+    """Words, labels or entity types, and entity forms of a split of whole examples.
 
-    `read` is the split as it was read, with a sequence for each choice.
+    `read` is the split with a sequence for each choice.
     """
 
     def __init__(self, split: Split, read: Split, targets: str | None) -> None:
@@ -280,9 +279,9 @@ class _Contents:
         for s in track(split.sentences, f"counting {targets} of {split.name}", "sentences"):
             tags = s.tags or ()
             if targets == "entities":
-                found = spans(tags)
-                self.kinds.update(entity.type for entity in found)
-                self.forms.update(s.words[entity.start : entity.end] for entity in found)
+                entities = spans(tags)
+                self.kinds.update(entity.type for entity in entities)
+                self.forms.update(s.words[entity.start : entity.end] for entity in entities)
             elif targets == "spans":
                 self.kinds.update("answerable" if tag else "unanswerable" for tag in tags[:1])
             elif targets != "scores":
@@ -295,7 +294,11 @@ class _Contents:
         answers = {(s.words, s.pair, s.tags) for s in examples if s.tags is not None}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
-        one_each = self.targets in ("classes", "scores", "choices")
+        has_one_answer = self.targets in ("classes", "scores", "choices")
+        unlabelled = sum(s.tags is None for s in examples) if examples.is_tagged else 0
+        if self.targets in ("entities", "labels"):
+            tags = (["" for _ in s.words] if s.tags is None else s.tags for s in examples)
+            unlabelled = sum(row.count(UNLABELLED) for row in tags)
         return SplitReport(
             sentences=len(examples),
             documents=len({s.document for s in split}) if split.has_documents else None,
@@ -303,22 +306,15 @@ class _Contents:
             labels=dict(sorted(self.kinds.items())),
             scores=(min(scores), max(scores)) if scores else None,
             choices=len(split) if self.targets == "choices" else 0,
-            contradictions=contradictions if one_each else 0,
+            contradictions=contradictions if has_one_answer else 0,
             answers=sum(s.tags is not None for s in examples),
-            unlabelled=self._unlabelled(),
+            unlabelled=unlabelled,
             longest_sentence=max(map(len, split), default=0),
             **asdict(split.notes),
             path=None if split.path is None else str(split.path),
             text_fingerprint=split.text_fingerprint,
             tag_fingerprint=split.tag_fingerprint,
         )
-
-    def _unlabelled(self) -> int:
-        if self.targets in ("entities", "labels"):
-            return sum(len(s) if s.tags is None else s.tags.count(UNLABELLED) for s in self.split)
-        if not self.split.is_tagged:
-            return 0
-        return sum(s.tags is None for s in self.split)
 
     def against(self, train: Self) -> HeldOutReport:
         return HeldOutReport(
@@ -339,9 +335,9 @@ def _recognise(reports: Mapping[str, SplitReport]) -> str | None:
     if {k: c[0] for k, c in counts.items()} != {k: c[0] for k, c in _CONLL_2003_ENGLISH.items()}:
         return None
     differing = [
-        f"{split} has {counts[split][i]:,} {what} instead of {expected[i]:,}"
+        f"{split} has {counts[split][i]:,} {unit} instead of {expected[i]:,}"
         for split, expected in _CONLL_2003_ENGLISH.items()
-        for i, what in ((1, "words"), (2, "entities"))
+        for i, unit in ((1, "words"), (2, "entities"))
         if counts[split][i] != expected[i]
     ]
     return f"{CONLL_2003_ENGLISH}, but {'; '.join(differing)}" if differing else CONLL_2003_ENGLISH

@@ -75,7 +75,7 @@ class ChoiceReader(TextReader):
     def _right_choice(
         self, row: RawRow, target: str | None, choices: Sequence[str], labels: Sequence[Any]
     ) -> tuple[str] | None:
-        """The number of the right choice, after `_COUNTED` if it may count from 1; None for none.
+        """The number of the right choice, or None. It follows `_COUNTED` if it may count from 1.
 
         `labels` are the choices' own.
         """

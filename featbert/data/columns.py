@@ -80,7 +80,7 @@ IDS = ("id", "idx", "ind", "index", "guid", "uid")
 
 
 def lower_names(names: Collection[str]) -> dict[str, str]:
-    """Names of columns by their lower case; the first of equals."""
+    """Names of columns by their lower case, the first of equals."""
     return {name.strip().lower(): name for name in reversed([*names])}
 
 
@@ -96,7 +96,7 @@ def usual_column(names: Collection[str], keys: Collection[str]) -> str | None:
 
 
 def named_column(column: Column, names: Sequence[str], option: str, where: object) -> str:
-    """The column with this name, or with this number from 1; InputError if there is none."""
+    """The column with this name, or with this number from 1. InputError if there is none."""
     if isinstance(column, int) and 1 <= column <= len(names):
         return names[column - 1]
     name = column if column in names else lower_names(names).get(str(column).lower())
@@ -111,7 +111,7 @@ def named_column(column: Column, names: Sequence[str], option: str, where: objec
 def only_column(
     column: Column | None, keys: Sequence[str], names: Sequence[str], option: str, where: object
 ) -> str | None:
-    """The named column, else the only one with a usual name, else None; InputError for several."""
+    """The named column, else the only one with a usual name, else None. InputError for several."""
     if column is not None:
         return named_column(column, names, option, where)
     columns = usual_columns(names, keys)
@@ -123,7 +123,7 @@ def only_column(
 
 
 def usual_texts(names: Collection[str]) -> list[str]:
-    """The columns of a pair or of a text among these, by their usual names; else none."""
+    """The columns of a pair or of a text among these, by their usual names, or else none."""
     by_lower = lower_names(names)
     texts = (*PAIRS, *((text,) for text in TEXTS))
     return [by_lower[n] for n in next((t for t in texts if {*t} <= by_lower.keys()), ())]

@@ -114,7 +114,7 @@ class ColumnFormat:
         kind: TargetKind,
         chosen: tuple[int, ...] | None = None,
     ) -> None:
-        """Finds the format in the lines of a file, or its first ones; InputError without tags.
+        """Finds the format in the lines of a file, or its first ones. InputError without tags.
 
         `chosen` are the columns in a longer file of the corpus, used instead of these lines.
         """
@@ -229,8 +229,8 @@ class ColumnFormat:
             )
         self.tag = names.index(tag)
         is_blank_label = self.conllu and tag in ("upos", "xpos", "deprel")
-        missing = self.options.missing_values
-        self.missing = frozenset(["_"] * is_blank_label) if missing is None else missing
+        values = self.options.missing_values
+        self.missing = frozenset(["_"] * is_blank_label) if values is None else values
         if self.conllu and self.tag >= len(treebank):
             self.key, self.tag = tag, self.misc
             self.dialects.append(f"tags from {tag} in MISC")
@@ -282,7 +282,7 @@ class ColumnFormat:
         )
 
     def skipped_as(self, cells: Sequence[str]) -> str:
-        """The field of `ReadingNotes` that counts a line without a word; "" for a word."""
+        """The field of `ReadingNotes` that counts a line without a word, or "" for a word."""
         if self.conllu and _NON_WORD.fullmatch(cells[0]):
             return "non_words"
         if self.separator == "\t" and len(cells) == self.columns and cells[self.token] == " ":
@@ -355,7 +355,7 @@ class ColumnFormat:
         return {key: key.lower() in MISC_KEYS and are_tags(tags) for key, tags in values.items()}
 
     def word_and_tag(self, line: str, cells: list[str], number: int) -> tuple[str, str]:
-        """The word and tag in a line; InputError without one of them or with other columns."""
+        """The word and tag in a line. InputError without one of them or with other columns."""
         if len(cells) != self.columns and not (self.conll2012 and len(cells) > self.columns):
             separator = _SEPARATORS.get(self.separator, repr(self.separator))
             columns = f"{counted(len(cells), 'column')} separated by {separator}"
@@ -391,8 +391,8 @@ def read_conll(
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, columns, skipped), limit))
     notes = ReadingNotes(dialects=tuple(columns.dialects), **skipped)
-    seen = None if columns.header else (columns.columns, *columns.chosen)
-    return RawFile(path, sentences, notes, columns=seen)
+    content_columns = None if columns.header else (columns.columns, *columns.chosen)
+    return RawFile(path, sentences, notes, columns=content_columns)
 
 
 def column_sentences(
@@ -481,7 +481,7 @@ def _pairs(misc: str) -> dict[str, str]:
 
 
 def _columns_of_plus(line: str) -> tuple[str, ...]:
-    """The columns that a first line of CoNLL-U Plus names, in lower case; none of another line."""
+    """The columns that a first line of CoNLL-U Plus names, in lower case."""
     key, _, names = line.partition("=")
     return tuple(names.lower().split()) if key.split() == ["#", "global.columns"] else ()
 
@@ -525,15 +525,15 @@ def _columns_to_write(
     """All columns of a sentence, each (T,)."""
     tags = [] if sentence.tags is None else [sentence.tags]
     row = [sentence.words, *tags, *columns]
-    where = f"sentence {number} ({excerpt(' '.join(sentence.words))})"
+    place = f"sentence {number} ({excerpt(' '.join(sentence.words))})"
     for k, cells in enumerate(row):
         if len(cells) != len(sentence):
-            raise InputError(f"{len(cells)} tags for {len(sentence)} words of {where}")
+            raise InputError(f"{len(cells)} tags for {len(sentence)} words of {place}")
         for cell in cells:
             fault = None if k and cell == UNLABELLED else word_fault(cell)
             if fault or (k and cell != cell.strip(" ")):
                 raise InputError(
-                    f"{'tag' if k else 'word'} {excerpt(cell)} of {where} cannot be written: it "
+                    f"{'tag' if k else 'word'} {excerpt(cell)} of {place} cannot be written: it "
                     f"{fault or 'begins or ends with a space'}"
                 )
     return row

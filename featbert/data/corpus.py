@@ -1,22 +1,22 @@
-"""Sentence, Split, Corpus: what every reader returns and everything else works on.
+"""Sentence, Split, Corpus: the result of every reader.
 
-Features depend on the text alone and scores on text and answers, so a split has two fingerprints:
+Features depend only on the text, scores on text and answers. So a split has two fingerprints:
 SHA-256 over words with the boundaries of texts and documents, and SHA-256 over the answers.
 """
 
-import dataclasses
 import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 SPLITS = ("train", "dev", "test")
-# Splits that scores are of.
+# Splits with scores.
 EVALUATED = ("dev", "test")
-# The tag of a word without an answer; an example without one has no tags.
+# The tag of a word without an answer. An example without an answer has no tags.
 UNLABELLED = ""
 
 
@@ -25,22 +25,22 @@ class Sentence:
     """Words of one sentence, exactly as the file has them.
 
     Attributes:
-        words: (T,) in the file's order; never empty, but of a blank line that is predicted.
-        tags: (T,) BIO tags whatever scheme the file uses, or any labels where the corpus was read
-            for labels, `UNLABELLED` for a word without one; the answer of an example, or of one of
-            its choices, or several answers (`spans`); None without an answer.
+        words: (T,) in the file's order. Empty only for a blank line that is predicted.
+        tags: (T,) BIO tags in every scheme of the file, or labels, with `UNLABELLED` for a word
+            without one; (1,) the answer of an example or of one of its choices; several answers
+            (`spans`), or None without an answer.
         document: number of the document within its split, in the order in which they begin, from
-            0, or None where the file marks no documents; of a choice, the number of its example,
-            of a question, that of its passage.
-        pair: words of the first text, where the sequence is a pair of texts: `words` are those of
-            the first and then those of the second.
-        texts: the raw text or texts, where words were cut from them.
+            0, or None if the file marks no documents. For a choice it is the number of its example,
+            for a question the number of its passage.
+        pair: number of words in the first text of a pair; `words` has the first text's words and
+            then the second text's. None for a single text.
+        texts: the raw text or texts that words were cut from.
         places: (T,) first and end character of each word in its text.
-        touches: (T,) whether nothing is between a word and the one before it in its text: the
-            encoder reads words that touch as one string. Empty where words are read each alone.
+        touches: (T,) whether a word directly follows the word before it in its text. The encoder
+            reads words that touch as one string. Empty if words are read one by one.
         id: name of an example in its file, if it has one.
-        lines: (T,) lines of the words, from 1, or (1,) where the sentence is one line or row; empty
-            when the whole corpus is read.
+        lines: (T,) lines of the words, from 1, or (1,) if the sentence is one line or row. Empty
+            in a corpus.
     """
 
     words: tuple[str, ...]
@@ -67,28 +67,27 @@ class Sentence:
 
 @dataclass(frozen=True)
 class ReadingNotes:
-    """What is unusual in a file: counted, so that it can be shown.
+    """Counts of the unusual in a file.
 
     Attributes:
-        scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES", or "none" for a text
-            without tags or with labels of another kind.
+        scheme: tag scheme of the file: "BIO", "IOB1", "IO", "BIOES", or "none" without tags of
+            entities.
         encoding: text encoding of the file, by Python's name.
-        dialects: what is read otherwise than as it stands, such as "tags: PER-B as B-PER".
+        dialects: deviations from the plainest form, such as "tags: PER-B as B-PER".
         repaired_tags: ill-formed tags, repaired as conlleval reads them.
         comment_lines: comment lines skipped.
         header_lines: lines with the names of columns, skipped.
-        non_words: lines of CoNLL-U that are not words (ranges such as 8-9, empty nodes such as
-            8.1), skipped.
-        spaces: lines of column files whose word is a space, skipped.
+        non_words: ranges (8-9) and empty nodes (8.1) of CoNLL-U, skipped.
+        spaces: lines of column files with a space as word, skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
-        unread_columns: names of columns that seem to be texts of examples, but are not read.
+        unread_columns: names of columns that are not read, but seem to be texts of examples.
         repeated_ids: examples with the id of an earlier one.
-        moved_answers: answers and entities that are not at their offsets, but where their text
-            occurs once.
-        misplaced_answers: those whose text is not once anywhere, left out.
-        partial_words: other answers, and entities, that begin or end inside a word.
-        missing: how often each value was taken as no answer, where others have one.
+        moved_answers: answers and entities read at the only place of their text, which is not at
+            their offsets.
+        misplaced_answers: answers and entities without such a place, left out.
+        partial_words: answers and entities that begin or end inside a word.
+        missing: by value that is no answer, how often it occurs.
     """
 
     scheme: str = "BIO"
@@ -138,7 +137,7 @@ class Split:
 
     @cached_property
     def is_tagged(self) -> bool:
-        """Whether something in it has an answer; what has none is neither learned nor scored."""
+        """Whether it has an answer; the sentences without one are neither learned nor scored."""
         return not self.sentences or any(s.tags is not None for s in self.sentences)
 
     @cached_property
@@ -148,17 +147,14 @@ class Split:
 
     @property
     def tags(self) -> list[tuple[str, ...]]:
-        """Tags by sentence, () for one without an answer; ValueError if all are."""
+        """Tags by sentence, () for one without an answer. ValueError if all are."""
         if not self.is_tagged:
             raise ValueError(f"split {self.name!r} has sentences without tags")
         return [s.tags or () for s in self.sentences]
 
     @cached_property
     def text_fingerprint(self) -> str:
-        """SHA-256 (hex) over words, which of them touch, and boundaries of texts and documents.
-
-        Tags do not count.
-        """
+        """SHA-256 (hex) over words, `touches`, and boundaries of texts and documents, not tags."""
         rows = ((s.words, s.document if s.pair is None else s.pair, s.touches) for s in self)
         return _fingerprint(rows)
 
@@ -170,7 +166,7 @@ class Split:
 
 
 def join_splits(splits: Sequence[Split]) -> Split:
-    """One split of several, in order; documents of different splits stay different."""
+    """One split with the sentences of several, in order; their documents stay different."""
     if len(splits) == 1:
         return splits[0]
     sentences: list[Sentence] = []
@@ -178,37 +174,36 @@ def join_splits(splits: Sequence[Split]) -> Split:
     for split in splits:
         numbers = [s.document for s in split if s.document is not None]
         sentences += [
-            s if s.document is None else dataclasses.replace(s, document=first + s.document)
-            for s in split
+            s if s.document is None else replace(s, document=first + s.document) for s in split
         ]
         first += max(numbers, default=-1) + 1
     return Split("+".join(split.name for split in splits), tuple(sentences))
 
 
 def of_shards(shards: Sequence[Split]) -> Split:
-    """One split of the files that hold it, in order, with their notes added up."""
+    """One split of the files that hold it, in order, with the sum of their notes."""
+    first = shards[0]
     if len(shards) == 1:
-        return shards[0]
-    whole = join_splits(shards)
-    if whole.has_documents:  # sentences before the first mark of a file are a document, too
-        numbered = [[dataclasses.replace(s, document=s.document or 0) for s in x] for x in shards]
-        pairs = zip(shards, numbered, strict=True)
-        whole = join_splits([dataclasses.replace(shard, sentences=tuple(s)) for shard, s in pairs])
-    first, path = shards[0].notes, shards[0].path
-    notes: dict[str, list[Any]] = {
-        f.name: [getattr(shard.notes, f.name) for shard in shards] for f in fields(first)
-    }
-    whole_notes: dict[str, Any] = {
-        name: sum(ns) for name, ns in notes.items() if isinstance(ns[0], int)
-    }
-    for name in ("dialects", "unread_columns"):
-        whole_notes[name] = tuple(dict.fromkeys(one for some in notes[name] for one in some))
-    whole_notes["missing"] = dict(sum(map(Counter, notes["missing"]), Counter[str]()))
-    return dataclasses.replace(
-        whole,
-        name=shards[0].name,
-        path=path and path.parent,
-        notes=dataclasses.replace(first, **whole_notes),
+        return first
+    if any(shard.has_documents for shard in shards):  # text before a file's first mark is one, too
+        shards = [
+            replace(x, sentences=tuple(replace(s, document=s.document or 0) for s in x))
+            for x in shards
+        ]
+    notes: dict[str, Any] = {}
+    for name, value in vars(first.notes).items():
+        values = [getattr(shard.notes, name) for shard in shards]
+        if isinstance(value, int):
+            notes[name] = sum(values)
+        elif isinstance(value, tuple):
+            notes[name] = tuple(dict.fromkeys(chain(*values)))
+        elif isinstance(value, dict):
+            notes[name] = dict(sum(map(Counter, values), Counter[str]()))
+    return replace(
+        join_splits(shards),
+        name=first.name,
+        path=first.path and first.path.parent,
+        notes=replace(first.notes, **notes),
     )
 
 
@@ -219,13 +214,13 @@ class Corpus:
     Attributes:
         name: short name, used in file names and tables.
         splits: by split name.
-        language: BCP 47 code where known, such as "en".
-        source: the argument of `load_corpus` that reads it again: "sample", an absolute path or
-            a dataset ("hf:NAME").
-        targets: what the tags are: "entities" (BIO), "labels" (any label a word), "classes" or
-            "scores" (one an example), "choices" (of several, one is right), "spans" (answers in a
+        language: BCP 47 code if known, such as "en".
+        source: the path of `load_corpus` that reads it again: "sample", an absolute path or a
+            dataset ("hf:NAME").
+        targets: the kind of tags: "entities" (BIO), "labels" (any label per word), "classes" or
+            "scores" (one per example), "choices" (of several, one is right), "spans" (answers in a
             passage), or None.
-        reading: further arguments of `load_corpus`, other than its defaults, that read it again.
+        reading: the `ReadingOptions` that read it again, without defaults.
     """
 
     name: str
@@ -251,16 +246,16 @@ class Corpus:
 
     @property
     def has_texts(self) -> bool:
-        """Whether words were cut from texts, and are read as these."""
+        """Whether words were cut from texts, which the encoder reads instead."""
         return any(s.touches for split in self.splits.values() for s in split)
 
 
 def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None, Sequence[bool]]]) -> str:
-    """Hash of rows of strings, each with its length, so that no two texts are encoded alike."""
+    """Hash of rows of strings, each with its length, which makes it different for any two texts."""
     digest = hashlib.sha256()
     for items, document, touches in rows:
-        joined = "".join("-+"[one] for one in touches)
-        digest.update(f"{len(items)}:{'' if document is None else document};{joined}".encode())
+        signs = "".join("-+"[touch] for touch in touches)
+        digest.update(f"{len(items)}:{'' if document is None else document};{signs}".encode())
         for item in items:
             data = item.encode("utf-8", "surrogatepass")
             digest.update(b"%d:" % len(data) + data)

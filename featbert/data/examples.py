@@ -57,7 +57,7 @@ _SEVERAL, _SEEN = 3, 1000
 
 
 class ExampleColumns(NamedTuple):
-    """The columns of an example in a file; None for a column that it lacks."""
+    """The columns of an example in a file, or None for a column that it lacks."""
 
     text: Column
     pair: Column | None = None
@@ -95,7 +95,7 @@ class TextReader:
         self.find_columns(first)
 
     def __call__(self, row: RawRow) -> list[Sentence]:
-        """The sequences of an example; InputError names the row."""
+        """The sequences of an example. InputError names the row."""
         columns = self.find_columns(row)
         if len(self.rows) < _SEEN:
             self.rows.append(row.values)
@@ -116,18 +116,18 @@ class TextReader:
         """The value in the column of answers; None, which is counted, if it is no answer."""
         if target is None:
             return None
-        value, missing = literal(row.values.get(target)), self.options.missing_values
+        value, values = literal(row.values.get(target)), self.options.missing_values
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         mark = None if target == "answer" else rejected(row.values)
-        mark = mark or missing_mark(value, self.marks if missing is None else missing)
+        mark = mark or missing_mark(value, self.marks if values is None else values)
         if mark is None:
             return value
         count_missing(self.notes, mark)
         return None
 
     def answer(self, value: Any) -> str | None:
-        """The answer that a value is, None for no answer; ValueError for another value."""
+        """The answer that a value is, None for no answer. ValueError for another value."""
         return str(value)
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
@@ -304,7 +304,7 @@ def example_of(row: RawRow, text: Column, pair: Column | None = None) -> Sentenc
 
 
 def text_of(row: RawRow, name: Column) -> str:
-    """The text in a column; InputError for anything else."""
+    """The text in a column. InputError for anything else."""
     value = row.values.get(name)
     if not isinstance(value, str) or SURROGATE.search(value):
         raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")

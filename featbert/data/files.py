@@ -145,7 +145,7 @@ def without_language(sentences: Iterable[Sentence]) -> tuple[str, Iterator[Sente
 
 
 def codec_name(encoding: str) -> str:
-    """Python's name of a text encoding ("UTF8" -> "utf-8"); InputError for an unknown one."""
+    """Python's name of a text encoding ("UTF8" -> "utf-8"). InputError for an unknown one."""
     try:
         "".encode(encoding)  # unlike codecs.lookup this refuses byte-to-byte codecs such as "hex"
         return codecs.lookup(encoding).name
@@ -158,13 +158,13 @@ def codec_name(encoding: str) -> str:
 def read_file(
     path: Path, encoding: str = "utf-8", most: int | None = None, *, returns: bool = False
 ) -> list[str]:
-    """Lines of a file, all or the first `most`; errors as of `opened` and `read_lines`."""
+    """Lines of a file, all or the first `most`. Errors are as of `opened` and `read_lines`."""
     with opened(path) as stream:
         return list(islice(read_lines(stream, encoding, str(path), returns=returns), most))
 
 
 def opened(path: Path) -> BinaryIO:
-    """A file opened to read; MissingError if there is none, InputError if it cannot be read.
+    """A file opened to read. MissingError if there is none, InputError if it cannot be read.
 
     FIFOs and devices are refused, except streams that this process has, such as /dev/stdin.
     """
@@ -219,7 +219,7 @@ def read_lines(
 
 
 def _utf16_kind(data: bytes) -> str:
-    """The kind of UTF-16 that a text seems to begin with; "" for other encodings."""
+    """The kind of UTF-16 that a text seems to begin with, or "" for other encodings."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     # The higher bytes of Latin letters, digits and signs are 0.

@@ -1,13 +1,13 @@
-"""Which files of a folder are its splits: those at its top whose names say so.
+"""The splits of a folder: the files at its top with the names of splits.
 
-Which split follows from a name, cut at `.`, `_`, `-` and spaces. A piece that is one of the usual
-words names the split (`eng.testa` is dev, `en-train.jsonl` is train); if no piece is, one that ends
-in such a word after something other than a letter (`wnut17train.conll`) does. Files that differ in
-nothing but a number are the shards of a split if the numbers count them (`train-00000-of-00002`,
-`train-00001-of-00002`, also with a hash at the end; `train.0`, `train.1`).
+Names are cut at `.`, `_`, `-` and spaces. A part that is a usual word names the split (`eng.testa`
+is dev, `en-train.jsonl` is train). If there is none, a part that ends in such a word after a
+character other than a letter names it (`wnut17train.conll`). Files that differ only in a number are
+the shards of a split if the numbers count them (`train-00000-of-00002`, `train-00001-of-00002`,
+also with a hash at the end; `train.0`, `train.1`).
 
-Other files and sub-folders are no part of a corpus (`not_read`). If a folder has no split file, but
-its sub-folder `data` has, as copies of the Hub's repositories do, that is the folder.
+Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
+split files, as in copies of the Hub's repositories, it is read instead.
 """
 
 import re
@@ -26,7 +26,7 @@ SPLIT_WORDS = {
 }
 _GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(SPLIT_WORDS, key=len, reverse=True))})", re.S)
 _NO_DATA = {"readme", "license", "licence"}
-# Names of numeric tags, one a line, beside the files of a corpus.
+# Names of numeric tags, one a line, in the folder of a corpus.
 LABEL_NAMES = "labels.txt"
 DATA = "data"
 _SHARD = re.compile(r"(.*?)(\d+)(?:-of-(\d+)(?:-[0-9a-f]{8,})?)?(\D*)", re.DOTALL)
@@ -41,17 +41,17 @@ def stem(name: str) -> str:
 
 
 def splits_named(name: str) -> tuple[str, ...]:
-    """Splits that a file name may mean; several for an ambiguous name ("train-dev.conll")."""
+    """Splits that a file name may mean, several in an ambiguous name ("train-dev.conll")."""
     bare = stem(name)
     if name.startswith("."):
         return ()
     # Without a data extension the last part must be the split itself: eng.train, not train.py.
     part = bare if bare != name else bare.rsplit(".", 1)[-1]
     pieces = [p for p in re.split(r"[._\-\s]+", part.lower()) if p]
-    found = {SPLIT_WORDS[p] for p in pieces if p in SPLIT_WORDS}
-    if not found:
-        found = {SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
-    return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in found)
+    splits = {SPLIT_WORDS[p] for p in pieces if p in SPLIT_WORDS}
+    if not splits:
+        splits = {SPLIT_WORDS[m.group(1)] for p in pieces if (m := _GLUED.fullmatch(p))}
+    return () if _NO_DATA & set(pieces) else tuple(s for s in SPLITS if s in splits)
 
 
 def has_splits(folder: Path) -> bool:
@@ -60,7 +60,7 @@ def has_splits(folder: Path) -> bool:
 
 
 def place_of_splits(folder: Path) -> Path:
-    """The folder, or its sub-folder `data` where only that has split files."""
+    """The folder, or its sub-folder `data` if only that has split files."""
     inner = folder / DATA
     return inner if inner.is_dir() and not has_splits(folder) and has_splits(inner) else folder
 
@@ -68,14 +68,14 @@ def place_of_splits(folder: Path) -> Path:
 def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
     """By split the file of a folder that holds it, or its shards in order.
 
-    InputError where that is not clear.
+    InputError for several candidates or none.
     """
     folder = place_of_splits(folder)
     entries = _entries(folder)
-    named = {p: splits_named(p.name) for p in entries if not p.is_dir()}
-    found: dict[str, tuple[Path, ...]] = {}
+    splits_of = {p: splits_named(p.name) for p in entries if not p.is_dir()}
+    files: dict[str, tuple[Path, ...]] = {}
     for split in SPLITS:
-        candidates = [p for p, splits in named.items() if split in splits]
+        candidates = [p for p, splits in splits_of.items() if split in splits]
         shards = _shards(candidates)
         if len(candidates) > 1 and not shards:
             raise InputError(
@@ -86,41 +86,41 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
             if not path.exists():
                 name = excerpt(path.name)
                 raise InputError(f"{name} in {folder} is a link to nothing; mend or remove it")
-            if len(named[path]) > 1:
-                raise InputError(f"{path} could be {' or '.join(named[path])}; rename it")
+            if len(splits_of[path]) > 1:
+                raise InputError(f"{path} could be {' or '.join(splits_of[path])}; rename it")
         if candidates:
-            found[split] = tuple(shards or candidates)
-    if not found:
-        seen = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
+            files[split] = tuple(shards or candidates)
+    if not files:
+        names = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
         inner = [p.name for p in entries if p.is_dir() and splits_named(p.name)]
         place = f" and put them here, not in sub-folders such as {inner[0]}/" if inner else ""
         raise InputError(
-            f"no split files in {folder}; it has {listed(seen) or 'no file at all'}; name them "
+            f"no split files in {folder}; it has {listed(names) or 'no file at all'}; name them "
             "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json, .jsonl "
             f"or .parquet{place}"
         )
-    for path in (path for paths in found.values() for path in paths):
+    for path in (path for paths in files.values() for path in paths):
         if path.suffix == ".txt" and (marks := path.with_suffix(".ann")) in entries:
             raise InputError(
                 f"{marks} has annotations of brat, which are not read; write {path.stem}.jsonl, a "
                 'text a line: {"text": "Rome.", "spans": [[0, 4, "LOC"]]}'
             )
-    return found
+    return files
 
 
 def not_read(folder: Path) -> list[str]:
-    """Files and sub-folders that are no part of the corpus in a folder, but for hidden ones.
+    """Files and sub-folders in a folder that are no part of its corpus.
 
-    Notes for people (README, LICENSE, `.md`) and `labels.txt` are left out.
+    Hidden files, notes for people (README, LICENSE, `.md`) and `labels.txt` are not listed.
     """
     place = place_of_splits(folder)
-    read = {path for paths in find_splits(folder).values() for path in paths} | {place}
+    corpus_paths = {path for paths in find_splits(folder).values() for path in paths} | {place}
     entries = [*_entries(folder), *(_entries(place) if place != folder else ())]
     notes = {*_NO_DATA, "md"}
     return [
         f"{path.relative_to(folder)}" + "/" * path.is_dir()
         for path in entries
-        if path not in read
+        if path not in corpus_paths
         and not path.name.startswith(".")
         and path.name != LABEL_NAMES
         and notes.isdisjoint(path.name.lower().split("."))
@@ -135,7 +135,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _shards(paths: list[Path]) -> list[Path]:
-    """The paths by their numbers, if these are all that differs and count them; else none."""
+    """The paths by their numbers, if only these differ and count them, or else none."""
     parts = [match.groups() for path in paths if (match := _SHARD.fullmatch(stem(path.name)))]
     if len(parts) < len(paths) or len({(a, total, z) for a, _, total, z in parts}) != 1:
         return []

@@ -1,10 +1,10 @@
 """Datasets of the Hugging Face Hub, and folders that `datasets` can load.
 
     hf:lhoestq/conll2003        a dataset of the Hub: hf:NAME, or hf:NAME:CONFIGURATION
-    hf:unimelb-nlp/wikiann:de   where it has several
-    hf:./folder                 what `save_to_disk` wrote (also without hf:), or a local copy
+    hf:unimelb-nlp/wikiann:de   if it has several
+    hf:./folder                 a folder of `save_to_disk` (also without hf:), or a local copy
 
-Rows are read as those of JSONL are (`rows`); see `docs/how-to/from-the-hub.md`.
+Rows are read like JSONL (`rows`); see `docs/how-to/from-the-hub.md`.
 """
 
 import importlib
@@ -24,10 +24,10 @@ from featbert.errors import InputError, MissingError
 from featbert.progress import stage, track
 
 PREFIX = "hf:"
-# The branch to which the Hub converts every dataset; a folder a configuration.
+# The branch with the Hub's conversion of every dataset, a folder per configuration.
 CONVERTED = "refs/convert/parquet"
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[\w.-]+)?", re.ASCII)
-_SAVED = ("dataset_dict.json", "state.json")  # of a folder that `save_to_disk` wrote
+_SAVED = ("dataset_dict.json", "state.json")  # files of `save_to_disk`
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,14 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Of `hf:NAME[:CONFIG]`; InputError for another form, MissingError for no folder."""
-        rest = text.removeprefix(PREFIX)
-        name, colon, config = rest.rpartition(":")
-        for place, named in ((rest, None), (name, config)):
+        """Parses `hf:NAME[:CONFIG]`. InputError for another form, MissingError for no folder."""
+        whole = text.removeprefix(PREFIX)
+        name, colon, config = whole.rpartition(":")
+        for place, configuration in ((whole, None), (name, config)):
             folder = Path(place).expanduser()
             if place and folder.is_dir():
-                return cls(os.path.abspath(folder), named or None, True)
-        name, config = (name, config) if colon else (rest, "")
+                return cls(os.path.abspath(folder), configuration or None, True)
+        name, config = (name, config) if colon else (whole, "")
         if _HUB_ID.fullmatch(name) and bool(config) == bool(colon):
             return cls(name, config or None, False)
         if name.startswith((".", "/", "~")):
@@ -59,7 +59,7 @@ class HubName:
 
     @property
     def source(self) -> str:
-        """The name by which it is read again."""
+        """The name that reads it again."""
         return f"{PREFIX}{self.name}" + (f":{self.config}" if self.config else "")
 
     @property
@@ -71,20 +71,23 @@ class HubName:
 
 
 def dataset_of(path: str) -> HubName | None:
-    """What `datasets` reads of a path that a caller names; None where files are read.
+    """The dataset that `datasets` reads at a path, or None for a path of files.
 
-    It reads datasets of the Hub, folders that it saved, and folders whose README has configurations
-    or, with `hf:`, whose names say nothing. Without `hf:` split files at a folder's top come first.
+    It reads datasets of the Hub, folders that it saved, and folders with configurations in their
+    README. With `hf:` it also reads folders without names of splits. Without `hf:` split files at
+    a folder's top come first.
     """
-    named = path.startswith(PREFIX)
+    has_prefix = path.startswith(PREFIX)
     place = Path(os.path.abspath(Path(path).expanduser()))
-    where = HubName.parse(path) if named else HubName(str(place), None, is_folder=place.is_dir())
-    folder = Path(where.name)
-    if not where.is_folder or where.config or _is_saved(folder):
-        return where if named or where.is_folder else None
-    if _has_configurations(folder):
-        return where if named or not has_splits(folder) else None
-    return where if named and not has_splits(place_of_splits(folder)) else None
+    name = HubName.parse(path) if has_prefix else HubName(str(place), None, place.is_dir())
+    folder = Path(name.name)
+    if not name.is_folder or name.config or _is_saved(folder):
+        is_read = has_prefix or name.is_folder
+    elif _has_configurations(folder):
+        is_read = has_prefix or not has_splits(folder)
+    else:
+        is_read = has_prefix and not has_splits(place_of_splits(folder))
+    return name if is_read else None
 
 
 def _is_saved(folder: Path) -> bool:
@@ -103,14 +106,14 @@ def _has_configurations(folder: Path) -> bool:
 def load_splits(where: HubName) -> Mapping[str, Any]:
     """Splits of a dataset (`datasets.Dataset`), by their names.
 
-    MissingError where there is no such dataset or no network, or `datasets` is not installed.
+    MissingError without such a dataset, a network, or the package `datasets`.
     """
     with _reading(where.source):
         return _load(where)
 
 
 def read_table(path: Path) -> Any:
-    """The rows of a Parquet or Arrow file as a `datasets.Dataset`; errors as of `load_splits`."""
+    """The rows of a Parquet or Arrow file (`datasets.Dataset`). Errors are as of `load_splits`."""
     with _reading(str(path)):
         import datasets
         import pyarrow.ipc
@@ -121,13 +124,13 @@ def read_table(path: Path) -> Any:
         with path.open("rb") as file:
             is_file = file.read(6) == b"ARROW1"
             file.seek(0)
-            read = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
-            return datasets.Dataset(read(file).read_all())
+            open_table = pyarrow.ipc.open_file if is_file else pyarrow.ipc.open_stream
+            return datasets.Dataset(open_table(file).read_all())
 
 
 @contextmanager
 def _reading(source: str) -> Iterator[None]:
-    """Raises MissingError and InputError for what `datasets` raises."""
+    """Turns errors of `datasets` into MissingError and InputError."""
     if importlib.util.find_spec("datasets") is None:
         raise MissingError(
             f"the package datasets is not installed and {source} needs it; "
@@ -142,14 +145,14 @@ def _reading(source: str) -> Iterator[None]:
             raise
         except Exception as error:  # each file format of a dataset has errors of its own
             cause = error.__cause__ or error
-            said = f"{type(cause).__name__}: {' '.join(str(cause).split())[:300]}"
-            lost = isinstance(error, DatasetNotFoundError | ConnectionError)
-            if lost or type(error).__module__.startswith("httpx"):
+            reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:300]}"
+            is_lost = isinstance(error, DatasetNotFoundError | ConnectionError)
+            if is_lost or type(error).__module__.startswith("httpx"):
                 raise MissingError(
-                    f"{source} not found as a folder or on the Hub ({said}); check the name "
-                    "and the network, or log in where it is gated (hf auth login)"
+                    f"{source} not found as a folder or on the Hub ({reason}); check the name "
+                    "and the network, or log in if it is gated (hf auth login)"
                 ) from error
-            raise InputError(f"{source} cannot be read ({said})") from error
+            raise InputError(f"{source} cannot be read ({reason})") from error
 
 
 def _load(where: HubName) -> Mapping[str, Any]:
@@ -158,9 +161,9 @@ def _load(where: HubName) -> Mapping[str, Any]:
     if where.is_folder and _is_saved(Path(where.name)):
         if where.config:
             raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
-        found: Any = datasets.load_from_disk(where.name)
-        single = isinstance(found, datasets.Dataset)
-        return {str(found.split or "train"): found} if single else dict(found)
+        saved: Any = datasets.load_from_disk(where.name)
+        is_single = isinstance(saved, datasets.Dataset)
+        return {str(saved.split or "train"): saved} if is_single else dict(saved)
     # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
     path = where.name if where.is_folder else f"hf://datasets/{where.name}"
     try:
@@ -209,19 +212,19 @@ def _quietly() -> Iterator[None]:
 
 
 def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[RawRow]:
-    """The rows of one split; classes by name, also those in lists, or else by number.
+    """The rows of one split, with classes, also in lists, by name or else by number.
 
     A number without a name, such as -1 or -100, is no class: None.
     """
     labels = {}
     for column, feature in dataset.features.items() if names else ():
-        found = getattr(getattr(feature, "feature", feature), "names", None)
-        if found is not None:
-            labels[column] = dict(enumerate(found))
+        classes = getattr(getattr(feature, "feature", feature), "names", None)
+        if classes is not None:
+            labels[column] = dict(enumerate(classes))
     rows = track(dataset.with_format(None), f"reading {path}", "rows")
     for number, values in enumerate(rows, start=1):
-        for column, known in labels.items():
+        for column, classes in labels.items():
             value = values[column]
-            listed = isinstance(value, list)
-            values[column] = [known.get(v) for v in value] if listed else known.get(value)
+            is_list = isinstance(value, list)
+            values[column] = [classes.get(v) for v in value] if is_list else classes.get(value)
         yield RawRow(values, f"row {number} of {path}", number, "row")

@@ -41,7 +41,7 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[RawRow]:
 
 
 def _table_in(whole: Mapping[str, Any]) -> Any:
-    """The rows in an object; None if it is itself a row.
+    """The rows in an object, or None if it is itself a row.
 
     They are under "data", a table as pandas writes it (columns, or orient="split"), LightTag's
     examples, or spaCy's pairs under "annotations".
@@ -64,7 +64,7 @@ def _table_in(whole: Mapping[str, Any]) -> Any:
 
 
 def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
-    """The value in lines, of which `first` is the first number; None for a value on each line."""
+    """The value in lines from number `first` on, or None for a value on each line."""
     try:
         return json.loads("\n".join(lines))
     except (ValueError, RecursionError) as error:

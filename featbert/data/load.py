@@ -182,8 +182,8 @@ class _CorpusReader:
 
         InputError if two long ones seem to have different columns.
         """
-        seen = ((file, file.columns) for _, file in raw if file.columns)
-        first, columns = next(seen, (None, ()))
+        with_columns = ((file, file.columns) for _, file in raw if file.columns)
+        first, columns = next(with_columns, (None, ()))
         equal = []
         for split, file in raw:
             if first and file.columns and file.columns[1:] != columns[1:]:
@@ -217,8 +217,8 @@ class _CorpusReader:
         options, keys = self.options, self.kind.keys or (*CLASS_KEYS, *SCORE_KEYS)
         if not table.has_header:  # it has the columns of a header that names answers, too
             fitting = (part.names for part in headed if len(part.names) == table.width)
-            named = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))
-            if names := tuple(next(named, ())):
+            headers = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))
+            if names := tuple(next(headers, ())):
                 notice(f"{table.path} has no header; columns are read as {listed(names)}")
             return replace(self, names=names)
         by_number, usual = dict(enumerate(table.names, 1)), usual_texts(table.names)
@@ -279,7 +279,7 @@ class _CorpusReader:
         return read_rows(rows, reader, limit)
 
     def _reader(self, path: Path, values: Mapping[Any, Any]) -> type[TextReader] | None:
-        """The reader of such rows if they are examples; None if they are words.
+        """The reader of such rows if they are examples, or None if they are words.
 
         InputError if they have targets of another kind.
         """
@@ -350,12 +350,14 @@ def _check_alike(files: Sequence[RawFile]) -> None:
     def content(s: Sentence) -> str:
         return "pairs" if s.pair is not None else "single texts" if s.texts else "words"
 
-    first, *others = ((file.path, content(file.sentences[0])) for file in files)
-    for other in others:
-        if other[1] != first[1]:
+    (first, content_of_first), *contents = (
+        (file.path, content(file.sentences[0])) for file in files
+    )
+    for path, content_of_file in contents:
+        if content_of_file != content_of_first:
             raise InputError(
-                f"{first[0]} has {first[1]}, but {other[0]} has {other[1]}; name columns with "
-                "--text and --pair, or move one of them away"
+                f"{first} has {content_of_first}, but {path} has {content_of_file}; name columns "
+                "with --text and --pair, or move one of them away"
             )
 
 
@@ -393,7 +395,7 @@ def _without_answers(file: RawFile) -> RawFile:
 
 
 def _with_names(file: RawFile, names: Sequence[str]) -> RawFile:
-    """The file with names for tags that are numbers; InputError for one without a name."""
+    """The file with names for tags that are numbers. InputError for one without a name."""
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
     tags = {tag for s in file.sentences for tag in s.tags or ()}
     if unnamed := [tag for tag in tags - by_number.keys() if tag.isdecimal()]:

@@ -1,4 +1,4 @@
-"""Notations of entity tags in published files, read as those that `tags` knows.
+"""Notations of entity tags in published files, read as the tags of `tags`.
 
     notation         "Jane Roe | Rome" (PER LOC)    is read as
     prefix last      PER-B PER-I LOC-B              B-PER I-PER B-LOC
@@ -6,11 +6,11 @@
     lower case       b-per i-per b-loc              B-per I-per B-loc, and `o` is O
     no type          B I B                          B-ENTITY I-ENTITY B-ENTITY
     BMES, BMEWO      B-PER E-PER W-LOC              M is I, W is S
-    another O        0, OUT, OTHER, NONE, -, _      where no tag is O
+    another O        0, OUT, OTHER, NONE, -, _      O, if no tag is O
     brackets         (PER* *) (LOC*)                also (PER PER) (LOC), and - for *
 
-A corpus has one notation, which every tag of all its splits fits. Tags that `tags` reads as they
-are stay so, and so do tags that fit no notation.
+A corpus has one notation, which every tag of all its splits fits. Tags that `tags` can read stay
+unchanged, and so do tags that fit no notation.
 """
 
 import re
@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from featbert.data.tags import TAG, TagError
 from featbert.text import excerpt
 
-# The type of entities whose tags name none.
+# The type of entities if tags have none.
 ONE_TYPE = "ENTITY"
 # Prefixes that occur together.
 _SCHEMES = ("BIES", "BILU", "BMES", "BMEW")
 _SAME = {"M": "I", "W": "S"}
-# What O is called, in lower case.
+# Names of O, in lower case.
 OUTSIDE = ("o", "0", "out", "outside", "other", "none", "-", "_")
 _JOINER = r"[-_:/.|+ \u2010-\u2014]"
 _PATTERNS = tuple(
@@ -44,7 +44,7 @@ class Notation:
     """How the tags of a corpus are written.
 
     Attributes:
-        usual: the usual form of each tag that has another one.
+        usual: the usual form of each tag in another form.
         brackets: whether entities are in brackets.
     """
 
@@ -52,7 +52,7 @@ class Notation:
     brackets: bool = False
 
     def __str__(self) -> str:
-        """What is read as what, for people; empty for tags that are read as they are."""
+        """Examples of tags and their usual forms, for people, or empty if all have these."""
         if self.brackets:
             return "tags in brackets, (PER* *) as B-PER I-PER"
         changed = sorted(self.usual.items(), key=lambda pair: (pair[1] != "O", pair[1]))
@@ -63,7 +63,7 @@ class Notation:
         return f"tags: {', '.join(pairs)}" if pairs else ""
 
     def read(self, tags: Sequence[str]) -> tuple[str, ...]:
-        """The usual form of a sentence's tags (T,); TagError for ill-formed brackets."""
+        """The usual form of a sentence's tags (T,). TagError for ill-formed brackets."""
         if self.brackets:
             return _from_brackets(tags)
         return tuple(self.usual.get(tag, tag) for tag in tags) if self.usual else tuple(tags)
@@ -89,7 +89,7 @@ def notation_of(tags: Collection[str]) -> Notation:
                 if (prefix := match["prefix"].upper())
             }
             return Notation({tag: new for tag, new in usual.items() if tag != new} | to_o)
-    # Types alone. Numbers have names elsewhere, and a type may be called o beside an O.
+    # Only types. Numbers have names elsewhere, and next to O a type may be called o.
     return Notation({} if mark == "0" or "O" in outside or not inside else to_o)
 
 

@@ -1,9 +1,9 @@
-"""Offsets of parts of a text, in characters, whatever unit a file counts them in.
+"""Offsets of parts of a text, in characters, for files that count them in any unit.
 
 A file that has the text of its parts (an entity's `text`, SQuAD's `answers.text`) shows its unit:
-the first of `UNITS` in which nearly all texts are where their offsets say. A part whose text is
-elsewhere is read where the text occurs exactly once, or else left out. Without texts the unit is
-characters (code points), as Python, Prodigy and doccano count.
+the first of `UNITS` in which nearly all texts are at their offsets. A part with its text elsewhere
+is read at the only place of that text, or else left out. Without texts the unit is characters (code
+points), as in Python, Prodigy and doccano.
 """
 
 import re
@@ -15,11 +15,10 @@ from pathlib import Path
 from featbert.progress import notice
 from featbert.text import counted, excerpt
 
-# Share of the parts that must be where a unit says, so that it is the unit of the file.
+# Share of the parts that must be at their offsets in the unit of the file.
 NEARLY_ALL = 0.9
 _CODECS = {"characters": ("utf-32-le", 4), "UTF-16 units": ("utf-16-le", 2), "bytes": ("utf-8", 1)}
 _LONE_FEED = re.compile(r"(?<!\r)\n")
-# How parts are unusual that begin or end inside a word.
 PARTIAL = "begin or end inside a word, which is taken whole"
 Place = tuple[int, int]
 
@@ -29,8 +28,8 @@ class Part:
     """A part of a text as a file gives it.
 
     Attributes:
-        end: None of a part that is as long as its own text.
-        own: the text that the file says it has, or None.
+        end: None for a part as long as its own text.
+        own: the text of the part in the file, or None.
         where: for messages.
     """
 
@@ -41,16 +40,16 @@ class Part:
     where: str
 
     def is_at(self, place: Place | None) -> bool:
-        """Whether its own text is there, but for white space and case."""
+        """Whether its own text is at the place, except for white space and case."""
         return place is not None and _folded(self.text[slice(*place)]) == _folded(self.own or "")
 
 
 @dataclass(frozen=True)
 class Unit:
-    """What offsets count.
+    """The unit of offsets.
 
     Attributes:
-        line_end: what a line end counts, if line ends were changed after counting.
+        line_end: length of a line end, if line ends were changed after counting.
         first: the offset of the first character.
         inclusive: whether an end is the last character of its part, not the next one.
     """
@@ -66,7 +65,7 @@ class Unit:
         return ", ".join([self.name, *differences])
 
     def place(self, part: Part) -> Place | None:
-        """First and end character of a part; None where the text has no such characters."""
+        """First and end character of a part, or None if the text has no such characters."""
         start = self._index(part.text, part.start - self.first)
         if start is None:
             return None
@@ -77,12 +76,12 @@ class Unit:
         return None if end is None or not start < end <= len(part.text) else (start, end)
 
     def _index(self, text: str, offset: int) -> int | None:
-        """The character at an offset; None for one beyond the text or inside a character."""
+        """The character at an offset, or None for one beyond the text or inside a character."""
         if offset < 0:
             return None
         if self == Unit(first=self.first, inclusive=self.inclusive):
             return offset if offset <= len(text) else None
-        # NUL stands for a line end of 1, or for what a line end of 2 has more.
+        # NUL stands for a line end of 1, or for the second character of a line end of 2.
         if self.line_end == 1:
             text = text.replace("\r\n", "\0")
         elif self.line_end == 2:
@@ -98,7 +97,7 @@ class Unit:
         return len(before.replace("\0", "\r\n" if self.line_end == 1 else ""))
 
 
-# From what most files have on: as few differences from it as can be, and likely ones first.
+# The most frequent unit first, then units with few and likely differences from it.
 UNITS = sorted(
     (Unit(*values) for values in product(_CODECS, (None, 1, 2), (0, 1), (False, True))),
     key=lambda unit: (
@@ -114,9 +113,9 @@ def _folded(text: str) -> str:
 
 
 def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -> Unit:
-    """The unit by which nearly all parts are in places that fit; characters, where there is none.
+    """The unit that puts nearly all parts in fitting places; characters if there is none.
 
-    `fits` gets a part and its place, or None where there is no such place.
+    `fits` gets a part and its place, or None if there is no such place.
     """
 
     def fitting(unit: Unit, parts: Sequence[Part]) -> int:
@@ -134,13 +133,13 @@ def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -
 
 @dataclass(frozen=True)
 class Places:
-    """Where the parts of a file are.
+    """Places of the parts of a file.
 
     Attributes:
-        places: first and end character of each part; None for one that is left out because its
-            text is elsewhere, or because the text has no such offsets.
-        moved: parts that are read where their text occurs once.
-        lost: parts that are left out because their text is elsewhere.
+        places: first and end character of each part, or None for a part that is left out, or has
+            offsets beyond the text.
+        moved: number of parts read at the only place of their text.
+        lost: number of parts that are left out.
     """
 
     places: list[Place | None]
@@ -148,10 +147,10 @@ class Places:
     lost: int
 
 
-def places_of(parts: Sequence[Part], path: Path, what: str) -> Places:
-    """Places of the parts of a file, with a notice of what is unusual.
+def places_of(parts: Sequence[Part], path: Path, noun: str) -> Places:
+    """Places of the parts of a file, with a notice of the unusual.
 
-    `what` names the parts in messages, such as "answers".
+    `noun` names the parts in messages, such as "answers".
     """
     quoted = [part for part in parts if part.own is not None]
     unit = unit_of(quoted, Part.is_at)
@@ -170,26 +169,23 @@ def places_of(parts: Sequence[Part], path: Path, what: str) -> Places:
         places.append(place)
     for group, fault in (
         (moved, "are not at their offsets and are read where their text occurs once"),
-        (
-            lost,
-            "are left out, as their text is neither at their offsets nor once elsewhere",
-        ),
+        (lost, "are left out, as their text is neither at their offsets nor once elsewhere"),
     ):
-        notice_of([(part.own or "", part.where) for part in group], path, what, fault)
+        notice_of([(part.own or "", part.where) for part in group], path, noun, fault)
     return Places(places, len(moved), len(lost))
 
 
-def notice_of(parts: Sequence[tuple[str, str]], path: Path, what: str, fault: str) -> None:
-    """Says how many parts of a file are unusual, and names the first by its text and place."""
+def notice_of(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault: str) -> None:
+    """Logs the number of unusual parts of a file, and the first part's text and place."""
     if parts:
-        text, where = parts[0]
-        first = f"the first is {excerpt(text)}, {where}"
-        notice(f"{what} of {path} that {fault}: {len(parts):,}; {first}")
+        text, place = parts[0]
+        first = f"the first is {excerpt(text)}, {place}"
+        notice(f"{noun} of {path} that {fault}: {len(parts):,}; {first}")
 
 
 def _only_place(text: str, part: str) -> Place | None:
-    """Where a part occurs, if it does exactly once."""
+    """The place of a part that occurs exactly once."""
     part = part.strip()
     start = text.find(part) if part else -1
-    once = start >= 0 and text.find(part, start + 1) < 0
-    return (start, start + len(part)) if once else None
+    is_only = start >= 0 and text.find(part, start + 1) < 0
+    return (start, start + len(part)) if is_only else None

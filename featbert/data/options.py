@@ -11,19 +11,19 @@ from featbert.errors import InputError, check_known
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """Options of `load_corpus`; InputError for a value that no file could be read with.
+    """Options of `load_corpus`. InputError for a value that no file could be read with.
 
     Attributes:
-        language: BCP 47 code; by default the name of the folder or of the dataset's configuration,
+        language: BCP 47 code, by default the name of the folder or of the dataset's configuration,
             if that is a code (wikiann/de), which then is also in the corpus name ("wikiann-de").
         scheme: tag scheme of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it.
         token_column, tag_column, text, pair, target: keys, names in a header or of CoNLL-U
-            ("upos"), or numbers from 1; by default the columns with usual names (`columns`), for
+            ("upos"), or numbers from 1, by default the columns with usual names (`columns`), for
             words else the first and the last one.
-        delimiter: the character between columns; by default the lines show it.
+        delimiter: the character between columns, by default the lines show it.
         quoting: whether fields are quoted: "none", "double", or "auto" to detect it.
         escape: character that makes a separator or quotation mark after it part of the text.
-        label_names: names of numeric tags or classes, "O,B-PER,I-PER"; by default the lines of
+        label_names: names of numeric tags or classes, "O,B-PER,I-PER", by default the lines of
             labels.txt in the folder of the files.
         limit: number of sentences or examples to read from each split.
         dev_share, folds, fold: share of train that becomes dev, and the fold of K (from 1) that
@@ -31,7 +31,7 @@ class ReadingOptions:
         answerable: leaves out questions without an answer.
         missing: values that are no answer, "-,NA". An empty one among them means empty cells, and
             only "" means none. By default as in `answers`.
-        first_choice: number of the first choice in labels, 0 or 1; by default the labels show it.
+        first_choice: number of the first choice in labels, 0 or 1, by default the labels show it.
         alone: split of a single file, if its name says none.
     """
 
@@ -75,7 +75,7 @@ class ReadingOptions:
 
     @cached_property
     def missing_values(self) -> frozenset[str] | None:
-        """Values that are no answer; None if the caller does not say."""
+        """Values that are no answer, or None if the caller does not say."""
         if not self.missing:
             return None if self.missing is None else frozenset()
         return frozenset(value.strip() for value in self.missing.split(","))
@@ -83,5 +83,5 @@ class ReadingOptions:
     def are_in(self, names: Collection[str]) -> bool:
         """Whether these names have a column that is named here."""
         columns = (self.text, self.pair, self.target, self.token_column, self.tag_column)
-        named = {column.lower() for column in columns if isinstance(column, str)}
-        return not named.isdisjoint(lower_names(names))
+        names_here = {column.lower() for column in columns if isinstance(column, str)}
+        return not names_here.isdisjoint(lower_names(names))

@@ -67,7 +67,7 @@ class WordReader(TextReader):
             self._find_columns(first)
 
     def __call__(self, row: RawRow) -> list[Sentence]:
-        """The sentence of a row; none for a mark of documents or a row without a word."""
+        """The sentence of a row, or none for a mark of documents or a row without a word."""
         annotated = text_and_spans(row.values)
         if annotated is None and self.has_spans and (text := text_in(row.values)) is not None:
             annotated = text, []
@@ -106,7 +106,7 @@ class WordReader(TextReader):
     def _list_column(
         self, row: RawRow, column: Column | None, keys: Sequence[str], option: str
     ) -> str | None:
-        """A column of lists; InputError without one, except tags that need not be there."""
+        """A column of lists. InputError without one, except tags that need not be there."""
         lists = [name for name, value in row.values.items() if isinstance(value, list)]
         names, of_tags = lists if column is None else [*row.values], option == "tag-column"
         name = only_column(column, keys, names, option, row.where)
@@ -152,10 +152,10 @@ class WordReader(TextReader):
                 if (words[first][0], words[last][1]) != (start, end):
                     partial.append((part.text[start:end], part.where))
                 entity = f"{excerpt(part.text[start:end])} ({kind})"
-                others = {entities[i][0] for i in range(first, last + 1) if i in entities}
-                if others - {entity}:
+                overlapping = {entities[i][0] for i in range(first, last + 1) if i in entities}
+                if overlapping - {entity}:
                     advice = "a word has one tag, so keep one entity where some nest or overlap"
-                    fail(row, f"the entities {min(others)} and {entity} share words; {advice}")
+                    fail(row, f"the entities {min(overlapping)} and {entity} share words; {advice}")
                 inside = dict.fromkeys(range(first, last + 1), (entity, f"I-{kind}"))
                 entities |= inside | {first: (entity, f"B-{kind}")}
             tags[number] = tuple(entities.get(i, ("", "O"))[1] for i in range(len(words)))

@@ -1,7 +1,7 @@
-"""What is learned from of a training text: what has answers, or a share of it (`train_share`).
+"""The part of a training text that a run learns from, and the parts that become dev or test.
 
-Documents are drawn whole, in an order that the seed gives, until the part holds at least its share
-of the sentences; without documents, sentences are drawn.
+Whole documents are drawn, in the order of the seed, until the part has at least its share of the
+sentences. Without documents, sentences are drawn.
 """
 
 import dataclasses
@@ -18,22 +18,21 @@ Ints = NDArray[np.int64]
 
 
 def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
-    """Indices of the sentences in a share (above 0, at most 1), rising; at least one document."""
+    """Rising indices of the sentences in a share (above 0, at most 1), at least one document."""
     units = unit_numbers(split)
     sizes = np.bincount(units)
     # Training draws its epochs with the seed and their numbers, from 1.
     order = np.random.default_rng([seed, 0]).permutation(len(sizes))
     # 0.07 of 100 sentences are 7, though their product is 7.000000000000001.
-    wanted = math.ceil(share * len(split) - 1e-9)
-    n_units = 1 + int(np.searchsorted(np.cumsum(sizes[order]), wanted))
-    drawn: Ints = np.flatnonzero(np.isin(units, order[:n_units]))
-    return drawn
+    n_sentences = math.ceil(share * len(split) - 1e-9)
+    n_units = 1 + int(np.searchsorted(np.cumsum(sizes[order]), n_sentences))
+    return np.flatnonzero(np.isin(units, order[:n_units]))
 
 
 def learned_part(split: Split, share: float, *, seed: int) -> tuple[Split, Ints | None]:
-    """The sentences with answers, or a share of them, and their numbers in `split`; None for all.
+    """The sentences with answers, or a share of them, and their numbers in `split` (None for all).
 
-    So a run is the same as on a text without the examples that lack an answer.
+    Examples without an answer do not change a run.
     """
     numbers = np.array([i for i, s in enumerate(split) if s.tags is not None], dtype=np.int64)
     if share < 1:
@@ -46,16 +45,16 @@ def learned_part(split: Split, share: float, *, seed: int) -> tuple[Split, Ints 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
     """The splits with a share of train as dev: whole documents, or examples, always the same."""
     train = _train_without(splits, "dev", f"dev_share is {share:g}")
-    drawn = drawn_sentences(train, share, seed=0)
-    if len(drawn) == len(train):
+    dev = drawn_sentences(train, share, seed=0)
+    if len(dev) == len(train):
         raise InputError(f"dev_share {share:g} leaves nothing to train on; give dev a file")
-    return _with_part(splits, "dev", drawn)
+    return _with_part(splits, "dev", dev)
 
 
 def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, Split]:
     """The splits with fold 1, ..., or `folds` of train as test: whole documents, or examples.
 
-    Each document is in one fold; folds have equally many, or one more.
+    Each document is in one fold. The sizes of folds differ by one document at most.
     """
     units = unit_numbers(_train_without(splits, "test", f"folds is {folds}"))
     n_units = int(units.max()) + 1
@@ -65,26 +64,26 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
             "(documents of train, or sentences without them) and fold from 1 to folds"
         )
     order = np.random.default_rng([0, folds]).permutation(n_units)
-    drawn = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
-    return _with_part(splits, "test", drawn)
+    test = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
+    return _with_part(splits, "test", test)
 
 
-def _train_without(splits: Mapping[str, Split], name: str, asked: str) -> Split:
-    """Train, of which a part becomes the split `name`; InputError where there is one, or none."""
+def _train_without(splits: Mapping[str, Split], name: str, option: str) -> Split:
+    """Train, of which a part becomes the split `name`. InputError if that exists, or no train."""
     if name in splits or "train" not in splits:
         if name in splits:
-            raise InputError(f"{asked}, but there is a {name} split; leave the option out")
-        raise InputError(f"{asked}, but there is no train split; name a file train, in a folder")
+            raise InputError(f"{option}, but there is a {name} split; leave the option out")
+        raise InputError(f"{option}, but there is no train split; name a file train, in a folder")
     return splits["train"]
 
 
-def _with_part(splits: Mapping[str, Split], name: str, drawn: Ints) -> dict[str, Split]:
+def _with_part(splits: Mapping[str, Split], name: str, numbers: Ints) -> dict[str, Split]:
     train = splits["train"]
-    rest = np.setdiff1d(np.arange(len(train)), drawn)
-    notes = ReadingNotes(train.notes.scheme, train.notes.encoding)  # what was counted stays train's
-    part = dataclasses.replace(_part(train, drawn), name=name, notes=notes)
-    found = {**splits, "train": _part(train, rest), name: part}
-    return {name: found[name] for name in SPLITS if name in found}
+    notes = ReadingNotes(train.notes.scheme, train.notes.encoding)  # the counts stay with train
+    part = dataclasses.replace(_part(train, numbers), name=name, notes=notes)
+    train = _part(train, np.setdiff1d(np.arange(len(train)), numbers))
+    parts = {**splits, "train": train, name: part}
+    return {name: parts[name] for name in SPLITS if name in parts}
 
 
 def _part(split: Split, numbers: Ints) -> Split:
@@ -94,5 +93,5 @@ def _part(split: Split, numbers: Ints) -> Split:
 def unit_numbers(split: Split) -> Ints:
     """(S,) the unit of each sentence, from 0: its document, or itself without documents."""
     units = [(s.document, i if s.document is None else 0) for i, s in enumerate(split)]
-    known = {unit: number for number, unit in enumerate(dict.fromkeys(units))}
-    return np.array([known[unit] for unit in units], dtype=np.int64)
+    numbers = {unit: number for number, unit in enumerate(dict.fromkeys(units))}
+    return np.array([numbers[unit] for unit in units], dtype=np.int64)

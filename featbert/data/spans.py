@@ -60,8 +60,8 @@ def json_questions(rows: Iterable[RawRow], path: Path) -> Iterator[RawRow]:
         elif len(lists) == len(_RACE) and len({*map(len, lists)}) == 1:
             article = {k: v for k, v in values.items() if k not in (*_RACE, *IDS)}
             for items in zip(*lists, strict=True):
-                asked = dict(zip(("question", "options", "answer"), items, strict=True))
-                yield replace(row, values=article | asked)
+                item = dict(zip(("question", "options", "answer"), items, strict=True))
+                yield replace(row, values=article | item)
         elif "paragraphs" in values or "qas" in values:
             paragraphs, first, place = [values], row.number, str(path)
             if "paragraphs" in values:
@@ -175,7 +175,7 @@ def _is_whole(question: Sentence, start: int, end: int) -> bool:
 
 
 def _answers(row: RawRow, key: Any) -> list[tuple[int, str]] | None:
-    """First character and text of each answer; None if they are hidden."""
+    """First character and text of each answer, or None if they are hidden."""
     value = literal(row.values.get(key))
     impossible = str(row.values.get("is_impossible")).strip().lower() in ("true", "1")
     if value is None:
@@ -206,7 +206,7 @@ def _answers(row: RawRow, key: Any) -> list[tuple[int, str]] | None:
 
 
 def _whole_number(value: Any) -> Any:
-    """A whole number that is a text, as in cells of tables, or has decimals; others unchanged."""
+    """A text or a number with decimals as a whole number, if it is one. Other values unchanged."""
     return int(number) if (number := number_of(value)).is_integer() else value
 
 
@@ -246,7 +246,7 @@ def words_at(places: Sequence[tuple[int, int]], start: int, length: int) -> tupl
 def answer_words(
     places: Sequence[tuple[int, int]], before: int, answer: str
 ) -> tuple[int, int] | None:
-    """First and last word of an answer (a tag); None for no answer.
+    """First and last word of an answer (a tag), or None for no answer.
 
     `places` has all words; the first `before` of them are the question's.
     """

@@ -40,7 +40,7 @@ def kind_of(name: str) -> str:
 def read_pieces(
     lines: Iterator[str], name: str, kind: str, options: ReadingOptions
 ) -> Iterator[Sentence]:
-    """The sentences of a stream in order, lazily; `name` is for messages, `kind` as of `kind_of`.
+    """The sentences of a stream in order, lazily, with `name` for messages, `kind` as of `kind_of`.
 
     A line of raw text is a sentence. A blank one has no words. Tags are skipped.
     """
@@ -77,7 +77,7 @@ def _words(
 
 
 def piece_of(text: str | Sequence[str], document: int | None) -> Sentence:
-    """A line of raw text, split into words, or words as they are; InputError for anything else."""
+    """A line of raw text, split into words, or words as they are. InputError for anything else."""
     # A text is a sequence, too: of characters.
     fits = isinstance(text, Sequence) and all(isinstance(w, str) and w for w in text)
     if not fits or not (text or text == "") or SURROGATE.search("".join(text)):
@@ -98,7 +98,7 @@ def read_texts(
     options: ReadingOptions = ReadingOptions(),  # noqa: B008
     reader_type: type[TextReader] = TextReader,
 ) -> Iterator[Sentence]:
-    """Texts or pairs of a stream in order, lazily; answers are skipped.
+    """Texts or pairs of a stream in order, lazily. Answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
     without words, or "tsv", "csv" or "jsonl" with columns.

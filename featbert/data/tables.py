@@ -171,16 +171,16 @@ def _dialect_with(
         escaped = replace(single, escape="\\")
         quoted_dialects[:0] = [d for d in (single, escaped) if d.fit(lines) == 1][:1]
     by_tabs = separator == usual == "\t"
-    asked = {"none": plain_dialects, "double": quoted_dialects}.get(options.quoting)
-    both = [plain_dialects, quoted_dialects] if by_tabs else [quoted_dialects, plain_dialects]
-    dialects = asked or [*both[0], *both[1]]
+    by_option = {"none": plain_dialects, "double": quoted_dialects}.get(options.quoting)
+    orders = [plain_dialects, quoted_dialects] if by_tabs else [quoted_dialects, plain_dialects]
+    dialects = by_option or [*orders[0], *orders[1]]
     best, best_share = dialects[0], -1.0
     for dialect in dialects:
         if (share := dialect.fit(lines)) > best_share:
             best, best_share = dialect, share
         if share == 1:
             break
-    if by_tabs and best == plain and not asked:
+    if by_tabs and best == plain and not by_option:
         sure = (d for d in quoted_dialects if d.fit(lines) == 1 and _is_quoted(lines, plain, d))
         return next(sure, best), best_share
     return best, best_share
@@ -286,7 +286,7 @@ class Table:
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
 
     def rows(self, names: Sequence[str] = ()) -> Iterator[RawRow]:
-        """The rows, with `names` of columns or the table's own; InputError names the line."""
+        """The rows, with `names` of columns or the table's own. InputError names the line."""
         names, path, lines = names or self.names, self.path, self._lines
         usual = Dialect(self._usual, self.dialect.quoted, spaced=self.dialect.spaced)
         if self.dialect != usual:
@@ -315,7 +315,7 @@ class Table:
                 notice(f"{rows}: {len(places):,}; the first in {line}")
 
     def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
-        """A row with one cell for each column; InputError if it is not clear how."""
+        """A row with one cell for each column. InputError if it is not clear how."""
         n, excess, sign = len(names), len(row) - len(names), self.dialect.separator
         if excess > 0 and not any(map(str.strip, row[n:])):
             return row[:n]

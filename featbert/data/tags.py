@@ -184,7 +184,7 @@ class TargetKind:
     Attributes:
         keys: usual names of their column; None reads no answers.
         conllu: their column in CoNLL-U, if there is one.
-        reader: reads examples with such answers; None if each word has a tag.
+        reader: reads examples with such answers, or None if each word has a tag.
         numbered: whether answers have no names: a dataset's class is its number.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
@@ -208,7 +208,7 @@ TARGETS = {
 
 
 def target_kind(targets: str | TargetKind | None) -> TargetKind:
-    """The kind with this name; InputError for an unknown one."""
+    """The kind with this name. InputError for an unknown one."""
     if isinstance(targets, str):
         check_known("targets", [targets], TARGETS)
         return TARGETS[targets]

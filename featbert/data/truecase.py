@@ -5,16 +5,16 @@ truecasing is one of the known differences between reproductions of BERT on CoNL
 
 The rule, in full:
 
-1. A sentence is in capitals when it has a word of two letters or more and none of its letters is
-   lower case. Other sentences do not change.
+1. A sentence is in capitals if it has a word of two letters or more and no letter in lower case.
+   Other sentences do not change.
 2. In such a sentence each word gets its most frequent form in the training split. Forms are counted
-   in sentences that are not in capitals, without the first word, whose capital says nothing. Of
-   equally frequent forms the first in code point order is taken, so capitals before small letters.
+   in sentences that are not in capitals, without the first word. Among equally frequent forms the
+   first in code point order is taken: capitals come before small letters.
 3. A word that was not counted gets a capital and small letters; capitals inside a word are not
    guessed. A word without letters does not change.
 4. The sentence's first letter is a capital.
-5. Words keep their number, order and length: a form that is longer or shorter in another case (the
-   German sharp s) is not taken.
+5. Words keep their number, order and length. A form with another length (the German sharp s) is not
+   taken.
 """
 
 import dataclasses
@@ -34,7 +34,7 @@ class Truecaser:
     @classmethod
     def from_sentences(cls, train: Iterable[Sentence]) -> Self:
         counts = Counter(w for s in train if not in_capitals(s.words) for w in s.words[1:])
-        # The last one counts: that which is most frequent, of equally frequent ones the first.
+        # The last form of a word counts: the most frequent, and the first of equally frequent ones.
         rising = sorted(sorted(counts, reverse=True), key=counts.__getitem__)
         return cls({word.lower(): word for word in rising})
 
@@ -48,7 +48,7 @@ class Truecaser:
         return tuple(cased)
 
     def sentences(self, sentences: Sequence[Sentence]) -> tuple[Sentence, ...]:
-        """The sentences with truecased words; tags and documents as they are."""
+        """The sentences with truecased words, with their tags and documents."""
         return tuple(dataclasses.replace(s, words=self.words(s.words)) for s in sentences)
 
     def _word(self, word: str) -> str:
