@@ -178,11 +178,11 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     from featbert.analysis.groups import rows_called
     from featbert.analysis.labels import base_name
     from featbert.runs.record import RECORD_NAME
-    from featbert.runs.results import exists, is_folder
+    from featbert.runs.results import exists
     from featbert.runs.run import find_folders, find_run, find_runs
 
     folders = find_folders(name, runs_dir)
-    if len(folders) != 1 and is_folder(runs_dir):
+    if len(folders) != 1 and runs_dir.exists():
         finished = {run.name: run for run in find_runs(runs_dir)}
         tables = [one.rows for one in compare(finished.values())]
         called = [row for rows in tables for row in rows_called(name, rows)]

@@ -61,11 +61,6 @@ def exists(path: Path) -> bool:
     return path.exists() or (results_file(path) is not None and path in listed_in(path.parent))
 
 
-def is_folder(path: Path) -> bool:
-    """Whether it is a folder, or a results file or a folder in one."""
-    return path.is_dir() or (results_file(path) is not None and bool(listed_in(path)))
-
-
 def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
     """Files and folders in a folder whose names match a pattern, by name. None without a folder."""
     if (file := results_file(folder)) is None:
@@ -78,8 +73,12 @@ def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
 
 def run_folders(runs_dir: Path) -> list[Path]:
     """Folders of a runs directory, except hidden ones. OSError if it cannot be listed."""
-    paths = sorted(runs_dir.iterdir()) if results_file(runs_dir) is None else listed_in(runs_dir)
-    return [path for path in paths if path.name[0] != "." and is_folder(path)]
+    if (file := results_file(runs_dir)) is None:
+        paths = [path for path in sorted(runs_dir.iterdir()) if path.is_dir()]
+    else:
+        names = (name.partition("/")[0] for name in _contents(file) if "/" in name)
+        paths = [runs_dir / name for name in sorted({*names})]
+    return [path for path in paths if path.name[0] != "."]
 
 
 def write_results(file: Path, contents: Mapping[str, Any]) -> None:
@@ -103,7 +102,7 @@ def write_results(file: Path, contents: Mapping[str, Any]) -> None:
 def _contents(file: Path) -> Mapping[str, Any]:
     """Contents by name. InputError with the reason if the file is damaged or foreign."""
     status = regular_file(file).stat()
-    return _read(file, status.st_mtime_ns, status.st_size)
+    return _read(file, status.st_ino, status.st_mtime_ns, status.st_size)
 
 
 @functools.lru_cache(maxsize=4)

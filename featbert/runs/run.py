@@ -44,7 +44,7 @@ from featbert.runs.record import (
     read_record,
     read_run_record,
 )
-from featbert.runs.results import exists, is_folder, on_disk, results_file, run_folders
+from featbert.runs.results import exists, on_disk, results_file, run_folders
 from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
 from featbert.training.history import Epoch
@@ -245,7 +245,7 @@ def find_folder(name: str, runs_dir: Path) -> Path:
         names = listed((folder.name for folder in folders), 4, width=255)
         raise InputError(f"{name!r} is a part of {names}; give the id of one, its last part")
     suggestion = nearest_path(runs_dir)
-    if is_folder(runs_dir):
+    with contextlib.suppress(OSError):
         suggestion = nearest(name, [path.name for path in run_folders(runs_dir)])
     raise MissingError(
         f"no run {name!r}, here or in {runs_dir}{suggestion}; featbert runs lists them"
@@ -260,9 +260,10 @@ def find_folders(name: str, runs_dir: Path) -> list[Path]:
         files = [RECORD_NAME, EXPORTED] if folder is path and path.name == name else [""]
         if name and not folder.is_file() and any(exists(folder / file) for file in files):
             return [folder]
-    if len(name) < SHORTEST_PART or not is_folder(runs_dir):
-        return []
-    return [path for path in run_folders(runs_dir) if f"--{name}" in f"--{path.name}"]
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if len(name) >= SHORTEST_PART:
+            return [path for path in run_folders(runs_dir) if f"--{name}" in f"--{path.name}"]
+    return []
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=ConfigDict(strict=True, extra="ignore"))

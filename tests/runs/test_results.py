@@ -9,7 +9,7 @@ import pytest
 
 from featbert.errors import InputError
 from featbert.runs import results
-from featbert.runs.results import exists, is_folder, listed_in, read_text, write_results
+from featbert.runs.results import exists, listed_in, read_text, write_results
 
 CONTENTS = {"b/record.json": {"é": [1, 2.5, None]}, "b/dev.conll": "x O\r\n", "a/x/y.json": {}}
 
@@ -27,8 +27,6 @@ def test_paths_lead_into_a_file_as_into_a_folder(tmp_path) -> None:
     assert [path.name for path in listed_in(file)] == ["a", "b"]
     assert listed_in(file / "b", "*.json") == [file / "b" / "record.json"]
     assert listed_in(file / "none") == []
-    assert is_folder(file / "a" / "x")
-    assert not is_folder(file / "b" / "record.json")
     assert exists(file / "a")
     assert not exists(file / "b" / "test.conll")
     with pytest.raises(FileNotFoundError):
