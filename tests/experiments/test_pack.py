@@ -4,15 +4,16 @@ import dataclasses
 import json
 import random
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from featbert import find_runs
-from featbert.analysis.breakdown import with_breakdowns
-from featbert.analysis.compare import Comparison, compare
-from featbert.analysis.significance import score_interval, with_significance
+from featbert.analysis.compare import compare
+from featbert.analysis.comparison import Comparison
+from featbert.analysis.significance import score_interval
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.data.corpus import Sentence
@@ -65,9 +66,11 @@ def recorded(run: Run) -> Run:
     return run
 
 
-def analysed(comparison: Comparison) -> Comparison:
-    facets = [name for name, facet in comparison.task.facets.items() if not facet.needs_train]
-    return with_breakdowns(with_significance(comparison, resamples=200), facets)
+def analysed(runs: Iterable[Run]) -> Comparison:
+    runs = [*runs]
+    facets = [name for name, facet in runs[0].task.facets.items() if not facet.needs_train]
+    (comparison,) = compare(runs, stats=True, by=facets, resamples=200)
+    return comparison
 
 
 @pytest.fixture
@@ -90,8 +93,7 @@ def test_tests_intervals_and_breakdowns_are_computed_from_counts(tmp_path, task:
         answered(folder, "tuned", seed, task, 0.4, layers=None, classes=["x", "y"])
         answered(folder, "last", seed, task, 0.2, layers="last", classes=["x", "y", "z"])
     assert pack_runs(folder, file) == len(find_runs(folder))
-    (ours,), (theirs,) = compare(find_runs(folder)), compare(find_runs(file))
-    ours, theirs = analysed(ours), analysed(theirs)
+    ours, theirs = analysed(find_runs(folder)), analysed(find_runs(file))
     assert theirs.differences == ours.differences != ()
     assert theirs.breakdowns == ours.breakdowns != ()
     assert theirs.notes == ours.notes
@@ -136,8 +138,8 @@ def test_evaluations_on_other_data_have_counts(runs, tmp_path) -> None:
         path = evaluate(run, "de", predictions=file_hash(predictions))
         shutil.copyfile(predictions, path.with_suffix(".conll"))
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
-    both = [compare(runs_elsewhere(find_runs(place), "wikiann-de")) for place in (runs, file)]
-    ours, theirs = (analysed(comparison) for (comparison,) in both)
+    both = [runs_elsewhere(find_runs(place), "wikiann-de") for place in (runs, file)]
+    ours, theirs = map(analysed, both)
     assert theirs.differences == ours.differences != ()
 
 
@@ -151,19 +153,17 @@ def test_predictions_are_kept_with_their_text_if_asked_for(runs, tmp_path) -> No
 
 
 def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) -> None:
-    (comparison,) = compare(find_runs(runs))
-    tested = with_significance(comparison)
+    tested = analysed(find_runs(runs))
     assert len([*(runs / TESTS).iterdir()]) == 4  # two rows on two splits
     (runs / TESTS / "damaged.json").write_text("{")
     for run in find_runs(runs):
         run.predictions_path("dev").unlink()
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
     assert len(caplog.messages) == 2  # the training text is gone too
-    (kept,) = compare(find_runs(file))
-    kept = with_significance(kept)
+    kept = analysed(find_runs(file))
     assert [one.pooled for one in kept.differences] == [one.pooled for one in tested.differences]
     assert {one.split: one.uncounted for one in kept.differences} == {"dev": True, "test": False}
-    assert len(kept.notes) == len(tested.notes) + 1
+    assert len(kept.test_notes) == len(tested.test_notes) + 1
 
 
 def test_counts_of_other_classes_and_weights_are_not_in_the_file(runs, tmp_path) -> None:
@@ -181,10 +181,8 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     experiment(runs, ["last-1", "tuned-1"], [])
     file = tmp_path / "trial.jsonl.xz"
     ok(featbert("runs", "pack", "trial", "-o", file, "--runs-dir", runs))
-    asked = ("compare", "--experiment", "trial", "--stats", "--format", "json", "--runs-dir")
-    assert json.loads(ok(featbert(*asked, file)).stdout) == json.loads(
-        ok(featbert(*asked, runs)).stdout
-    )
+    asked = ("compare", "--experiment", "trial", "--stats", "--format", "csv", "--runs-dir")
+    assert ok(featbert(*asked, file)).stdout == ok(featbert(*asked, runs)).stdout
     listed = ok(featbert("runs", "--runs-dir", file, "--format", "json")).stdout
     assert {line["run"] for line in json.loads(listed)} == {"last-1", "tuned-1"}
     assert "last-1" in ok(featbert("runs", "show", "last-1", "--runs-dir", file)).stdout
