@@ -1,11 +1,11 @@
 """Language-model adaptation: an encoder learns the task's text before the task.
 
 Howard and Ruder 2018, section 3.2, with BERT's own objectives (Devlin et al. 2019, section 3.1) on
-the words of train; dev has masks that never change, so that its perplexities compare. The weights
+the words of train. Masks of dev never change, which makes its perplexities comparable. The weights
 of the last epoch are kept, in a folder that `adaptation.json` completes. While it is made:
 
-    .<name>.partial     checkpoints, which an interrupted adaptation resumes from; the new folder
-    .<name>.lock        which process makes it
+    .<name>.partial     checkpoints, which a new try resumes from, and the new folder
+    .<name>.lock        the process that makes it
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def adapt(
 
 
 def run_adaptation(plan: AdaptationPlan) -> Adapted:
-    """Carries out a plan, unless another process has finished it; see `adapt`."""
+    """Carries out a plan, unless another process has finished it. See `adapt`."""
     from safetensors import SafetensorError
 
     folder = plan.folder
@@ -74,7 +74,7 @@ def run_adaptation(plan: AdaptationPlan) -> Adapted:
 
 
 def _train(plan: AdaptationPlan, partial: Path) -> dict[str, Any]:
-    """Makes the new folder within the partial one; returns its record."""
+    """Makes the new folder within the partial one, and returns its record."""
     from featbert.adaptation.language_model import clear, last_checkpoint, train_language_model
     from featbert.encoders.memory import TRAINED_BYTES, check_memory, freed_memory_kept
 
@@ -131,7 +131,7 @@ def _move_into_place(folder: Path, partial: Path) -> None:
 
 
 def _copy_tokenizer(source: EncoderSource, folder: Path) -> None:
-    """Copies the base's tokenizer files; InputError if the copy gives other pieces."""
+    """Copies the base's tokenizer files. InputError if the copy gives other pieces."""
     from featbert.encoders.tokenizer import load_wordpieces
 
     for path in source.tokenizer_files:

@@ -45,7 +45,7 @@ COMPUTATION = "computation.txt"
 def train_language_model(
     plan: AdaptationPlan, folder: Path, encoder_folder: Path, computation: str
 ) -> dict[str, Any]:
-    """Trains encoder and heads on train and evaluates on dev; returns the results to record.
+    """Trains encoder and heads on train and evaluates on dev, and returns the results to record.
 
     Args:
         folder: of checkpoints. Training resumes from the last one with the same `computation`.
@@ -160,7 +160,7 @@ def last_checkpoint(folder: Path, computation: str) -> Path | None:
 
 
 def clear(folder: Path, *, but: Path | None) -> None:
-    """Removes everything in a folder but one checkpoint; without one also the folder."""
+    """Removes everything in a folder but one checkpoint, or the whole folder."""
     if but is None:
         shutil.rmtree(folder, ignore_errors=True)
         return
@@ -208,7 +208,7 @@ class _LanguageModelTrainer(Trainer):
     def compute_loss(
         self, model: nn.Module, inputs: Any, *_: Any, num_items_in_batch: Any = None, **__: Any
     ) -> Any:
-        """The share of a part in the loss of its batch; (K,) counts of the batch come with it."""
+        """The share of a part in the loss of its batch, which has (K,) `num_items_in_batch`."""
         return (self._losses(model, inputs) / num_items_in_batch).sum()
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:

@@ -1,4 +1,4 @@
-"""Plans of adaptations, and their results; nothing here imports torch."""
+"""Plans of adaptations, and their results. Nothing here imports torch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ VERSION = 3
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptEpoch:
-    """Mean losses in nats of masked pieces and labelled pairs; epoch 0 is dev before training."""
+    """Mean losses in nats of masked pieces and labelled pairs. Epoch 0 is dev before training."""
 
     epoch: int
     train_mlm: float | None = None
@@ -54,7 +54,7 @@ class AdaptEpoch:
 
 @dataclass(frozen=True)
 class Adapted:
-    """An adapted encoder on disk; its `folder` is what `--model` takes.
+    """An adapted encoder on disk. `--model` takes its `folder`.
 
     Attributes:
         fresh: parts of the model that the checkpoint lacked. They began at random values.
@@ -92,8 +92,8 @@ class AdaptationPlan:
     def finished(self) -> Adapted | None:
         """The adapted encoder if the folder has it, and None if it is to be trained.
 
-        InputError for a folder of other files, another adapted encoder or a damaged one. They stay;
-        `overwrite` replaces encoders.
+        InputError for a folder of other files, another adapted encoder or a damaged one. They stay,
+        but `overwrite` replaces encoders.
         """
         folder, path = self.folder, self.folder / ADAPTATION_RECORD
         if folder.resolve() == self.source.folder.resolve():
@@ -134,10 +134,10 @@ def plan_adaptation(
     precision: str = "auto",
     overwrite: bool = False,
 ) -> AdaptationPlan:
-    """Checks and names an adaptation; nothing is written.
+    """Checks and names an adaptation. Nothing is written.
 
     Args:
-        out: folder to write; by default one in `models_dir` named after encoder, corpus and
+        out: folder to write. By default one in `models_dir` named after encoder, corpus and
             identity. One that holds the same result already is a hit, unless `overwrite`.
         precision: "fp32", "bf16", "fp16", or "auto" (bf16 if the hardware has it). Weights stay
             in fp32.
@@ -174,7 +174,7 @@ def plan_adaptation(
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, nsp: str) -> bool:
-    """Whether next-sentence prediction is trained; InputError if "on" is impossible.
+    """Whether next-sentence prediction is trained. InputError if "on" is impossible.
 
     It needs a model with a next-sentence head, and two sentences of one document in each split.
     """

@@ -51,7 +51,7 @@ def cut_blocks(
         [s.words for s in sentences], [s.touches for s in sentences]
     )
     firsts = np.append(of_words[:, 0], len(pieces))
-    # The word of each piece; of several words that share it, the last
+    # The word of each piece, the last of several words that share it
     words = np.searchsorted(firsts[:-1], np.arange(len(pieces)), side="right") - 1
     ends = firsts[np.cumsum([0, *map(len, sentences)])]
     together = all(s.document is not None for s in sentences)
@@ -121,7 +121,7 @@ def mask_pieces(
 
 @dataclass
 class MaskedText(torch.utils.data.Dataset[dict[str, Any]]):
-    """A split as one epoch reads it; the loader calls `set_epoch`."""
+    """A split as one epoch reads it. The loader calls `set_epoch`."""
 
     blocks: Sequence[Block]
     wordpieces: WordPieces
@@ -134,7 +134,7 @@ class MaskedText(torch.utils.data.Dataset[dict[str, Any]]):
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int) -> None:
-        """Draws the pairs of an epoch, from 0; their number is the same in each."""
+        """Draws the pairs of an epoch, from 0. Their number is the same in each."""
         self.epoch = epoch
         random = np.random.default_rng([self.seed, epoch])
         alone = [(number, -1, NONE) for number in range(len(self.blocks))]

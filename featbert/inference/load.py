@@ -18,7 +18,7 @@ import torch
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import TokenBudget
+from featbert.encoders.batching import Ints, TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Casing, EncodingOptions
@@ -37,7 +37,7 @@ from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
 from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
-from featbert.training.loop import Compute, predict, prediction_budget
+from featbert.training.loop import Backend, predict, predict_probabilities, prediction_budget
 
 # Folder in the cache of stores for evaluations.
 EVALUATIONS = "evaluations"
@@ -48,11 +48,11 @@ class LoadedRun(PredictingRun):
     """A run with its model in eval mode, on the device."""
 
     model: Model
-    compute: Compute
+    backend: Backend
 
     @property
     def device(self) -> Device:
-        return self.compute.device
+        return self.backend.device
 
     @property
     def encoder(self) -> Encoder:
@@ -76,23 +76,24 @@ class LoadedRun(PredictingRun):
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers, as the run would have recorded them for these inputs."""
-        return self._answers(self._predicted(inputs, sentences)[0], sentences)
+        numbers = predict(self.model, *self._prediction(inputs, sentences))
+        return self._answers(numbers, sentences)
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
-        numbers, shares = self._predicted(inputs, sentences, probabilities=True)
+        numbers, shares = predict_probabilities(self.model, *self._prediction(inputs, sentences))
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.name} gives probabilities that are not finite: its numbers are "
-                f"too large for {self.compute.precision}"
+                f"too large for {self.backend.precision}"
             )
         return self._answers(numbers, sentences), shares.astype(float)
 
-    def _predicted(
-        self, inputs: Inputs, sentences: Sentences, *, probabilities: bool = False
-    ) -> tuple[Numbers, ...]:
+    def _prediction(
+        self, inputs: Inputs, sentences: Sentences
+    ) -> tuple[Inputs, Ints, Backend, TokenBudget]:
+        """The arguments of `predict` after the model."""
         budget = prediction_budget(inputs, self.settings, self.device)
-        items = self.task.items(sentences)
-        return predict(self.model, inputs, items, self.compute, budget, probabilities=probabilities)
+        return inputs, self.task.items(sentences), self.backend, budget
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
         classes, scheme = tuple(self.record.labels), self.record.signature.tag_scheme
@@ -236,4 +237,4 @@ def load(
     load_weights(usable.folder / WEIGHTS, network, record.weights)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.reading)
-    return kind(*parts, network.to(found_device.torch).eval(), Compute(found_device, precision))
+    return kind(*parts, network.to(found_device.torch).eval(), Backend(found_device, precision))

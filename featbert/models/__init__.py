@@ -1,1 +1,1 @@
-"""What stands between hidden states and answers."""
+"""Models: layer combinations, bodies and outputs."""

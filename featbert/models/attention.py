@@ -1,13 +1,13 @@
-"""Attention between two texts that were encoded apart, for a head that reads the words of both.
+"""Attention between two texts that were encoded apart, for heads that read the words of both.
 
     h = W x                          d numbers for each vector x
     e_ij = h_i . h_j / sqrt(d)       for vector i of the first text and j of the second
     a_i = sum_j softmax_j(e_ij) h_j  and a_j = sum_i softmax_i(e_ij) h_i
     [h; a; |h - a|; h * a]           4d numbers for each vector
 
-One W for both texts: words that are alike attend to each other before anything is learned.
+Both texts share W, so similar words attend to each other before anything is learned.
 
-Sources: Parikh et al. 2016, section 3; Chen et al. 2017 (ESIM), sections 3.2 and 3.3.
+Sources: Parikh et al. 2016, section 3, and Chen et al. 2017 (ESIM), sections 3.2 and 3.3.
 """
 
 import math
@@ -34,16 +34,16 @@ class Attention(nn.Module):
         self.width = 4 * SIZE
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (W, 4d); lengths (B, 2) are vectors of both texts of each pair."""
-        own = self.project(self.dropout(vectors.float()))
-        texts = own.split(lengths.ravel().tolist())
+        """(W, D) -> (W, 4d). lengths (B, 2) are vectors of both texts of each pair."""
+        projected = self.project(self.dropout(vectors.float()))
+        texts = projected.split(lengths.ravel().tolist())
         first, second = (pad_sequence(texts[k::2], batch_first=True) for k in (0, 1))
         scores = first @ second.mT / math.sqrt(SIZE)  # (B, longest first, longest second)
-        found = []
-        for e, read, sizes in ((scores, second, lengths[:, 1]), (scores.mT, first, lengths[:, 0])):
-            padding = torch.from_numpy(np.arange(read.shape[1]) >= sizes[:, None])
-            e = e.masked_fill(to_device(padding, own.device)[:, None], -torch.inf)
-            found.append(e.softmax(2) @ read)
-        pairs = zip(*found, lengths.tolist(), strict=True)
-        other = torch.cat([part for a, b, (n, m) in pairs for part in (a[:n], b[:m])])
-        return torch.cat([own, other, (own - other).abs(), own * other], dim=1)
+        attended = []
+        for e, text, sizes in ((scores, second, lengths[:, 1]), (scores.mT, first, lengths[:, 0])):
+            padding = torch.from_numpy(np.arange(text.shape[1]) >= sizes[:, None])
+            e = e.masked_fill(to_device(padding, projected.device)[:, None], -torch.inf)
+            attended.append(e.softmax(2) @ text)
+        pairs = zip(*attended, lengths.tolist(), strict=True)
+        means = torch.cat([part for a, b, (n, m) in pairs for part in (a[:n], b[:m])])
+        return torch.cat([projected, means, (projected - means).abs(), projected * means], dim=1)

@@ -8,7 +8,7 @@ total. featbert reads it as 768 units per direction.
     c_t = f * c_{t-1} + i * g,                 h_t = o * tanh(c_t)
 
 The second direction is the first one over sequences that are reversed one by one. On a processor a
-direction is computed in one of two ways. The parameters are always those of `nn.LSTM`.
+direction is computed in one of two ways. Parameters and their names are `nn.LSTM`'s.
 
 Few units: oneDNN's fused LSTM over a padded batch. Padding follows the words and changes no state.
 torch uses it for padded batches of one direction only.
@@ -57,7 +57,7 @@ class BiLSTM(nn.Module):
         self.width = 2 * lstm_size
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (W, width), unpadded; lengths (B,) are words of each sequence, at least 1."""
+        """(W, D) -> (W, width), unpadded. lengths (B,) are words of each sequence, at least 1."""
         order = WordOrder.of(lengths)
         numbers = to_device(order.numbers, vectors.device)
         # (W, D), time step by time step over the sequences that have not ended
@@ -102,7 +102,7 @@ class WordOrder:
         sorted_lengths = lengths[longest_first]
         starts = (np.cumsum(lengths) - lengths)[longest_first]  # (B,)
         steps = np.arange(lengths.max())[:, None]
-        running = steps < sorted_lengths  # (T, B); the arrays below are anything elsewhere
+        running = steps < sorted_lengths  # (T, B), and places elsewhere are not used
         sizes = running.sum(1)
         columns = np.arange(len(lengths))
         places = (np.cumsum(sizes) - sizes)[:, None] + columns  # (T, B)
@@ -210,8 +210,8 @@ class _Recurrence(torch.autograd.Function):
         last_cells, last_states = torch.zeros_like(cells), torch.zeros_like(states)
         last_cells[first:], last_states[first:] = cells[order.before], states[order.before]
         i, f, g, o = gates.chunk(4, dim=1)
-        # What the gradients of cells and states are multiplied by: those of the gates before their
-        # nonlinearities, (W, 4H), at the end of the loop.
+        # (W, 4H) derivatives of cells and states by the gates before their nonlinearities. The loop
+        # multiplies them by the gradients of cells and states.
         inner = torch.empty_like(gates)
         to_i, to_f, to_g, to_o = inner.chunk(4, dim=1)
         torch.mul(g, i * (1 - i), out=to_i)

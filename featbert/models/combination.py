@@ -16,7 +16,7 @@ from featbert.encoders.layers import LayerCombination
 
 
 def full_precision(tensor: Tensor) -> torch.autocast:
-    """No autocast on the tensor's device: logits of few bits would tie, and ties go to "O"."""
+    """Switches autocast off on the tensor's device: logits of few bits would tie."""
     return torch.autocast(tensor.device.type, enabled=False)
 
 
@@ -39,9 +39,9 @@ class ScalarMix(nn.Module):
 
 
 class CombineLayers(nn.Module):
-    """Carries out a `LayerCombination` on hidden states read in its order.
+    """A `LayerCombination` of hidden states, which come in its order.
 
-    `width` is D of the combined vector, `mix` the scalar mix of a weighted combination, else None.
+    `width` is D of the combined vector. `mix` is the scalar mix of a weighted combination, or None.
     """
 
     def __init__(self, combination: LayerCombination, hidden_size: int) -> None:

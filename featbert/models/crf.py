@@ -5,11 +5,11 @@
 
 The loss is -log p(gold) of each sequence, the answer is the most probable sequence (Viterbi), and
 probabilities are marginals of single words (forward-backward). A word without a gold class may have
-any: p(gold) is the sum over all sequences that have the gold classes of the others. Everything is
-computed in fp32.
+any class: p(gold) is the sum over all sequences that agree with the gold classes of other words.
+Everything is computed in fp32.
 
-Source: Lafferty, McCallum and Pereira 2001; as the output of a BiLSTM: Lample et al. 2016, section
-2.1.
+Sources: Lafferty, McCallum and Pereira 2001, and Lample et al. 2016, section 2.1, for the output of
+a BiLSTM.
 """
 
 import torch
@@ -31,9 +31,9 @@ class CRF(nn.Module):
         self.end = nn.Parameter(torch.zeros(n))
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum over sequences of the negative log-likelihood; targets (W,) are class numbers.
+        """Sum over sequences of the negative log-likelihood.
 
-        A negative one is of a word without a gold class.
+        targets (W,) are class numbers, negative for words without a gold class.
         """
         with full_precision(vectors):
             emissions = self.classifier(vectors.float())  # (W, C)
@@ -76,7 +76,7 @@ class CRF(nn.Module):
             return torch.stack(path[::-1], 1)[mask]
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """(W,) what `decode` gives, and (W, C) the marginal probability of every class."""
+        """(W,) answers as in `decode`, and (W, C) the marginal probability of every class."""
         with full_precision(vectors):
             padded, mask = _padded(self.classifier(vectors.float()), lengths)
             forward = self._forward(padded, mask)
@@ -101,7 +101,7 @@ class CRF(nn.Module):
 
 
 def _padded(emissions: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-    """(W, C) -> (B, T, C) and (B, T), where words are."""
+    """(W, C) -> (B, T, C) and the mask (B, T) of words."""
     sizes = torch.from_numpy(lengths).to(emissions.device)
     mask = torch.arange(int(lengths.max()), device=emissions.device) < sizes[:, None]
     padded = emissions.new_zeros((*mask.shape, emissions.shape[1]))

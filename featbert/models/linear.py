@@ -1,6 +1,6 @@
-"""No body: the output reads the word vectors, with dropout.
+"""The body "linear": the output reads the word vectors, with dropout.
 
-On a tuned encoder this is the classifier of Devlin et al. 2019, section 5.3; on frozen states it is
+On a tuned encoder this is the classifier of Devlin et al. 2019, section 5.3. On frozen states it is
 a linear probe.
 """
 
@@ -10,7 +10,7 @@ from featbert.encoders.batching import Ints
 from featbert.encoders.kernels import Dropout
 
 
-class Linear(nn.Module):
+class DropoutOnly(nn.Module):
     """Dropout of the word vectors."""
 
     def __init__(self, width: int, *, dropout: float) -> None:

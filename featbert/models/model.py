@@ -2,9 +2,9 @@
 
     batch ─▶ states (W, D) ─▶ body (W, width) ─▶ output ─▶ loss or answers
 
-Where a task has one answer a sequence, its words are pooled: before a body that does not read
-words, else after it. Where the words of two texts that are encoded apart are read, these attend to
-each other before the body.
+If a task has one answer per sequence, vectors are pooled: before a body that does not read words,
+else after it. If the words of two texts that are encoded apart are read, they attend to each other
+before the body.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from featbert.models.pooling import Pooling
 
 
 @dataclass(frozen=True)
-class Layout:
+class BatchLayout:
     """How the vectors of a batch follow one another.
 
     Attributes:
-        lengths: (B,) vectors of each sequence, or (B, 2) of its texts, where those are apart or the
+        lengths: (B,) vectors of each sequence, or (B, 2) of its texts, if they are apart or the
             head reads whole sequences.
-        groups: (G,) sequences of each group, where those of a group are answered together.
+        groups: (G,) sequences of each group, if a group is answered together.
     """
 
     lengths: Ints
@@ -39,7 +39,7 @@ class Layout:
 
 
 class Body(Protocol):
-    """Word vectors to word vectors; a module of `BODIES`, made from (width, settings)."""
+    """Word vectors to word vectors: a module of `BODIES`, made from its width and settings."""
 
     width: int
 
@@ -48,17 +48,17 @@ class Body(Protocol):
 
 
 class Output(Protocol):
-    """Vectors to answers; a module of `OUTPUTS`, made from (width, classes, settings).
+    """Vectors to answers: a module of `OUTPUTS`, made from its width, classes and settings.
 
-    Targets and answers are laid out as the task says (`Targets`): (W,) for one a word. `lengths`
-    are vectors that belong together: words of a sequence, or sequences of a group. One whose logits
-    are W x + b has a method `linear`, which returns W (C, D) and b (C,) for export.
+    Targets and answers are laid out as the task says: (W,) if each word has one. `lengths` are
+    vectors that belong together: words of a sequence, or sequences of a group. If logits are
+    W x + b, a method `linear` returns W (C, D) and b (C,) for export.
     """
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the losses of all items of the batch, a scalar in fp32.
 
-        An output of words takes `IGNORED` (`tasks.base`) for one without an answer.
+        An output of words takes `IGNORED` (`tasks.base`) for words without an answer.
         """
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
@@ -69,7 +69,7 @@ class Output(Protocol):
 
 
 class Model(nn.Module):
-    """States, body and output as one module; `training.assembly` makes it from settings."""
+    """States, body and output as one module. `training.assembly` makes it from settings."""
 
     def __init__(
         self,
@@ -95,8 +95,8 @@ class Model(nn.Module):
     def encoder(self) -> Encoder | None:
         return self.states if isinstance(self.states, Encoder) else None
 
-    def vectors(self, batch: Any, layout: Layout) -> tuple[Tensor, Ints]:
-        """(W, width) what the output reads, of words or of each sequence, and its lengths."""
+    def vectors(self, batch: Any, layout: BatchLayout) -> tuple[Tensor, Ints]:
+        """(W, width) vectors for the output, of words or of sequences, and their lengths."""
         vectors, lengths = self.states(batch), layout.lengths
         if self.attention is not None:
             vectors = self.attention(vectors, lengths)
@@ -110,20 +110,20 @@ class Model(nn.Module):
             pooled = self.pooling(self.body(vectors, lengths.ravel()), lengths)
         return pooled, single if layout.groups is None else layout.groups
 
-    def loss(self, batch: Any, layout: Layout, targets: Tensor) -> Tensor:
+    def loss(self, batch: Any, layout: BatchLayout, targets: Tensor) -> Tensor:
         """Sum of the losses of the batch's items."""
         return self.output.loss(*self.vectors(batch, layout), targets)
 
-    def decode(self, batch: Any, layout: Layout) -> Tensor:
+    def decode(self, batch: Any, layout: BatchLayout) -> Tensor:
         """The answers, as numbers."""
         return self.output.decode(*self.vectors(batch, layout))
 
-    def probabilities(self, batch: Any, layout: Layout) -> tuple[Tensor, Tensor]:
+    def probabilities(self, batch: Any, layout: BatchLayout) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item."""
         return self.output.probabilities(*self.vectors(batch, layout))
 
     def head_flops(self, vectors: float, sequences: float) -> float:
-        """Operations of a forward pass from the states of `vectors` words, or sequences, on."""
+        """Operations of a forward pass after the states of `vectors` words or sequences."""
         body, output = self._entries
         return 2.0 * (body * vectors + output * (vectors if self.pooling is None else sequences))
 
@@ -145,7 +145,7 @@ class Model(nn.Module):
         return {n: depths.get(n, encoder.num_layers + 1) for n, _ in self.named_parameters()}
 
     def set_trained(self, trains: Callable[[str, int], bool]) -> None:
-        """Marks which parameters of the encoder are trained, by name and depth; heads always are.
+        """Marks which parameters of the encoder are trained, by name and depth. Heads always are.
 
         Modules in which nothing is trained go to eval mode.
         """
@@ -157,7 +157,7 @@ class Model(nn.Module):
         self.train(self.training)
 
     def train(self, mode: bool = True) -> Model:
-        """As in torch; what is not trained of the encoder stays in eval mode, as for features."""
+        """As in torch, but modules of the encoder without trained parameters stay in eval mode."""
         super().train(mode)
         if mode and (encoder := self.encoder) is not None:
             for module in encoder.modules():
@@ -168,6 +168,6 @@ class Model(nn.Module):
 
 
 def matrix_entries(module: nn.Module) -> int:
-    """Entries of the matrices that every vector meets; embedding tables are only looked up."""
+    """Entries of the matrices that every vector meets, without embedding tables."""
     tables = {id(m.weight) for m in module.modules() if isinstance(m, nn.Embedding)}
     return sum(p.numel() for p in module.parameters() if p.dim() > 1 and id(p) not in tables)

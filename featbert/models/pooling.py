@@ -5,16 +5,16 @@
     mean, max  over all subwords, special ones included    (D)
     max_mean   both, one after the other                   (2D)
     word_mean  over the words                              (D)
-    attention  weighted mean; weights softmax(w . x + b)   (D) over the words, w and b learned
+    attention  weighted mean, weights softmax(w . x + b)   (D) over the words, w and b learned
 
-A body that reads words pools what it makes of them by mean, max, max_mean or attention. Mean and
-max of subwords are what sentence-transformers computes (`pooling_mode` mean and max).
+If the body reads words, its output is pooled by mean, max, max_mean or attention. Mean and max of
+subwords are those in sentence-transformers (`pooling_mode` mean and max).
 
-Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (Mou et al. 2016;
+Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (Mou et al. 2016,
 Conneau et al. 2017).
 
-cls, mean and max do not depend on what is trained, so they are computed once where nothing comes
-between them and the states (`KEPT_POOLINGS`).
+cls, mean and max depend on nothing that is trained. They are computed once if nothing comes between
+them and the states (`KEPT_POOLINGS`).
 """
 
 import numpy as np
@@ -37,8 +37,8 @@ class Pooling(nn.Module):
             width: D of the vectors that are pooled.
             pooling: a name of `POOLINGS`.
             texts: 2 for pairs of texts that are encoded apart.
-            vectors_per_text: vectors that a store holds of each text, already pooled; None if the
-                vectors are those of words or subwords.
+            vectors_per_text: vectors that a store holds of each text, already pooled. None if the
+                vectors are of words or subwords.
         """
         super().__init__()
         # The encoder itself applies its pooler to the first piece.
@@ -49,7 +49,7 @@ class Pooling(nn.Module):
         self.scores = nn.Linear(width, 1) if self.method == "attention" else None
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """(W, D) -> (B, width); lengths (B,) are vectors of each sequence, (B, 2) of its texts."""
+        """(W, D) -> (B, width). lengths (B,) are vectors of each sequence, (B, 2) of its texts."""
         sizes = lengths.ravel()
         if self.scores is not None:
             vectors = vectors.float()

@@ -1,6 +1,6 @@
-"""Bodies and outputs by name; a new one is a file and a line here.
+"""Bodies and outputs by name. A new one is a file and a line here.
 
-The lists are read where torch is not loaded yet, so they name a class and do not import it.
+The lists are read before torch is loaded, so they name classes and do not import them.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ class Part(Entry):
 
     Attributes:
         settings: names of settings that only this part has.
-        words: of a body, whether it reads the words of a text; if not, it reads one vector a text
-            where the task pools them.
+        words: of a body, whether it reads the words of a text. If not, it reads one vector per
+            text, if the task pools them.
         firsts: of an output, whether it reads the first special piece of each sequence, too.
     """
 
@@ -29,7 +29,7 @@ BODIES = Registry(
     "body",
     {
         "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
-        "linear": Part("featbert.models.linear:Linear", "linear", words=False),
+        "linear": Part("featbert.models.linear:DropoutOnly", "linear", words=False),
     },
 )
 OUTPUTS = Registry(
@@ -38,12 +38,11 @@ OUTPUTS = Registry(
         "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
         "crf": Part("featbert.models.crf:CRF", "CRF"),
         "score": Part("featbert.models.score:Score", "score"),
-        "choice": Part("featbert.models.choice:Choice", "choice"),
+        "choice": Part("featbert.models.choice:GroupSoftmax", "choice"),
         "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
     },
 )
-# One vector a text; "none" for answers of words. A body that reads words pools what it makes of
-# them.
+# Ways to make one vector of a text. "none" is for answers of words.
 POOLINGS = {
     "none": "words",
     "cls": "first special piece",
@@ -54,7 +53,7 @@ POOLINGS = {
     "word_mean": "mean of words",
     "attention": "attention over words",
 }
-# The kinds of stored vectors that each pooling reads which does not depend on what is trained.
+# Poolings that depend on nothing trained, and the kinds of stored vectors that they read.
 KEPT_POOLINGS = {"cls": ("cls",), "mean": ("mean",), "max": ("max",), "max_mean": ("max", "mean")}
-# Those that each kind of head reads (`Settings.reads`).
+# Kinds of stored vectors for each value of `Settings.reads`.
 KINDS = {"words": ("words",), "sequence": ("words", "cls"), **KEPT_POOLINGS}

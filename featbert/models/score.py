@@ -2,8 +2,8 @@
 
     score = middle + reach * (w . x + b), where w . x + b is -1 and 1 at the ends of the range
 
-middle and reach are the middle and half of the range of the training scores, so that the loss does
-not depend on their unit. Nothing keeps a score inside that range.
+middle and reach are the middle and half of the range of the training scores, so the loss does not
+depend on their unit. Scores may be outside of that range.
 """
 
 from torch import Tensor
@@ -17,27 +17,27 @@ class Score(Softmax):
     """One number an item."""
 
     def __init__(self, width: int, classes: tuple[str, ...]) -> None:
-        """`width` is D; `classes` are the lowest and the highest training score, as text."""
+        """`classes` are the lowest and the highest training score, as text."""
         super().__init__(width, ("score",))
         low, high = map(float, classes)
         self.middle = (low + high) / 2
         self.reach = (high - low) / 2 or 1.0
 
     def linear(self) -> tuple[Tensor, Tensor]:
-        """The function that the scores are."""
+        """W and b of the scores."""
         weight, bias = super().linear()
         return self.reach * weight, self.reach * bias + self.middle
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum of the items' squared errors, in units of `reach`; targets (W,) are scores."""
-        wanted = (targets.float() - self.middle) / self.reach
-        return functional.mse_loss(self.logits(vectors).squeeze(1), wanted, reduction="sum")
+        """Sum of the items' squared errors, in units of `reach`. targets (W,) are scores."""
+        scaled_targets = (targets.float() - self.middle) / self.reach
+        return functional.mse_loss(self.logits(vectors).squeeze(1), scaled_targets, reduction="sum")
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) scores."""
         return self.middle + self.reach * self.logits(vectors).squeeze(1)
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """(W,) what `decode` gives, and (W, 0): scores have no classes."""
+        """(W,) scores, and (W, 0), since scores have no classes."""
         scores = self.decode(vectors, lengths)
         return scores, scores.new_zeros(len(scores), 0)

@@ -1,7 +1,4 @@
-"""A softmax over the classes of each item: a linear classifier and cross-entropy.
-
-The items are those of the targets: words for tags, sequences for classes.
-"""
+"""A softmax over the classes of each item, words or sequences: linear classifier, cross-entropy."""
 
 import torch
 from torch import Tensor, nn
@@ -12,7 +9,7 @@ from featbert.models.combination import full_precision
 
 
 class Softmax(nn.Module):
-    """One logit row an item, each item by itself."""
+    """Logits of each item by itself."""
 
     def __init__(self, width: int, classes: tuple[str, ...]) -> None:
         super().__init__()
@@ -25,13 +22,13 @@ class Softmax(nn.Module):
         return logits
 
     def linear(self) -> tuple[Tensor, Tensor]:
-        """The function that the logits are."""
+        """W and b of the logits."""
         return self.classifier.weight, self.classifier.bias
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum of the items' cross-entropies; targets (W,) are class numbers.
+        """Sum of the items' cross-entropies.
 
-        An item with -100, torch's number for no answer, has none.
+        targets (W,) are class numbers, or -100, torch's number for items that have no loss.
         """
         return functional.cross_entropy(self.logits(vectors), targets, reduction="sum")
 
@@ -40,6 +37,6 @@ class Softmax(nn.Module):
         return self.logits(vectors).argmax(1)
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """(W,) what `decode` gives, and (W, C) the probability of every class."""
+        """(W,) answers as in `decode`, and (W, C) the probability of every class."""
         logits = self.logits(vectors)
         return logits.argmax(1), torch.softmax(logits, 1)

@@ -1,4 +1,4 @@
-"""A model of transformers with the same logits, where the head is one linear function.
+"""A model of transformers with the same logits, for heads that are one linear function.
 
     logits = W x + b,  x = the encoder's vector of a word, or of the first special piece
 
@@ -15,7 +15,7 @@ too, x = w * z, and z, which has mean 0 and variance 1, passes through a second 
 
     dense = diag(1 / w),  norm weight = w,  classifier = W
 
-Both models are asked about the same pieces, so a model that is returned has the same logits.
+Both models compute the same pieces, and a model with other logits is not returned.
 """
 
 import copy
@@ -31,21 +31,21 @@ from featbert.encoders.encoder import Encoder
 from featbert.encoders.source import refusing
 from featbert.encoders.tunings.adapters import load_adapters, save_adapters, without_adapters
 from featbert.errors import InputError
-from featbert.models.model import Layout, Model
+from featbert.models.model import BatchLayout, Model
 
-# Ways through a dense layer: s and t.
-_WAYS = ((1.0, 1.0), (2.0**-14, 2.0**-13))
+# s and t of dense layers.
+_SCALES = ((1.0, 1.0), (2.0**-14, 2.0**-13))
 # Largest difference of logits, as a share of the largest or of 1: sums have other orders.
 TOLERANCE = 1e-4
 
 
 def transformers_model(
-    model: Model, kind: str, answers: Mapping[str, Any], batch: PieceBatch, layout: Layout
+    model: Model, kind: str, answers: Mapping[str, Any], batch: PieceBatch, layout: BatchLayout
 ) -> Any:
     """A model of the class `kind` ("AutoModelForTokenClassification") with the logits of `model`.
 
-    `answers` is what its config says of answers; logits are compared on `batch`. InputError where
-    transformers has no such model.
+    `answers` are the entries of its config about answers. Logits are compared on `batch`.
+    InputError if transformers has no such model.
     """
     import transformers
 
@@ -55,10 +55,9 @@ def transformers_model(
     weight, bias = linear() if linear else (torch.zeros(0, 0), torch.zeros(0))
     of_encoder = {id(p) for p in encoder.parameters()}
     n_head = sum(p.numel() for p in model.parameters() if id(p) not in of_encoder)
-    other = (
-        n_head > weight.numel() + len(bias) or encoder.batcher.causal
-    )  # heads of decoders have no bias
-    if weight.shape[1] != encoder.hidden_size or other:
+    has_more = n_head > weight.numel() + len(bias)
+    # heads of decoders have no bias
+    if weight.shape[1] != encoder.hidden_size or has_more or encoder.batcher.causal:
         raise InputError("transformers has no such head")
     config: Any = copy.deepcopy(encoder.model.config)
     config.update(dict(answers))
@@ -73,12 +72,12 @@ def transformers_model(
     base.load_state_dict(plain.state_dict(), strict=False)
     pooler = plain.get_submodule("pooler") if encoder.pooler else None
     with torch.no_grad():
-        wanted = model.vectors(batch, layout)[0].float() @ weight.T + bias
-        for way in _WAYS:
-            _fill(made, base, pooler, weight, bias, *way)
-            if _equal(_logits(made, kind, batch), wanted):
+        expected = model.vectors(batch, layout)[0].float() @ weight.T + bias
+        for scales in _SCALES:
+            _fill(made, base, pooler, weight, bias, *scales)
+            if _equal(_logits(made, kind, batch), expected):
                 if pooler is not None and getattr(base, "pooler", None) is None:
-                    base.pooler = pooler  # which featbert reads
+                    base.pooler = pooler  # for featbert, which reads it
                 return made
     raise InputError(f"{type(made).__name__} of transformers gives other logits")
 
@@ -88,8 +87,8 @@ def write_adapters(
 ) -> None:
     """Writes the encoder's adapters with the head of `made`, for `PeftModel.from_pretrained`.
 
-    The folder has the config of `made`; `base` is where the encoder without adapters is. Logits are
-    compared on `batch`. InputError for an encoder without adapters, or where peft gives others.
+    The folder has the config of `made`. `base` is the place of the encoder without adapters. Logits
+    are compared on `batch`. InputError for an encoder without adapters, or if peft's logits differ.
     """
     prefix = made.base_model_prefix
     head = {
@@ -107,22 +106,28 @@ def write_adapters(
             raise InputError("logits differ")
 
 
-def _equal(found: Tensor, wanted: Tensor) -> bool:
-    largest = max(1.0, float(wanted.abs().max()))
-    same = found.shape == wanted.shape
-    return same and torch.allclose(found, wanted, rtol=0, atol=TOLERANCE * largest)
+def _equal(logits: Tensor, expected: Tensor) -> bool:
+    if logits.shape != expected.shape:
+        return False
+    largest = max(1.0, float(expected.abs().max()))
+    return torch.allclose(logits, expected, rtol=0, atol=TOLERANCE * largest)
 
 
 def _logits(made: Any, kind: str, batch: PieceBatch) -> Tensor:
     """(W, C) of the pieces that are read, or (R, C) of the windows."""
-    given = {"input_ids": batch.ids, "attention_mask": batch.mask, "token_type_ids": batch.types}
-    there = {name: tensor for name, tensor in given.items() if tensor is not None}
+    arguments = {
+        "input_ids": batch.ids,
+        "attention_mask": batch.mask,
+        "token_type_ids": batch.types,
+    }
+    tensors = {name: tensor for name, tensor in arguments.items() if tensor is not None}
+    logits: Tensor
     if "MultipleChoice" in kind:  # the windows are the choices of one example
-        found: Tensor = made(**{name: tensor[None] for name, tensor in there.items()}).logits
-        return found.T
-    output = made(**there)
+        logits = made(**{name: tensor[None] for name, tensor in tensors.items()}).logits
+        return logits.T
+    output = made(**tensors)
     if "logits" in output:
-        logits: Tensor = output.logits
+        logits = output.logits
     else:
         logits = torch.stack([output.start_logits, output.end_logits], dim=-1)
     return logits if logits.dim() == 2 else logits.flatten(0, 1)[batch.positions]
@@ -137,13 +142,14 @@ def _fill(
     scale: float,
     total: float,
 ) -> None:
-    """Puts W and b into the layers after the encoder; `scale` and `total` are s and t.
+    """Puts W and b into the layers after the encoder. `scale` and `total` are s and t.
 
-    `pooler` is that of our encoder, where W reads what it gives.
+    `pooler` is our encoder's, if W reads its vectors.
     """
     after = [m for n, m in made.named_modules() if not n.startswith(f"{made.base_model_prefix}.")]
-    there = getattr(base, "pooler", None)
-    *dense, classifier = [*_layers(there.modules() if there else ()), *_layers(after)]
+    base_pooler = getattr(base, "pooler", None)
+    poolers = base_pooler.modules() if base_pooler else ()
+    *dense, classifier = [*_layers(poolers), *_layers(after)]
     if classifier.bias is not None:
         classifier.bias.copy_(bias)
     if not dense:
@@ -151,8 +157,8 @@ def _fill(
         return
     inner_bias = torch.zeros(())
     if pooler is not None:
-        (own,) = _layers(pooler.modules())
-        inner, outer, inner_bias = own.weight, weight, own.bias
+        (layer,) = _layers(pooler.modules())
+        inner, outer, inner_bias = layer.weight, weight, layer.bias
     elif norms := [m for m in after if isinstance(m, nn.LayerNorm)]:
         final = [m for m in base.modules() if isinstance(m, nn.LayerNorm)][-1].weight
         inner, outer = torch.diag(1 / final), weight

@@ -52,8 +52,10 @@ from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs, grouped
 from featbert.training.loop import (
-    Compute,
-    Targets,
+    Backend,
+    GoldAnswers,
+    Hooks,
+    TrainingText,
     fit,
     predict,
     prediction_budget,
@@ -209,7 +211,7 @@ class _Training:
         self.device = plan.options.device
         best_epoch = None if base is None else base.record.best_epoch
         self.settings = plan.options.settings.but(epochs=best_epoch)
-        self.compute = Compute(self.device, plan.signature.training_precision)
+        self.backend = Backend(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
         names, share = self.settings.trained_splits, self.settings.train_share
         whole = join_splits([corpus[name] for name in names])
@@ -332,7 +334,7 @@ class _Training:
         groups = self.task.groups(self.train.sentences)
         items = self.task.items(self.train)
         counted = None if self.task.of_texts else encoded.numpy() != IGNORED
-        targets = Targets(encoded, items, groups is not None, counted)
+        answers = GoldAnswers(encoded, items, groups is not None, counted)
         dev = self.corpus["dev"]
         chooses = "dev" not in self.settings.trained_splits
         documents = None
@@ -360,23 +362,18 @@ class _Training:
 
             return fit(
                 self.model,
-                self.inputs["train"],
-                targets,
+                TrainingText(self.inputs["train"], answers, documents, name_of),
                 self.settings,
-                self.compute,
+                self.backend,
                 seed=self.plan.options.seed,
-                score_dev=score_dev if chooses else None,
-                documents=documents,
-                on_epoch=on_epoch,
-                is_over=self._is_pruned,
+                hooks=Hooks(score_dev if chooses else None, on_epoch, self._is_pruned),
                 checkpoint=checkpoint,
-                name_of=name_of,
             )
 
     def _numbers(self, split: Split) -> Any:
         inputs = self.inputs[split.name]
         budget = prediction_budget(inputs, self.settings, self.device)
-        return predict(self.model, inputs, self.task.items(split), self.compute, budget)[0]
+        return predict(self.model, inputs, self.task.items(split), self.backend, budget)
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
         """The best threshold on dev, or of the run on train if this run learns from dev."""

@@ -29,13 +29,13 @@ def stored_model(
 def tuned_model(
     encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
 ) -> Model:
-    """A model with a new head on an encoder that is tuned; see `stored_model`."""
+    """A model with a new head on an encoder that is tuned. See `stored_model`."""
     get_tuning(settings.tuning).prepare(encoder.model, settings)
     return _model(encoder, encoder.hidden_size, classes, settings, texts)
 
 
 def set_trained(model: Model, settings: Settings, epoch: int) -> None:
-    """Marks what is trained in an epoch (from 1)."""
+    """Marks the parameters that an epoch (from 1) trains."""
     if (encoder := model.encoder) is None:
         return
     trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers

@@ -1,7 +1,7 @@
 """Checkpoints: a training that is killed resumes after its last kept epoch, to the same numbers.
 
-A checkpoint holds all that an epoch hands to the next; batches follow from seed and epoch. It is a
-file of `torch.save`, a zip archive with a CRC-32 of each tensor, and is read without running code
+A checkpoint holds the state between two epochs. Batches follow from seed and epoch. The file is
+from `torch.save`, a zip archive with a CRC-32 of each tensor, and is read without running code
 (`weights_only`).
 """
 
@@ -63,23 +63,23 @@ class Learner:
         return {name: state[name] for name in self.names}
 
     def set_weights(self, weights: Mapping[str, Tensor]) -> None:
-        """Sets the trained parameters; raises RuntimeError where shapes differ."""
+        """Sets the trained parameters. RuntimeError if shapes differ."""
         _, unknown = self.module.load_state_dict(dict(weights), strict=False)
         if unknown or set(weights) != set(self.names):
             raise RuntimeError("weights of another model")
 
 
 class Checkpoint:
-    """The checkpoint of one training; a file with another `identity` is ignored."""
+    """The checkpoint of one training. A file with another `identity` is ignored."""
 
     def __init__(self, path: Path, identity: str) -> None:
         self.path, self.identity, self.pace = path, identity, Pace()
 
     def resume(self, learner: Learner) -> Progress | None:
-        """Sets the learner and the random states to what was kept; returns how far that is.
+        """Sets the learner and the random states as in the file, and returns the progress.
 
-        None where there is no file, or a damaged one, or that of another training. FeatbertError if
-        the system refuses to read it, so that it is not written anew.
+        None if there is no file, or if it is damaged or of another training. FeatbertError if the
+        system refuses to read it: then nothing may replace it.
         """
         try:
             with ZipFile(regular_file(self.path)) as archive:
@@ -110,7 +110,7 @@ class Checkpoint:
         return progress
 
     def keep(self, learner: Learner, progress: Progress) -> None:
-        """Writes how far the training is; the old file stays where a FeatbertError is raised."""
+        """Writes the state of the training. The old file stays if a FeatbertError is raised."""
         began = time.perf_counter()
         on_gpu = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
         state = {

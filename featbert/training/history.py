@@ -1,4 +1,4 @@
-"""The history of a training, one row an epoch, as it is kept in checkpoints and run records."""
+"""The history of a training, one row per epoch, as checkpoints and run records hold it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from featbert.schema import STRICT, Amount, Count, Number, Seconds, Share
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class ParameterGroup:
-    """What learns at one rate in one epoch; the rate is the highest of the epoch.
+    """Parameters with one learning rate. `learning_rate` is the highest of the epoch.
 
     Attributes:
         name: "matrices", "vectors", "scalar_mix", or "embeddings", "layer 7", "classifier".
@@ -28,7 +28,7 @@ class Epoch:
 
     Attributes:
         epoch: from 1.
-        dev: values on dev by key, first that of the task's measure; None where dev is not scored.
+        dev: values on dev by key, the task's measure first. None if dev is not scored.
         seconds: of training and dev scoring.
     """
 
@@ -51,10 +51,10 @@ class Epoch:
 
 @pydantic.dataclasses.dataclass(config=STRICT)
 class Progress:
-    """How far a training is, and in the end its result.
+    """The state of a training after an epoch, and finally its result.
 
     Attributes:
-        best: highest score on dev and its epoch; None where dev is not scored.
+        best: highest score on dev and its epoch. None if dev is not scored.
         flops: estimated from shapes, without dev scoring.
         trained: sizes of the parameters that training changed, in any epoch, by name.
     """
@@ -68,5 +68,5 @@ class Progress:
 
     @property
     def best_epoch(self) -> int:
-        """The epoch, from 1, whose weights are kept: the best one on dev, else the last one."""
+        """The epoch (from 1) of the final weights: the best one on dev, or else the last one."""
         return len(self.history) if self.best is None else self.best[1]

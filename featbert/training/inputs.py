@@ -1,6 +1,6 @@
 """What batches are drawn from: stored states, or subwords for an encoder that is tuned.
 
-A batch is a set of sequence numbers; its parts under a token budget are computed one by one.
+A batch is a set of sequence numbers. Its parts under a token budget are computed one by one.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from featbert.encoders.flops import forward_flops, training_flops
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.memory import available_memory
 from featbert.features.store import FeatureStore
-from featbert.models.model import Layout, Model
+from featbert.models.model import BatchLayout, Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 
-# Share of the memory that is left which vectors may take; larger ones are read from disk.
+# Share of the available memory that vectors may take. Larger ones are read from disk.
 MEMORY_SHARE = 0.6
 
 
@@ -36,10 +36,9 @@ class Inputs(Protocol):
 
     Attributes:
         offsets: (S + 1,) words before each sequence.
-        prediction_factor: padded tokens of a batch of prediction over those of training, by device
-            kind. A GPU has room, since no gradients are kept. On a processor a BiLSTM's time steps
-            want rows, as many as take no more memory than a step of training; an encoder is fastest
-            where its caches hold the states.
+        prediction_factor: padded tokens of a batch in prediction over training, by device kind. A
+            GPU has room, since there are no gradients. On a processor a BiLSTM is faster with many
+            rows, and an encoder with states that fit into the caches.
     """
 
     offsets: Ints
@@ -48,7 +47,7 @@ class Inputs(Protocol):
     def prediction_factor(self) -> Mapping[str, float]: ...
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """Each sentence once, in parts of at most the budget; a longer one by itself."""
+        """Each sentence once, in parts of at most the budget. A longer one is a part by itself."""
 
     def tokens(self, sentences: Ints) -> int:
         """Padded tokens of a part."""
@@ -56,14 +55,14 @@ class Inputs(Protocol):
     def batch(self, sentences: Ints, token_budget: int | None = None) -> Any:
         """What `Model.states` takes, for whole sequences in this order.
 
-        A sequence of more tokens than the budget is computed in parts, where that can be.
+        A sequence of more tokens than the budget is computed in parts, if possible.
         """
 
-    def layout(self, sentences: Ints) -> Layout:
+    def layout(self, sentences: Ints) -> BatchLayout:
         """How the vectors of a batch follow one another."""
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
-        """Operations of a part: forward, and backward through what is trained."""
+        """Operations of a part: forward, and backward through trained parameters."""
 
 
 class FeatureInputs:
@@ -85,14 +84,14 @@ class FeatureInputs:
     ) -> None:
         """
         Args:
-            states: (k, N, H) in the combination's order, on the device; or, left on disk, for each
-                of several texts that follow one another k tensors (n, H).
+            states: (k, N, H) in the combination's order, on the device. On disk instead k tensors
+                (n, H) for each of several texts that follow one another.
             places: (S, T, 2) first and end vector in `states` of each sequence (T = 1), or of both
-                texts of each pair that was encoded apart; where the head reads sequences, before
-                these the place of the first special piece.
-            offsets: (S + 1,) words before each sequence, where vectors are of texts: batches are
-                those of other rows.
-            pairs: (S, 2) words of both texts of each pair, where the head reads sequences.
+                texts of each pair that was encoded apart. If the head reads sequences, the place
+                of the first special piece comes before them.
+            offsets: (S + 1,) words before each sequence, if vectors are of whole texts, so that
+                batches have the same sequences as with vectors of words.
+            pairs: (S, 2) words of both texts of each pair, if the head reads sequences.
         """
         self.states, self.device = states, device
         self.starts: Ints = places[..., 0]
@@ -120,9 +119,9 @@ class FeatureInputs:
             return self.states.index_select(1, to_device(words, self.device))
         return to_device(_gathered(self.states, words), self.device)
 
-    def layout(self, sentences: Ints) -> Layout:
+    def layout(self, sentences: Ints) -> BatchLayout:
         """Words of each sequence, or of its texts."""
-        return Layout(self.layout_lengths[sentences])
+        return BatchLayout(self.layout_lengths[sentences])
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
         """Every matrix of the model meets every word once, or every sequence."""
@@ -141,35 +140,34 @@ def stored_inputs(
 ) -> FeatureInputs:
     """Inputs of one or more splits of a store, which follow one another as if one.
 
-    Vectors that would take most of the memory that is left stay on disk. InputError for what the
-    store lacks.
+    Vectors that would take most of the available memory stay on disk. InputError for vectors that
+    the store lacks.
 
     Args:
-        reads: what the head reads (`Settings.reads`): "words", "sequence", or a pooled vector.
-        sentences: numbers of those that are wanted, in their order; None for all.
-        texts: the sentences, where sequences are read.
+        reads: vectors that the head reads (`Settings.reads`): "words", "sequence", or pooled ones.
+        sentences: numbers of the sentences, in their order. None means all.
+        texts: the sentences, if sequences are read.
     """
     layers, m = combination.indices, store.manifest
-    each: list[Ints] = []  # (S, T, 2) by kind
+    places_by_kind: list[Ints] = []  # (S, T, 2) each
     n_vectors = 0
     for kind in (kinds := KINDS[reads]):
         places, n_of_kind = _places(store, names, kind, sentences)
-        each.append(places + n_vectors)
+        places_by_kind.append(places + n_vectors)
         n_vectors += n_of_kind
-    places = np.stack(each, axis=2).reshape(len(each[0]), -1, 2)
+    places = np.stack(places_by_kind, axis=2).reshape(len(places_by_kind[0]), -1, 2)
     offsets = pairs = None
     if reads == "sequence":
         pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in texts]))
-        places = np.concatenate([each[1][:, :1], each[0]], axis=1)
+        places = np.concatenate([places_by_kind[1][:, :1], places_by_kind[0]], axis=1)
     elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         lengths = lengths if sentences is None else lengths[sentences]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-    chosen, kept = _kept(places)
-    # One layer is held for a moment besides the vectors that are kept.
+    chosen, chosen_places = _without_gaps(places)
+    # One whole layer is in memory for a moment, with the chosen vectors.
     numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
-    have = available_memory() * MEMORY_SHARE
-    if have < numbers * np.dtype(m.dtype).itemsize:
+    if available_memory() * MEMORY_SHARE < numbers * np.dtype(m.dtype).itemsize:
         mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
         arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
         return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs)
@@ -178,7 +176,7 @@ def stored_inputs(
         parts = (store.read(name, [layer], kind=kind)[0] for kind in kinds for name in names)
         whole = torch.cat([*map(torch.from_numpy, parts)])
         torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
-    return FeatureInputs(states.to(device), kept, device, offsets=offsets, pairs=pairs)
+    return FeatureInputs(states.to(device), chosen_places, device, offsets=offsets, pairs=pairs)
 
 
 def _places(
@@ -186,13 +184,13 @@ def _places(
 ) -> tuple[Ints, int]:
     """(S, T, 2) places of a kind's vectors in splits that follow one another, and how many."""
     before = np.cumsum([0, *(store.manifest.rows(name, kind) for name in names)])
-    found = (store.index(name).places(kind) for name in names)
-    places = np.concatenate([own + n for own, n in zip(found, before, strict=False)])
+    places_by_split = (store.index(name).places(kind) for name in names)
+    places = np.concatenate([p + n for p, n in zip(places_by_split, before, strict=False)])
     return places if sentences is None else places[sentences], int(before[-1])
 
 
-def _kept(places: Ints) -> tuple[Ints, Ints]:
-    """The vectors of texts, each once, and (S, T, 2) where the texts are among them."""
+def _without_gaps(places: Ints) -> tuple[Ints, Ints]:
+    """Numbers of the vectors of texts, each once, and (S, T, 2) the texts' places among them."""
     begins, at, text = np.unique(places[..., 0], return_index=True, return_inverse=True)
     sizes = np.diff(places)[..., 0].ravel()[at]
     moved = np.cumsum(sizes) - sizes - begins
@@ -206,10 +204,10 @@ def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
     like = texts[0][0]
     states = like.new_empty((len(texts[0]), len(words), like.shape[1]))
     for number, layers in enumerate(texts):
-        here = (text_of == number).nonzero().squeeze(1)
+        places = (text_of == number).nonzero().squeeze(1)
         begin = int(ends[number]) - len(layers[0])
-        for held, layer in zip(states, layers, strict=True):
-            held[here] = layer.index_select(0, words[here] - begin)
+        for state, layer in zip(states, layers, strict=True):
+            state[places] = layer.index_select(0, words[places] - begin)
     return states
 
 
@@ -221,7 +219,7 @@ class PieceInputs:
     def __init__(
         self, alignment: Alignment, encoder: Encoder, device: torch.device, *, reads: str = "words"
     ) -> None:
-        """`reads` is what the head reads (`Settings.reads`): all pieces where these are pooled."""
+        """`reads` names the vectors that the head reads (`Settings.reads`)."""
         self.alignment, self.encoder, self.device, self.reads = alignment, encoder, device, reads
         self.offsets: Ints = alignment.sentences
         self.lengths: Ints = np.diff(self.offsets)
@@ -234,7 +232,7 @@ class PieceInputs:
             self.last = alignment.units[alignment.text_units + 1] - 1
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
-        """Sentences that share windows stay together where the budget allows: each is read once."""
+        """Sentences that share windows stay together within the budget."""
         clusters = [
             cluster
             for together in self._sharing(sentences)
@@ -242,14 +240,14 @@ class PieceInputs:
         ]
         part: list[Ints] = []
         rows = longest = 0
-        for cluster in sorted(clusters, key=lambda one: -self._size(one)[1]):
-            more, width = self._size(cluster)
-            if part and (rows + more) * longest > token_budget:
+        for cluster in sorted(clusters, key=lambda cluster: -self._size(cluster)[1]):
+            windows, width = self._size(cluster)
+            if part and (rows + windows) * longest > token_budget:
                 yield np.concatenate(part)
                 part, rows = [], 0
             longest = longest if part else width
             part.append(cluster)
-            rows += more
+            rows += windows
         if part:
             yield np.concatenate(part)
 
@@ -260,32 +258,31 @@ class PieceInputs:
     def batch(self, sentences: Ints, token_budget: int | None = None) -> PieceBatch:
         """The windows that the sentences' words are read from."""
         if self.reads == "cls":
-            found = self.encoder.batcher.firsts(self.alignment, sentences)
+            batch = self.encoder.batcher.firsts(self.alignment, sentences)
         elif self.reads in KEPT_POOLINGS:
-            found = self.encoder.batcher.pieces(self.alignment, sentences)
+            batch = self.encoder.batcher.pieces(self.alignment, sentences)
         else:
             firsts = self.reads == "sequence"
-            found = self.encoder.batcher.words(self.alignment, sentences, firsts=firsts)
+            batch = self.encoder.batcher.words(self.alignment, sentences, firsts=firsts)
         if token_budget is not None:
-            found = replace(found, rows=max(1, token_budget // found.ids.shape[1]))
-        return found.to(self.device)
+            batch = replace(batch, rows=max(1, token_budget // batch.ids.shape[1]))
+        return batch.to(self.device)
 
-    def layout(self, sentences: Ints) -> Layout:
+    def layout(self, sentences: Ints) -> BatchLayout:
         """Vectors of each sequence, or of its texts: its words or pieces, or the first piece."""
         if self.reads in KEPT_POOLINGS:
-            each = self.alignment.unit_lengths[self.alignment.text_units[sentences]]
-            each = np.ones_like(each) if self.reads == "cls" else each
-            return Layout(each if each.shape[1] == 2 else each[:, 0])
+            lengths = self.alignment.unit_lengths[self.alignment.text_units[sentences]]
+            lengths = np.ones_like(lengths) if self.reads == "cls" else lengths
+            return BatchLayout(lengths if lengths.shape[1] == 2 else lengths[:, 0])
         by_text = self.reads == "sequence" or self.alignment.texts.shape[1] == 2
-        lengths = self.alignment.pairs if by_text else self.lengths
-        assert lengths is not None
-        found = lengths[sentences] + ([1, 0] if self.reads == "sequence" else 0)
-        return Layout(found)
+        words = self.alignment.pairs if by_text else self.lengths
+        assert words is not None
+        return BatchLayout(words[sentences] + ([1, 0] if self.reads == "sequence" else 0))
 
     def flops(self, model: Model, sentences: Ints, *, training: bool) -> float:
-        """The encoder over the windows that are read, and the classifier over the words.
+        """The encoder over the windows that are read, and the head over the words.
 
-        What is frozen has no backward pass, below the lowest layer that is trained.
+        Below the lowest trained layer there is no backward pass.
         """
         windows = self._windows(sentences)
         head = model.head_flops(float(self.layout(sentences).lengths.sum()), float(len(sentences)))
@@ -300,9 +297,9 @@ class PieceInputs:
         return np.unique(ranges(first, self.last[sentences].ravel() - first + 1))
 
     def _sharing(self, sentences: Ints) -> list[Ints]:
-        """The sentences, in text order, parted wherever neighbours share no window.
+        """The sentences in text order, cut between neighbours that share no window.
 
-        Of pairs whose texts are apart, windows of the second one.
+        For pairs of texts that are apart these are windows of the second text.
         """
         if not len(sentences):
             return []
@@ -311,7 +308,7 @@ class PieceInputs:
         return np.split(order, parted)
 
     def _within(self, together: Ints, token_budget: int) -> Iterator[Ints]:
-        """Neighbours that share windows, cut where their windows exceed the budget."""
+        """Neighbours that share windows, cut if their windows exceed the budget."""
         start = 0
         for end in range(1, len(together) + 1):
             rows, longest = self._size(together[start:end])
@@ -322,7 +319,7 @@ class PieceInputs:
 
     def _size(self, cluster: Ints) -> tuple[int, int]:
         """Windows that a cluster reads, and the longest of them."""
-        if self.first.shape[1] == 1:  # each shares some with the next one
+        if self.first.shape[1] == 1:  # neighbours share windows
             windows = np.arange(self.first[cluster[0], 0], self.last[cluster[-1], 0] + 1)
         else:
             windows = self._windows(cluster)
@@ -349,15 +346,15 @@ class GroupedInputs:
 
     def parts(self, groups: Ints, token_budget: int) -> Iterator[Ints]:
         """Longest first, as many together as the budget allows."""
-        left = groups[np.argsort(-self.lengths[groups], kind="stable")]
-        while len(left):
+        waiting = groups[np.argsort(-self.lengths[groups], kind="stable")]
+        while len(waiting):
             fits = 1
-            while fits < len(left) and self.tokens(left[: 2 * fits]) <= token_budget:
+            while fits < len(waiting) and self.tokens(waiting[: 2 * fits]) <= token_budget:
                 fits *= 2
-            more = range(fits + 1, min(2 * fits, len(left) + 1))
-            fits += bisect_right(more, token_budget, key=lambda n: self.tokens(left[:n]))
-            yield left[:fits]
-            left = left[fits:]
+            sizes = range(fits + 1, min(2 * fits, len(waiting) + 1))
+            fits += bisect_right(sizes, token_budget, key=lambda n: self.tokens(waiting[:n]))
+            yield waiting[:fits]
+            waiting = waiting[fits:]
 
     def tokens(self, groups: Ints) -> int:
         return self.inputs.tokens(self.sequences(groups))
@@ -365,8 +362,8 @@ class GroupedInputs:
     def batch(self, groups: Ints, token_budget: int | None = None) -> Any:
         return self.inputs.batch(self.sequences(groups), token_budget)
 
-    def layout(self, groups: Ints) -> Layout:
-        """That of the sequences, and how many each group has."""
+    def layout(self, groups: Ints) -> BatchLayout:
+        """The layout of the sequences, with the number in each group."""
         return replace(self.inputs.layout(self.sequences(groups)), groups=self.sizes[groups])
 
     def flops(self, model: Model, groups: Ints, *, training: bool) -> float:
@@ -374,5 +371,5 @@ class GroupedInputs:
 
 
 def grouped(inputs: Inputs, groups: Ints | None) -> Inputs:
-    """The inputs by group, where there are groups (`GroupedInputs`)."""
+    """`GroupedInputs` if there are groups, else the inputs."""
     return inputs if groups is None else GroupedInputs(inputs, groups)

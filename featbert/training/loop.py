@@ -1,10 +1,10 @@
-"""The one training loop, its steps, and prediction. It knows no task, head or tuning.
+"""The training loop, its steps, and prediction. It knows no task, head or tuning.
 
-After each epoch dev is scored; the weights that were best on dev are kept. The losses of a step's
-parts are summed and divided by those of the whole batch, so that cutting changes nothing but
-rounding. Gradients are clipped to a norm, and checked before a step is taken with them: one that is
-not finite would make every weight NaN. On a GPU the host would wait for each check, so the result
-stays there until the end of the epoch.
+After each epoch dev is scored, and the best weights on dev are the result. A batch may be computed
+in parts. Their losses are summed and divided by the number of losses of the whole batch, which
+changes only the rounding. Gradients are clipped to a norm, and checked before each step: one that
+is not finite would make every weight NaN. On a GPU the host would wait for each check, so it reads
+the result at the end of the epoch.
 """
 
 import math
@@ -24,8 +24,8 @@ from featbert.encoders.batching import Ints, TokenBudget, ranges
 from featbert.encoders.device import Device, Precision, autocast, to_device
 from featbert.encoders.memory import freed_memory_kept
 from featbert.errors import InputError, memory_lack, out_of_memory
-from featbert.models.model import Model
-from featbert.progress import stage
+from featbert.models.model import BatchLayout, Model
+from featbert.progress import Advance, stage
 from featbert.text import counted
 from featbert.training.assembly import set_trained
 from featbert.training.checkpoint import Checkpoint, Learner
@@ -36,22 +36,22 @@ from featbert.training.sampler import count_steps, epoch_batches
 
 
 @dataclass(frozen=True)
-class Compute:
-    """Where and how precisely a model computes."""
+class Backend:
+    """The device and the precision that a model computes with."""
 
     device: Device
     precision: Precision = "fp32"
 
 
 @dataclass(frozen=True)
-class Targets:
-    """What the items of a text should be answered.
+class GoldAnswers:
+    """Gold answers of a text's items.
 
     Attributes:
         values: (T,) or (T, ...) numbers, sequence after sequence.
         offsets: (S + 1,) items before each sequence: words for tags, one each for classes.
-        joint: whether the items of a sequence have one loss together; else each has its own.
-        counted: (T,) which items have a right answer, and so a loss; None for all.
+        joint: whether the items of a sequence have one loss together, not one each.
+        counted: (T,) which items have a right answer, and so a loss. None means all.
     """
 
     values: Tensor
@@ -65,7 +65,7 @@ class Targets:
         return ranges(self.offsets[sequences], sizes)
 
     def losses(self, sequences: Ints) -> int:
-        """How many losses sequences have: a batch's sum is divided by it."""
+        """Number of losses of sequences, by which the sum of a batch is divided."""
         if self.joint:
             return len(sequences)
         rows = self.rows(sequences)
@@ -76,32 +76,64 @@ class Targets:
 
 
 @dataclass(frozen=True)
+class TrainingText:
+    """A text to learn from.
+
+    Attributes:
+        answers: of the inputs' items.
+        documents: (S,) document of each sequence, if batches are drawn by document.
+        name_of: the name of a sequence in error messages.
+    """
+
+    inputs: Inputs
+    answers: GoldAnswers
+    documents: Ints | None = None
+    name_of: Callable[[int], str] = "sentence {}".format
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Functions that training calls after each epoch.
+
+    Attributes:
+        score_dev: values on dev, of which the first one chooses the epoch. Without it all epochs
+            are trained, and the last weights stay.
+        on_epoch: gets the history row of each epoch, also rows that a checkpoint has.
+        is_over: whether training ends before its last epoch.
+    """
+
+    score_dev: Callable[[], dict[str, float]] | None = None
+    on_epoch: Callable[[Epoch], None] = lambda row: None
+    is_over: Callable[[Progress], bool] = lambda progress: False
+
+
+@dataclass(frozen=True)
 class Step:
     """The mean loss of a batch, and its gradients.
 
     Attributes:
-        targets: of all sequences, their values on the device.
-        scaler: of the loss under fp16; elsewhere it does nothing.
+        answers: of all sequences, their values on the device.
+        scaler: scales the loss under fp16, and does nothing in other precisions.
     """
 
     model: Model
     inputs: Inputs
-    targets: Targets
+    answers: GoldAnswers
     scaler: torch.amp.GradScaler
-    compute: Compute
+    backend: Backend
     budget: int
 
     @cached_property
     def parameters(self) -> list[nn.Parameter]:
-        """Of the model, found once: walking its modules takes as long as a short step."""
+        """The model's parameters. Listing them in every step would take as long as a short step."""
         return list(self.model.parameters())
 
     def gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
-        """Sets the gradients; returns `loss_sum` with the loss of each item added, and operations.
+        """Sets the gradients and returns `loss_sum` plus the loss of each item, and operations.
 
-        InputError where the batch does not fit in memory.
+        InputError if the batch does not fit in memory.
         """
-        n_losses, flops = max(1, self.targets.losses(sequences)), 0.0
+        n_losses, flops = max(1, self.answers.losses(sequences)), 0.0
         loss_sum = loss_sum.clone()
         for parameter in self.parameters:
             parameter.grad = None
@@ -121,30 +153,30 @@ class Step:
         return loss_sum, flops
 
     def culprit(self, sequences: Ints) -> int | None:
-        """The first sequence whose loss or gradients alone are not finite.
+        """The first sequence with a loss or gradients that are not finite.
 
-        None where that is true of none, or of all: then the weights are the reason.
+        None if no sequence has, or all have: then the weights are the reason.
         """
-        wrong, nothing = [], torch.zeros((), device=self.compute.device.torch)
+        wrong, nothing = [], torch.zeros((), device=self.backend.device.torch)
         for sequence in sequences:
             loss, _ = self.gradients(np.array([sequence]), nothing)
-            found = [p.grad for p in self.parameters if p.grad is not None]
-            if not all(bool(values.isfinite().all()) for values in [loss, *found]):
+            gradients = [p.grad for p in self.parameters if p.grad is not None]
+            if not all(bool(values.isfinite().all()) for values in [loss, *gradients]):
                 wrong.append(int(sequence))
         return wrong[0] if 0 < len(wrong) < len(sequences) else None
 
     def _loss(self, sequences: Ints) -> Tensor:
-        rows = torch.from_numpy(self.targets.rows(sequences))
-        targets = self.targets.values[to_device(rows, self.compute.device.torch)]
-        with autocast(self.compute.device, self.compute.precision):
+        rows = torch.from_numpy(self.answers.rows(sequences))
+        targets = self.answers.values[to_device(rows, self.backend.device.torch)]
+        with autocast(self.backend.device, self.backend.precision):
             batch = self.inputs.batch(sequences, self.budget)
             return self.model.loss(batch, self.inputs.layout(sequences), targets)
 
 
 class GradientWatch:
-    """Clips the gradients of a module's parameters and remembers what was not finite.
+    """Clips the gradients of a module's parameters and notes values that are not finite.
 
-    `is_immediate`: whether `found` can be asked after each step without waiting for a GPU.
+    `is_immediate`: whether `problem` does not wait for a GPU, and can be read after each step.
     """
 
     def __init__(self, module: nn.Module, device: torch.device) -> None:
@@ -152,14 +184,14 @@ class GradientWatch:
         self._wrong = torch.zeros((), dtype=torch.bool, device=device)
         # (2 + P,) loss, step and norms of the first step in which something is not finite
         self._record = torch.zeros(2 + len(self._named), dtype=torch.float64, device=device)
-        self._held: list[int] = []  # numbers of the parameters that have gradients
+        self._with_gradients: list[int] = []  # numbers of parameters
         self._numbers = torch.empty(0, dtype=torch.int64, device=device)
         self.is_immediate = device.type == "cpu"
 
     def clip(self, clip_norm: float, step: int, loss: Tensor) -> None:
         """Scales the gradients as `torch.nn.utils.clip_grad_norm_`, to `clip_norm` at most."""
-        held = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
-        parameters = [self._named[i][1] for i in held]
+        with_gradients = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
+        parameters = [self._named[i][1] for i in with_gradients]
         # As in torch's own clipping, which keeps the norm of each to itself: (P,)
         norms = torch.stack(torch._foreach_norm([p.grad for p in parameters]))  # type: ignore[misc]
         total = torch.linalg.vector_norm(norms)
@@ -167,125 +199,138 @@ class GradientWatch:
         wrong = ~total.isfinite()
         if self.is_immediate and not wrong:
             return
-        if held != self._held:
-            self._held, self._numbers = held, 2 + torch.tensor(held, device=wrong.device)
+        if with_gradients != self._with_gradients:
+            self._with_gradients = with_gradients
+            self._numbers = 2 + torch.tensor(with_gradients, device=wrong.device)
         record = torch.zeros_like(self._record).index_copy_(0, self._numbers, norms.double())
         record[0], record[1] = loss.detach(), step
         self._record = torch.where(self._wrong, self._record, record)
         self._wrong = self._wrong | wrong
 
-    def found(self) -> str | None:
-        """What was not finite since the last look, and in which step first; waits for a GPU."""
+    def problem(self) -> str | None:
+        """The first value since the last call that was not finite, with its step."""
         if not self._wrong:
             return None
         self._wrong = torch.zeros_like(self._wrong)
         loss, step, *norms = self._record.tolist()
-        found = zip(self._named, norms, strict=True)
-        names = [name for (name, _), norm in found if not math.isfinite(norm)]
-        what = "the norm of the gradients is too large for float32"
+        pairs = zip(self._named, norms, strict=True)
+        names = [name for (name, _), norm in pairs if not math.isfinite(norm)]
+        fault = "the norm of the gradients is too large for float32"
         if not math.isfinite(loss):
-            what = f"the loss is {loss}"
+            fault = f"the loss is {loss}"
         elif names:
-            concerned = f"{counted(len(names), 'parameter')} ({names[0]} first)"
-            what = f"the gradients of {concerned} are not finite"
-        return f"{what} in step {int(step)}"
+            parameters = f"{counted(len(names), 'parameter')} ({names[0]} first)"
+            fault = f"the gradients of {parameters} are not finite"
+        return f"{fault} in step {int(step)}"
+
+
+class _Training:
+    """Everything that the epochs of a training share."""
+
+    def __init__(
+        self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
+    ) -> None:
+        self.model, self.text, self.settings = model, text, settings
+        device = backend.device
+        self.lengths: Ints = np.diff(text.inputs.offsets)
+        self.drawing: dict[str, Any] = {
+            "batch_size": settings.batch_size,
+            "seed": seed,
+            "documents": text.documents,
+        }
+        self.steps = count_steps(self.lengths, epochs=settings.epochs, **self.drawing)
+        self.optimizer = make_optimizer(model, settings)
+        trained = [name for name, p in model.named_parameters() if p.requires_grad]
+        self.schedule = make_schedule(self.optimizer, settings, total=self.steps)
+        self.scaler = torch.amp.GradScaler(device.kind, enabled=backend.precision == "fp16")
+        answers = replace(text.answers, values=text.answers.values.to(device.torch))
+        self.step = Step(model, text.inputs, answers, self.scaler, backend, settings.token_budget)
+        self.watch = GradientWatch(model, device.torch)
+        parts = {"optimizer": self.optimizer, "schedule": self.schedule, "scaler": self.scaler}
+        self.learner = Learner(model, trained, parts)
+
+    def train(self, epoch: int, progress: Progress, advance: Advance) -> float:
+        """Trains one epoch (from 1) and returns the mean loss."""
+        self.model.train()
+        set_trained(self.model, self.settings, epoch)
+        parameters = self.model.named_parameters()
+        progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
+        loss_sum = torch.zeros((), device=self.step.backend.device.torch)
+        batches = epoch_batches(self.lengths, epoch=epoch, **self.drawing)
+        for number, sequences in enumerate(batches, 1):
+            loss_sum, flops = self.step.gradients(sequences, loss_sum)
+            progress.flops += flops
+            self.scaler.unscale_(self.optimizer)
+            self.watch.clip(self.settings.clip_norm, number, loss_sum)
+            if self.watch.is_immediate and (problem := self.watch.problem()):
+                raise _diverged(f"{problem} of epoch {epoch}, {self._place(sequences)}")
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            self.schedule.step()
+            progress.step += 1
+            advance(1)
+        # fp16 leaves out steps that overflow. Below a scale of 1 it would leave out all of them.
+        overflows = self.scaler.is_enabled() and self.scaler.get_scale() >= 1
+        if (problem := self.watch.problem()) and not overflows:
+            raise _diverged(f"{problem} of epoch {epoch}")
+        mean_loss = float(loss_sum) / self.text.answers.losses(np.arange(len(self.lengths)))
+        if not np.isfinite(mean_loss):
+            raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
+        return mean_loss
+
+    def _place(self, sequences: Ints) -> str:
+        """The sequence of a batch with gradients that are not finite, or the first of all."""
+        culprit = self.step.culprit(sequences)
+        if culprit is None:
+            return f"in a batch with {self.text.name_of(int(sequences[0]))}"
+        return f"in {self.text.name_of(culprit)}"
 
 
 @freed_memory_kept()
 def fit(
     model: Model,
-    inputs: Inputs,
-    targets: Targets,
+    text: TrainingText,
     settings: Settings,
-    compute: Compute,
+    backend: Backend,
     *,
     seed: int,
-    score_dev: Callable[[], dict[str, float]] | None = None,
-    documents: Ints | None = None,
-    on_epoch: Callable[[Epoch], None] = lambda row: None,
-    is_over: Callable[[Progress], bool] = lambda progress: False,
+    hooks: Hooks | None = None,
     checkpoint: Checkpoint | None = None,
-    name_of: Callable[[int], str] = "sentence {}".format,
 ) -> Progress:
     """Trains the model and leaves it, in eval mode, with the weights that were best on dev.
 
-    Args:
-        targets: of the inputs' items.
-        score_dev: values on dev with the model as it is; the first one chooses the epoch. None
-            trains all epochs and keeps the last weights.
-        documents: (S,) document of each sequence where batches are drawn by document.
-        on_epoch: called with the history row of each epoch, including those of the checkpoint.
-        is_over: asked after each epoch; whether training ends before its last one.
-        checkpoint: where an interrupted training of the same kind resumes from, and is kept.
-
-    InputError where the loss or gradients are not finite, or a batch does not fit in memory.
+    An interrupted training of the same kind resumes from the `checkpoint`. InputError if the loss
+    or gradients are not finite, or a batch does not fit in memory.
     """
+    hooks = hooks or Hooks()
     torch.manual_seed(seed)
-    device = compute.device
-    lengths = np.diff(inputs.offsets)
-    draw = {"batch_size": settings.batch_size, "seed": seed, "documents": documents}
-    total = count_steps(lengths, epochs=settings.epochs, **draw)  # type: ignore[arg-type]
-    optimizer = make_optimizer(model, settings)
-    kept = [name for name, p in model.named_parameters() if p.requires_grad]
-    schedule = make_schedule(optimizer, settings, total=total)
-    scaler = torch.amp.GradScaler(device.kind, enabled=compute.precision == "fp16")
-    there = replace(targets, values=targets.values.to(device.torch))
-    training = Step(model, inputs, there, scaler, compute, settings.token_budget)
-    watch = GradientWatch(model, device.torch)
-    parts = {"optimizer": optimizer, "schedule": schedule, "scaler": scaler}
-    learner = Learner(model, kept, parts)
+    training = _Training(model, text, settings, backend, seed)
+    learner = training.learner
     progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
     started = time.perf_counter() - progress.seconds
     for row in progress.history:
-        on_epoch(row)
-    with stage("training", "steps", total) as advance:
+        hooks.on_epoch(row)
+    with stage("training", "steps", training.steps) as advance:
         advance(progress.step)
         for epoch in range(len(progress.history) + 1, settings.epochs + 1):
             patience = settings.patience
             if patience is not None and epoch - 1 - progress.best_epoch >= patience:
                 break
-            epoch_started = time.perf_counter()
-            model.train()
-            set_trained(model, settings, epoch)
-            parameters = model.named_parameters()
-            progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
-            loss_sum = torch.zeros((), device=device.torch)
-            first_step = progress.step
-            batches = epoch_batches(lengths, epoch=epoch, **draw)  # type: ignore[arg-type]
-            for number, sequences in enumerate(batches, 1):
-                loss_sum, done = training.gradients(sequences, loss_sum)
-                progress.flops += done
-                scaler.unscale_(optimizer)
-                watch.clip(settings.clip_norm, number, loss_sum)
-                if watch.is_immediate and (wrong := watch.found()):
-                    culprit = training.culprit(sequences)
-                    where = "in" if culprit is not None else "in a batch with"
-                    named = name_of(int(sequences[0]) if culprit is None else culprit)
-                    raise _diverged(f"{wrong} of epoch {epoch}, {where} {named}")
-                scaler.step(optimizer)
-                scaler.update()
-                schedule.step()
-                progress.step += 1
-                advance(1)
-            # fp16 leaves out steps that overflow; below a scale of 1 it does so without end.
-            if (wrong := watch.found()) and not (scaler.is_enabled() and scaler.get_scale() >= 1):
-                raise _diverged(f"{wrong} of epoch {epoch}")
-            mean_loss = float(loss_sum) / targets.losses(np.arange(len(lengths)))
-            if not np.isfinite(mean_loss):
-                raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
-            dev = None if score_dev is None else score_dev()
-            share = max(map(schedule.lr_lambdas[0], range(first_step, progress.step)))
-            groups = describe_groups(optimizer, share)
+            epoch_started, first_step = time.perf_counter(), progress.step
+            mean_loss = training.train(epoch, progress, advance)
+            dev = None if hooks.score_dev is None else hooks.score_dev()
+            share = max(map(training.schedule.lr_lambdas[0], range(first_step, progress.step)))
+            groups = describe_groups(training.optimizer, share)
             row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
             progress.history.append(row)
             progress.seconds = time.perf_counter() - started
-            on_epoch(row)
+            hooks.on_epoch(row)
             advance(0, str(row))
             score = row.dev_score
             if score is not None and (progress.best is None or score > progress.best[0]):
                 progress.best = score, epoch
                 learner.best = {n: t.clone() for n, t in learner.weights().items()}
-            if is_over(progress):
+            if hooks.is_over(progress):
                 break
             if checkpoint is not None and epoch < settings.epochs and checkpoint.pace.is_due():
                 checkpoint.keep(learner, progress)
@@ -296,8 +341,8 @@ def fit(
     return progress
 
 
-def _diverged(what: str) -> InputError:
-    return InputError(f"{what}; lower --learning-rate, or use --precision fp32")
+def _diverged(problem: str) -> InputError:
+    return InputError(f"{problem}; lower --learning-rate, or use --precision fp32")
 
 
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> TokenBudget:
@@ -314,40 +359,55 @@ def prediction_flops(model: Model, inputs: Inputs, settings: Settings, device: D
 
 
 def predict(
+    model: Model, inputs: Inputs, offsets: Ints, backend: Backend, budget: TokenBudget
+) -> NDArray[Any]:
+    """(T, ...) the answer of each item, in the text's order: a number of a class, or a score.
+
+    `offsets` (S + 1,) are the items before each sequence. `budget` is a `prediction_budget`.
+    """
+    answers = _predicted(
+        lambda *batch: (model.decode(*batch),), model, inputs, offsets, backend, budget
+    )
+    return answers[0] if answers else np.empty(0)
+
+
+def predict_probabilities(
+    model: Model, inputs: Inputs, offsets: Ints, backend: Backend, budget: TokenBudget
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The answers of `predict`, and (T, C) the probability of every class."""
+    results = _predicted(model.probabilities, model, inputs, offsets, backend, budget)
+    return (results[0], results[1]) if results else (np.empty(0), np.empty(0))
+
+
+def _predicted(
+    compute: Callable[[Any, BatchLayout], tuple[Tensor, ...]],
     model: Model,
     inputs: Inputs,
     offsets: Ints,
-    compute: Compute,
+    backend: Backend,
     budget: TokenBudget,
-    *,
-    probabilities: bool = False,
-) -> tuple[NDArray[Any], ...]:
-    """(T, ...) the answer for each item, in the text's order: a number of a class, or a score.
-
-    With `probabilities` also (T, C) that of every class. `offsets` (S + 1,) are the items before
-    each sequence; `budget` as in `prediction_budget`.
-    """
+) -> list[NDArray[Any]]:
+    """The results of `compute` for all items, each (T, ...), or none for an empty text."""
     model.eval()
-    items = Targets(torch.empty(0), offsets)
-    found: list[Tensor] = []
+    items = GoldAnswers(torch.empty(0), offsets)
+    results: list[Tensor] = []
     with (
         torch.inference_mode(),
-        autocast(compute.device, compute.precision),
+        autocast(backend.device, backend.precision),
         stage("predicting", "items", len(items)) as advance,
     ):
 
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
-            places = to_device(rows, compute.device.torch)
-            given = inputs.batch(ids, budget.tokens), inputs.layout(ids)
-            parts = model.probabilities(*given) if probabilities else (model.decode(*given),)
-            if not found:
-                found.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
-            for whole, part in zip(found, parts, strict=True):
-                whole[places] = part
+            places = to_device(rows, backend.device.torch)
+            parts = compute(inputs.batch(ids, budget.tokens), inputs.layout(ids))
+            if not results:
+                results.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
+            for result, part in zip(results, parts, strict=True):
+                result[places] = part
             advance(len(rows))
 
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
-    return tuple(whole.cpu().numpy() for whole in found) or (np.empty(0), np.empty(0))
+    return [result.cpu().numpy() for result in results]

@@ -1,4 +1,4 @@
-"""AdamW with BERT's habits: no decay on vectors, a warmup, rates by layer where asked.
+"""AdamW with BERT's habits: no decay on vectors, a warmup, rates by layer if asked.
 
 Devlin et al. 2019, appendix A.2: Adam with decoupled decay 0.01, epsilon 1e-6, warmup and
 linear decay. Whether a parameter decays is decided by its shape: vectors (biases, LayerNorm)
@@ -24,12 +24,12 @@ KINDS = ("matrices", "vectors", "scalar_mix")
 def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     """The optimiser over all parameters that are trained in some epoch, in named groups.
 
-    Groups are those of `KINDS`. Where layers have rates of their own or are unfrozen one after the
+    Groups have the names in `KINDS`. If layers have different rates or are unfrozen one after the
     other, each layer has its matrices and vectors, and depth d learns at eta / delta^(L + 1 - d)
     (Howard and Ruder 2018, section 3.2). The head on an encoder may have a rate of its own.
     """
     set_trained(model, settings, settings.epochs)
-    used = settings.used()  # what has no effect on this way to tune has none here
+    used = settings.used()  # only settings that affect this tuning
     slower = used.get("discriminative", 1)
     by_layer = slower != 1 or any(used.get(name) is not None for name in ("unfreeze", "freeze_to"))
     depths = model.parameter_depths()
@@ -40,7 +40,7 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
-        # In the encoder a matrix of one row or column is a vector, as those of IA3.
+        # In the encoder a matrix of one row or column, as in IA3, is a vector.
         is_vector = parameter.dim() < 2 or (1 in parameter.shape and depths[name] < top)
         kind = "vectors" if is_vector else "matrices"
         kind = "scalar_mix" if id(parameter) in mixed else kind
@@ -76,8 +76,8 @@ def _leave_uncorrected(optimizer: Optimizer) -> None:
 
     The means begin at zero and are not corrected for it (Kingma and Ba 2015, section 3, do), so the
     first steps are larger by (1 - b1^t) / sqrt(1 - b2^t): by 3.2 at the first, still 1.6 at the
-    500th. The warmup is what keeps them small. Steps are counted from a million here, where both
-    corrections are 1.
+    500th. The warmup is what keeps them small. Steps are counted from a million here. Both
+    corrections are 1 there.
     """
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -91,7 +91,7 @@ def _leave_uncorrected(optimizer: Optimizer) -> None:
 def rate_share(step: int, *, total: int, warmup: float, schedule: str = "linear") -> float:
     """Share of the highest rate that step `step` (from 0) of `total` is taken with.
 
-    Rises linearly over the first `warmup` share of the steps, and is not 0 at the first; then
+    Rises linearly over the first `warmup` share of the steps, and is not 0 at the first. Then it
     stays ("constant"), or falls linearly and reaches 0 after the last step ("linear").
     """
     rising = round(total * warmup)
@@ -109,9 +109,9 @@ def make_schedule(optimizer: Optimizer, settings: Settings, *, total: int) -> La
 
 
 def describe_groups(optimizer: Optimizer, share: float) -> list[ParameterGroup]:
-    """What was trained at `share` of the highest rate: name, parameters and rate of each group.
+    """Name, parameters and rate of each trained group, at `share` of the highest rate.
 
-    Matrices and vectors of one layer are one row; a layer that is frozen has none.
+    Matrices and vectors of one layer are one row. A frozen layer has none.
     """
     rows: dict[str, ParameterGroup] = {}
     for group in optimizer.param_groups:

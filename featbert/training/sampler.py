@@ -1,7 +1,7 @@
 """Which sentences make a step: the same for all rows of a comparison with one seed.
 
 In sentence context a batch is a length bucket of shuffled sentences. In document context sentences
-are drawn by document, since those of one batch that share a window share its cost. A document of
+are drawn by document, since sentences of a batch that share a window share its cost. A document of
 more sentences than a batch is cut into runs of neighbouring sentences.
 """
 
@@ -18,12 +18,12 @@ OPEN_BATCHES = 16
 def epoch_batches(
     lengths: Ints, batch_size: int, *, seed: int, epoch: int, documents: Ints | None = None
 ) -> list[Ints]:
-    """Sentence ids of each step of an epoch (from 1); every sentence once.
+    """Sentence ids of each step of an epoch (from 1), every sentence once.
 
     Args:
         lengths: (S,) words of each sentence.
-        batch_size: sentences of a step; with documents the most there are.
-        documents: (S,) document of each sentence, neighbours together; None draws single ones.
+        batch_size: sentences of a step, or at most so many if documents are drawn.
+        documents: (S,) document of each sentence, neighbours together. None draws single sentences.
     """
     random = np.random.default_rng([seed, epoch])
     if documents is None:
@@ -37,7 +37,7 @@ def epoch_batches(
 def count_steps(
     lengths: Ints, batch_size: int, *, seed: int, epochs: int, documents: Ints | None = None
 ) -> int:
-    """Steps of all epochs; where documents are packed these may differ."""
+    """Steps of all epochs, which may differ if documents are packed."""
     if documents is None:
         return -(-len(lengths) // batch_size) * epochs
     return sum(

@@ -1,12 +1,13 @@
 """Live logging of training to `<runs>/.<tracker>`: a point an epoch, by accelerate's trackers.
 
-train/loss  train/seconds  train/parameters       of the epoch; parameters that are trained
-dev/f1  dev/precision  dev/recall                  in percent; none where dev is trained on
+train/loss  train/seconds  train/parameters       of the epoch, parameters that are trained
+dev/f1  dev/precision  dev/recall                  in percent, none if dev is trained on
 learning_rate/<group>                              highest of the epoch
 
-csv has a file a run, with a line an epoch; tensorboard a folder. wandb and mlflow have a run of the
-same name in the project `featbert`, another one where it is trained again; their own variables may
-name a server. Tests have a stand-in for both; tried by hand: wandb 0.31.0 offline, mlflow 3.17.2.
+csv has a file for each run, with a line for each epoch, and tensorboard has a folder. wandb and
+mlflow have a run of the same name in the project `featbert`, and a further one if it is trained
+again. Their own variables may name a server. Tests have a stand-in for both. By hand wandb 0.31.0
+(offline) and mlflow 3.17.2 were tried.
 """
 
 import csv
@@ -27,7 +28,7 @@ TRACKERS = ("csv", "tensorboard", "wandb", "mlflow")
 
 
 def log_folder(tracker: str, runs_dir: str | Path) -> Path:
-    """A hidden folder for logs; raises InputError for a tracker that is unknown or missing."""
+    """A hidden folder for logs. InputError for a tracker that is unknown or missing."""
     check_known("tracker", [tracker], TRACKERS)
     if importlib.util.find_spec(tracker) is None:
         raise InputError(f"{tracker} is not installed; pip install 'featbert[{tracker}]'")
@@ -36,7 +37,7 @@ def log_folder(tracker: str, runs_dir: str | Path) -> Path:
 
 @contextmanager
 def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]]:
-    """What logs the epochs of a run, in place of an earlier log; nothing without a folder."""
+    """A function that logs the epochs of a run. Without a folder it does nothing."""
     if folder is None:
         yield lambda row: None
         return
@@ -47,7 +48,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
 
         def log(row: Epoch) -> None:  # later epochs may have more columns
             rows.append({"epoch": row.epoch, **scalars(row)})
-            names = dict.fromkeys(name for one in rows for name in one)
+            names = dict.fromkeys(name for points in rows for name in points)
             writer = csv.DictWriter(text := io.StringIO(newline=""), [*names])
             writer.writeheader()
             writer.writerows(rows)
@@ -62,7 +63,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
     for old in unlinked(folder / run).glob("events.out.tfevents.*"):
         old.unlink()
     folder.mkdir(parents=True, exist_ok=True)
-    given: dict[str, dict[str, Any]] = {
+    options: dict[str, dict[str, Any]] = {
         "tensorboard": {"run_name": run, "logging_dir": str(folder)},
         "wandb": {"run_name": PROJECT, "name": run, "dir": str(folder)},
         "mlflow": {"experiment_name": PROJECT, "run_name": run},
@@ -71,7 +72,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
         mlflow = importlib.import_module(name)
         if not mlflow.is_tracking_uri_set():
             mlflow.set_tracking_uri(f"sqlite:///{folder.absolute()}/mlflow.db")
-    tracker = LOGGER_TYPE_TO_CLASS[name](**given[name])
+    tracker = LOGGER_TYPE_TO_CLASS[name](**options[name])
     tracker.start()
     try:
         yield lambda row: tracker.log(scalars(row), step=row.epoch)
@@ -80,7 +81,7 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
 
 
 def scalars(row: Epoch) -> dict[str, float]:
-    """The points of one epoch by name; see the head of this module."""
+    """The points of one epoch by name. The head of this module lists them."""
     values: dict[str, float] = {
         "train/loss": row.train_loss,
         "train/seconds": row.seconds,

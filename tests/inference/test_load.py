@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
 from featbert.inference.load import load
-from featbert.models.model import Layout
+from featbert.models.model import BatchLayout
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
@@ -78,7 +78,7 @@ def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
     by_sentence = np.split(found, np.cumsum([len(s) for s in sentences[:-1]]))
     for sentence, row in zip(sentences, by_sentence, strict=True):
         inputs = loaded.inputs([sentence])
-        lengths = Layout(np.array([len(sentence.words)]))
+        lengths = BatchLayout(np.array([len(sentence.words)]))
         with torch.no_grad():
             vectors, _ = loaded.model.vectors(inputs.batch(np.array([0])), lengths)
             vectors = vectors.double().numpy()

@@ -9,7 +9,7 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS, get_tuning
-from featbert.models.model import Layout, Model
+from featbert.models.model import BatchLayout, Model
 from featbert.training.assembly import stored_model, tuned_model
 
 
@@ -42,4 +42,4 @@ def tuned(
 
 def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:
     """(W, C) of a model with a softmax output."""
-    return model.output.logits(model.vectors(batch, Layout(lengths))[0])
+    return model.output.logits(model.vectors(batch, BatchLayout(lengths))[0])

@@ -6,7 +6,7 @@ import torch
 from featbert.config import RowsTable
 from featbert.encoders.layers import parse_layers
 from featbert.models.attention import Attention
-from featbert.models.model import Layout
+from featbert.models.model import BatchLayout
 from featbert.training.assembly import stored_model
 
 
@@ -43,7 +43,7 @@ def test_what_is_asked_is_found_in_the_passage() -> None:
         passages = torch.rand(n, 30).argsort(1)[:, :8]
         at = torch.randint(7, (n, 1))
         words = torch.cat([torch.zeros_like(at), passages.gather(1, at), passages], dim=1)
-        batch, layout = states[words.ravel()][None], Layout(np.tile([2, 8], (n, 1)))
+        batch, layout = states[words.ravel()][None], BatchLayout(np.tile([2, 8], (n, 1)))
         right = (at + 3).expand(-1, 2)  # after the first piece, the question and the word asked
         if step == 39:
             break

@@ -23,7 +23,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
 from featbert.models.bilstm import WordOrder, bilstm, fused_states, packed_states
-from featbert.models.model import Layout, Model
+from featbert.models.model import BatchLayout, Model
 from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
 from tests.models.support import logits_of, stored, tuned
@@ -116,7 +116,7 @@ def test_gradients_reach_every_trainable_parameter(make_case, kind):
     case.model.train()
     torch.manual_seed(1)
     targets = torch.arange(int(LENGTHS.sum())) % N_LABELS
-    case.model.loss(case.batch(np.arange(4)), Layout(LENGTHS), targets).backward()
+    case.model.loss(case.batch(np.arange(4)), BatchLayout(LENGTHS), targets).backward()
     trainable = {n: p for n, p in case.model.named_parameters() if p.requires_grad}
     assert set(trainable) == {n for n, _ in case.model.named_parameters()}  # nothing is frozen
     without = [n for n, p in trainable.items() if p.grad is None or not p.grad.any()]

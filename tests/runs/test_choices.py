@@ -23,7 +23,7 @@ from featbert.runs.run import Run
 from featbert.tasks.choice import TASK
 from featbert.training.assembly import tuned_model
 from featbert.training.inputs import GroupedInputs, PieceInputs
-from featbert.training.loop import Targets
+from featbert.training.loop import GoldAnswers
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
 from tests.workspace import ok
 
@@ -158,7 +158,7 @@ def test_loss_and_probabilities_are_those_of_transformers(made):
     torch.nn.init.zeros_(theirs.classifier.bias)
     theirs.classifier.weight.data.copy_(ours.output.scores.weight.data)
     encoded = torch.from_numpy(TASK.encode(split, ("0", "1"), "bio"))
-    targets = Targets(encoded, TASK.items(split), joint=True)
+    targets = GoldAnswers(encoded, TASK.items(split), joint=True)
     for example in range(6):
         ids = np.array([example])
         batch, layout = inputs.batch(ids), inputs.layout(ids)

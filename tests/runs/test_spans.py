@@ -30,7 +30,7 @@ from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
 from featbert.training.assembly import tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
-from featbert.training.loop import Compute, predict
+from featbert.training.loop import Backend, predict
 from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
@@ -261,8 +261,8 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     model = tuned_model(encoder, ("answerable", "unanswerable"), settings).eval()
     inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
     budget = TokenBudget(2048)
-    compute = Compute(find_device("cpu"))
-    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget)[0].tolist()
+    compute = Backend(find_device("cpu"))
+    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget).tolist()
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20

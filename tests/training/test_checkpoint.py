@@ -12,7 +12,7 @@ from featbert.errors import FeatbertError
 from featbert.models.model import Model
 from featbert.training import checkpoint as module
 from featbert.training.checkpoint import Checkpoint, Learner, Pace
-from featbert.training.loop import Targets, fit
+from featbert.training.loop import GoldAnswers, Hooks, TrainingText, fit
 from featbert.training.optimizer import make_optimizer
 from tests.models.support import stored
 from tests.training.test_loop import CPU, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
@@ -68,13 +68,11 @@ def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SE
 
     fitted = fit(
         model,
-        VectorInputs(STATES),
-        Targets(torch.from_numpy(LABELS), OFFSETS),
+        TrainingText(VectorInputs(STATES), GoldAnswers(torch.from_numpy(LABELS), OFFSETS)),
         settings,
         CPU,
         seed=7,
-        score_dev=score_dev,
-        on_epoch=rows.append,
+        hooks=Hooks(score_dev, rows.append),
         checkpoint=None if path is None else Checkpoint(path, "a training"),
     )
     return model.state_dict(), fitted, rows

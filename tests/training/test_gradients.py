@@ -48,9 +48,9 @@ def test_steps_are_counted_and_the_first_is_named(at_once):
             module[0].weight.grad[0, 0] = float("inf")
         # On a GPU the weights are lost after the first such step, and every later loss with them.
         watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
-    found = watch.found()
+    found = watch.problem()
     assert re.search(r"\b2\b.*1\.weight.*step 3$", found)
-    assert watch.found() is None
+    assert watch.problem() is None
 
 
 def test_a_norm_too_large_for_float32():
@@ -61,4 +61,4 @@ def test_a_norm_too_large_for_float32():
         parameter.grad.view(-1)[0] = 1.5e19
     watch = GradientWatch(module, CPU)
     watch.clip(1.0, 1, LOSS)
-    assert watch.found().endswith("step 1")
+    assert watch.problem().endswith("step 1")

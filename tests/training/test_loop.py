@@ -12,16 +12,24 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import TokenBudget, length_batches, ranges
 from featbert.encoders.device import Device
 from featbert.errors import InputError
-from featbert.models.model import Layout, Model
+from featbert.models.model import BatchLayout, Model
 from featbert.progress import heard_by
 from featbert.training.history import Progress
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import Compute, GradientWatch, Targets, fit, predict
+from featbert.training.loop import (
+    Backend,
+    GoldAnswers,
+    GradientWatch,
+    Hooks,
+    TrainingText,
+    fit,
+    predict,
+)
 from tests.features.support import sentences_of
 from tests.listening import Ear
 from tests.models.support import logits_of, settings_of, stored, tuned
 
-CPU = Compute(Device("cpu", "a processor", 1))
+CPU = Backend(Device("cpu", "a processor", 1))
 N_LABELS = 3
 LENGTHS = np.random.default_rng(5).integers(1, 9, size=24)
 OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)])
@@ -47,7 +55,7 @@ class VectorInputs:
             yield sentences[part]
 
     def layout(self, sentences):
-        return Layout(self.lengths[sentences])
+        return BatchLayout(self.lengths[sentences])
 
     def tokens(self, sentences) -> int:
         return len(sentences) * int(self.lengths[sentences].max())
@@ -101,15 +109,16 @@ def rising():
 
 
 def run(
-    inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, **options
+    inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, documents=None, **hooks
 ) -> Progress:
-    targets = Targets(torch.from_numpy(LABELS), inputs.offsets)
-    options = {"score_dev": rising()} | options
-    return fit(model, inputs, targets, settings, compute, seed=seed, **options)
+    answers = GoldAnswers(torch.from_numpy(LABELS), inputs.offsets)
+    text = TrainingText(inputs, answers, documents, "<{}>".format)
+    hooks = Hooks(**({"score_dev": rising()} | hooks))
+    return fit(model, text, settings, compute, seed=seed, hooks=hooks)
 
 
 def predicted(model, inputs, budget=10_000) -> np.ndarray:
-    return predict(model, inputs, inputs.offsets, CPU, TokenBudget(budget))[0]
+    return predict(model, inputs, inputs.offsets, CPU, TokenBudget(budget))
 
 
 def weights(model) -> dict[str, torch.Tensor]:
@@ -264,7 +273,7 @@ def test_patience(inputs, patience, epochs, best):
 def test_a_loss_that_is_not_finite_ends_training(inputs, value):
     inputs.states[:, 3] = value
     with pytest.raises(InputError, match=r"nan.* epoch 1.*<0>"):
-        run(inputs, model_of(), name_of="<{}>".format)
+        run(inputs, model_of())
 
 
 def test_a_batch_that_does_not_fit_is_refused_with_a_smaller_budget(inputs, monkeypatch):
@@ -288,7 +297,7 @@ def test_prediction_halves_a_batch_that_does_not_fit(inputs, monkeypatch):
 
     monkeypatch.setattr(model, "decode", decode)
     budget = TokenBudget(60)
-    assert predict(model, inputs, OFFSETS, CPU, budget)[0].tolist() == expected.tolist()
+    assert predict(model, inputs, OFFSETS, CPU, budget).tolist() == expected.tolist()
     assert budget.tokens <= 40
 
 
@@ -316,7 +325,7 @@ def overflowing(inputs, sentence, monkeypatch) -> Model:
 def test_gradients_that_are_not_finite_end_training_before_the_step(inputs, sentence, monkeypatch):
     model = overflowing(inputs, sentence, monkeypatch)
     with pytest.raises(InputError, match=rf"step [123] of epoch 1.*<{sentence}>"):
-        run(inputs, model, SETTINGS.but(epochs=1), score_dev=None, name_of="<{}>".format)
+        run(inputs, model, SETTINGS.but(epochs=1), score_dev=None)
     assert all(t.isfinite().all() for t in weights(model).values())
 
 
@@ -340,7 +349,7 @@ def test_where_the_weights_are_wrong_no_sentence_is_blamed(inputs):
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
     with pytest.raises(InputError, match=r"batch with <\d+>"):
-        run(inputs, model, score_dev=None, name_of="<{}>".format)
+        run(inputs, model, score_dev=None)
 
 
 def test_training_mode_in_training_whatever_scoring_leaves(inputs):
@@ -369,11 +378,11 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
 
 def test_bf16_trains(inputs):
     model = model_of()
-    compute = Compute(CPU.device, "bf16")
+    compute = Backend(CPU.device, "bf16")
     fitted = run(inputs, model, SETTINGS.but(epochs=10), compute=compute)
     assert fitted.history[-1].train_loss < fitted.history[0].train_loss
     assert {p.dtype for p in model.parameters()} == {torch.float32}  # weights stay exact
-    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))[0]) == N_WORDS
+    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))) == N_WORDS
 
 
 def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
@@ -404,8 +413,8 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
 
         monkeypatch.setattr(GradientWatch, "clip", clip)
         settings = settings_of(tuning, epochs=3, batch_size=3, token_budget=40)
-        targets = Targets(torch.from_numpy(labels), inputs.offsets)
-        fit(model, inputs, targets, settings, CPU, seed=4)
+        answers = GoldAnswers(torch.from_numpy(labels), inputs.offsets)
+        fit(model, TrainingText(inputs, answers), settings, CPU, seed=4)
         return found
 
     stored_steps = steps(model_of(), words, "none")
@@ -416,7 +425,7 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
 
 def test_a_sequence_with_one_loss_counts_once():
     offsets = np.array([0, 3, 5])
-    apart, joint = (Targets(torch.zeros(5), offsets, joint) for joint in (False, True))
+    apart, joint = (GoldAnswers(torch.zeros(5), offsets, joint) for joint in (False, True))
     assert [t.losses(np.array([1, 0])) for t in (apart, joint)] == [5, 2]
-    some = Targets(torch.zeros(5), offsets, counted=np.array([1, 0, 1, 0, 0], dtype=bool))
+    some = GoldAnswers(torch.zeros(5), offsets, counted=np.array([1, 0, 1, 0, 0], dtype=bool))
     assert [some.losses(np.array(rows)) for rows in ([0, 1], [0], [1])] == [2, 2, 0]
