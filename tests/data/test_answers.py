@@ -8,12 +8,10 @@ from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from tests.data import reading
+from tests.data.reading import json_lines as lines
 
 TEXTS = ["Ada sang.", "Bo ran far.", "Rome is old.", "It rains.", "No one came.", "We won."]
-
-
-def lines(rows) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
 def labelled(*labels, column="label", **more):
@@ -25,10 +23,8 @@ def table(*labels) -> str:
     return "text,label\n" + "".join(f"{row['text']},{row['label']}\n" for row in labelled(*labels))
 
 
-def read(tmp_path, ending="jsonl", targets="classes", given=None, **parts):
-    for name, text in parts.items():
-        (tmp_path / f"{name}.{ending}").write_text(text, encoding="utf-8")
-    return load_corpus(tmp_path, ReadingOptions(**given or {}), targets=targets)
+def read(folder, ending="jsonl", targets="classes", given=None, **parts):
+    return reading.read(folder, "", ending, targets, parts=parts, **given or {})
 
 
 def answers(split):

@@ -8,8 +8,9 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from tests.data import reading
+from tests.data.reading import json_lines as lines
 
 SWAG = (
     ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
@@ -28,13 +29,8 @@ COPA[0] |= {"label": 1}
 COPA[1] |= {"label": 0, "choice3": "No."}
 
 
-def lines(rows) -> str:
-    return "".join(json.dumps(row) + "\n" for row in rows)
-
-
 def read(folder, content, ending="jsonl", targets="choices", split="train", **options) -> Corpus:
-    (folder / f"{split}.{ending}").write_text(content, "utf-8", newline="")
-    return load_corpus(folder, ReadingOptions(**options), targets=targets)
+    return reading.read(folder, "", ending, targets, parts={split: content}, **options)
 
 
 def examples(corpus, split="train"):

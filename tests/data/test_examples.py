@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from tests.data.reading import read
 
 GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
 
@@ -16,12 +16,6 @@ def folder(tmp_path, ending="tsv", **files):
     for name, text in files.items():
         (tmp_path / f"{name}.{ending}").write_text(text, "utf-8", newline="")
     return tmp_path
-
-
-def read(tmp_path, content, ending="tsv", targets="classes", **options) -> Corpus:
-    return load_corpus(
-        folder(tmp_path, ending, train=content), ReadingOptions(**options), targets=targets
-    )
 
 
 def words_and_answers(corpus, split="train"):

@@ -173,19 +173,10 @@ def test_an_evaluation_that_is_damaged_stops_no_other(runs: Workspace) -> None:
 def test_tags_that_are_given_at_once_are_all_kept(runs: Workspace) -> None:
     run: Run = find_runs(runs.runs).runs[0]
     tags = [f"tag{n}" for n in range(8)]
+    words = ("featbert", "runs", "tag")
     started = [
         subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "featbert",
-                "runs",
-                "tag",
-                run.name,
-                tag,
-                "--runs-dir",
-                runs.runs,
-            ],
+            [sys.executable, "-m", *words, run.name, tag, "--runs-dir", runs.runs],
             stdout=subprocess.DEVNULL,
             cwd=ROOT,
         )
