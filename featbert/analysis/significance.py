@@ -3,7 +3,7 @@
 The best row by dev is also tested against all others, on the last split: is it the best?
 
 p-values are adjusted by Holm for all pairs of rows that are tested on a split. Results are kept in
-`<runs directory>/.statistics`, by a hash of the predictions.
+`<runs directory>/.statistics` by a hash of the predictions.
 """
 
 import contextlib
@@ -42,8 +42,8 @@ from featbert.runs.run import Run
 from featbert.schema import STRICT
 from featbert.text import counted
 
-# Summed counts of baselines, which many rows share, by split and folders of runs.
-Known = dict[tuple[object, ...], Counts]
+# Counts of baselines, summed over runs, by split, classes and folders: many rows share one.
+BaselineCounts = dict[tuple[object, ...], Counts]
 # Runs of each row by its name.
 Members = Mapping[str, Sequence[Run]]
 VERSION = 2
@@ -54,7 +54,7 @@ class KeptTest:
     """A test in a file.
 
     Attributes:
-        of: hash of all that it was computed from, the file's name.
+        of: hash of everything that the test was computed from. It is the name of the file.
         predictions: SHA-256 of the predictions of each run.
     """
 
@@ -66,79 +66,84 @@ class KeptTest:
 def with_significance(
     comparison: Comparison, members: Members, *, resamples: int = RESAMPLES
 ) -> Comparison:
-    """The comparison with its `differences` and `leads`; what cannot be tested is in `test_notes`.
+    """The comparison with its `differences` and `leads`. `test_notes` name the untested rows.
 
     `members` are the runs of each row by its name.
     """
-    found: list[Difference] = []
+    differences: list[Difference] = []
+    leads: list[Difference] = []
     notes: dict[str, None] = {}
-    lacking: dict[str, None] = {}
-    known: Known = {}
+    rows_without_counts: dict[str, None] = {}
+    baseline_counts: BaselineCounts = {}
 
-    def tested(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
+    def tests(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
         for row, base in pairs:
             if base is None:
                 continue
             try:
-                yield _difference(row, base, members, split, resamples, known)
+                yield _difference(row, base, members, split, resamples, baseline_counts)
             except MissingError:
-                lacking[row.name] = None
+                rows_without_counts[row.name] = None
             except FeatbertError as error:
                 notes[f"{row.name} on {split} is not tested: {error}"] = None
 
     for split in comparison.splits:
         rows = track(comparison.rows, f"testing differences on {split}", "rows")
-        found += tested(((row, comparison.rival(row, split)) for row in rows), split)
-    leads: list[Difference] = []
-    for alike in rivals(comparison.rows):
-        first = best_by_dev(alike)
-        if first is not None:
-            split = first.splits[-1]
-            others = [row for row in alike if row is not first and split in row.splits]
-            rows = track(others, f"testing the best row by dev on {split}", "rows")
-            leads += tested(((row, first) for row in rows), split)
-    adjusted = _adjusted([*found, *leads])
-    if lacking:
-        notes[f"not tested, for the lack of predictions: {', '.join(lacking)}"] = None
-    if uncounted := sum(one.uncounted for one in adjusted):
-        tests = counted(uncounted, "test")
-        notes[f"{tests} from before the predictions were removed, not to be computed again"] = None
+        differences += tests(((row, comparison.rival(row, split)) for row in rows), split)
+    for group in rivals(comparison.rows):
+        best = best_by_dev(group)
+        if best is not None:
+            split = best.splits[-1]
+            competitors = [row for row in group if row is not best and split in row.splits]
+            rows = track(competitors, f"testing the best row by dev on {split}", "rows")
+            leads += tests(((row, best) for row in rows), split)
+    adjusted = _adjusted([*differences, *leads])
+    if rows_without_counts:
+        notes[f"not tested, for the lack of predictions: {', '.join(rows_without_counts)}"] = None
+    if uncounted := sum(difference.uncounted for difference in adjusted):
+        number = counted(uncounted, "test")
+        notes[f"{number} from before the predictions were removed, not to be computed again"] = None
     return dataclasses.replace(
         comparison,
-        differences=adjusted[: len(found)],
-        leads=adjusted[len(found) :],
+        differences=adjusted[: len(differences)],
+        leads=adjusted[len(differences) :],
         test_notes=(*notes, *_too_few(adjusted)),
     )
 
 
-def _too_few(found: Sequence[Difference]) -> Iterator[str]:
+def _too_few(differences: Sequence[Difference]) -> Iterator[str]:
     """A note for each split with so few units that no p-value could be below `CLEAR`."""
-    for split, tests in grouped((one.split, one) for one in found).items():
-        pairs = {frozenset((one.row, one.baseline)) for one in tests}
-        most = max(tests, key=lambda one: one.pooled.units)
-        # Of all ways to exchange units, two differ as much as the most: none and all.
-        least = 2 / 2 ** min(most.pooled.units, 62)
-        if least * len(pairs) >= CLEAR:
+    for split, tests in grouped((test.split, test) for test in differences).items():
+        pairs = {frozenset((test.row, test.baseline)) for test in tests}
+        largest = max(tests, key=lambda test: test.pooled.units)
+        # Two ways to exchange units give the largest difference: none and all.
+        lowest_p = 2 / 2 ** min(largest.pooled.units, 62)
+        if lowest_p * len(pairs) >= CLEAR:
             yield (
-                f"{most.pooled.units} {most.units} of {split} are too few for a significant "
-                f"difference over text: no p is below {least:.2g}, and Holm's is up to "
+                f"{largest.pooled.units} {largest.units} of {split} are too few for a significant "
+                f"difference over text: no p is below {lowest_p:.2g}, and Holm's is up to "
                 f"{len(pairs)} times that"
             )
 
 
-def _adjusted(found: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Tests with their adjusted p-values; a pair of rows that is tested twice counts once."""
-    pairs = [(one.split, frozenset((one.row, one.baseline))) for one in found]
-    p_values = {pair: one.pooled.p_value for pair, one in zip(pairs, found, strict=True)}
+def _adjusted(differences: Sequence[Difference]) -> tuple[Difference, ...]:
+    """Differences with adjusted p-values. A pair of rows that is tested twice counts once."""
+    pairs = [(test.split, frozenset((test.row, test.baseline))) for test in differences]
+    p_values = {pair: test.pooled.p_value for pair, test in zip(pairs, differences, strict=True)}
     for split in {split for split, _ in pairs}:
         family = [pair for pair in p_values if pair[0] == split]
         p_values |= zip(family, holm([p_values[pair] for pair in family]), strict=True)
-    tests = zip(pairs, found, strict=True)
-    return tuple(dataclasses.replace(one, adjusted=p_values[pair]) for pair, one in tests)
+    tests = zip(pairs, differences, strict=True)
+    return tuple(dataclasses.replace(test, adjusted=p_values[pair]) for pair, test in tests)
 
 
 def _difference(
-    row: Row, base: Row, members: Members, split: str, resamples: int, known: Known
+    row: Row,
+    base: Row,
+    members: Members,
+    split: str,
+    resamples: int,
+    baseline_counts: BaselineCounts,
 ) -> Difference:
     pairs = paired_runs(members[base.name], members[row.name])
     if not pairs:
@@ -146,16 +151,16 @@ def _difference(
             f"no seed in common with {base.name}: "
             f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
         )
-    apart = seed_differences(pairs, split)
-    pooled, uncounted = _pooled(pairs, split, resamples, known)
+    by_seed = seed_differences(pairs, split)
+    pooled, uncounted = _pooled(pairs, split, resamples, baseline_counts)
     scores = pairs[0][0].record.scores[split]
     return Difference(
         row=row.name,
         baseline=base.name,
         split=split,
         seeds=tuple(run.record.seed for _, run in pairs),
-        mean=statistics.fmean(apart),
-        over_seeds=t_interval(apart),
+        mean=statistics.fmean(by_seed),
+        over_seeds=t_interval(by_seed),
         pooled=pooled,
         units=f"{row.task.unit if pooled.units == scores.examples else row.task.group}s",
         adjusted=1.0,
@@ -176,48 +181,47 @@ def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float
 
 
 def _pooled(
-    pairs: Sequence[tuple[Run, Run]], split: str, resamples: int, known: Known
+    pairs: Sequence[tuple[Run, Run]], split: str, resamples: int, baseline_counts: BaselineCounts
 ) -> tuple[PairedTest, bool]:
-    """The test of second against first, counts summed over the pairs; results are kept.
+    """The test of second runs against first ones, on counts summed over pairs. Results are kept.
 
-    Also whether a results file has it because the predictions are gone.
+    Also whether the test is from a results file, which keeps tests of removed predictions.
     """
-    one = pairs[0][0]
-    hashes = [[_hash(run, split) for run in pair] for pair in pairs]
-    name = json_hash([VERSION, resamples, one.record.signature.scorer, hashes])[:32]
-    kept = one.folder.parent / TESTS / f"{name}.json"
-    with contextlib.suppress(FeatbertError):  # missing, damaged or of another test: made anew
-        if (before := read_json(kept, KeptTest, "")).of == name:
-            return before.test, results_file(kept) is not None
-    # Counts by class are exchanged class by class, so all runs are counted by the classes of all.
-    classes = tuple(sorted({n for p in pairs for r in p for n in r.record.signature.entity_types}))
+    first, runs = pairs[0][0], [run for pair in pairs for run in pair]
+    hashes = [_hash(run, split) for run in runs]
+    by_pair = [[*pair] for pair in zip(hashes[::2], hashes[1::2], strict=True)]
+    name = json_hash([VERSION, resamples, first.record.signature.scorer, by_pair])[:32]
+    path = first.folder.parent / TESTS / f"{name}.json"
+    with contextlib.suppress(FeatbertError):  # without a sound file the test is computed
+        if (kept_test := read_json(path, KeptTest, "")).of == name:
+            return kept_test.test, results_file(path) is not None
+    # Counts by class are exchanged class by class, so all runs need the classes of all.
+    classes = tuple(sorted({name for run in runs for name in run.record.signature.entity_types}))
     key = (split, classes, *(run.folder for run, _ in pairs))
-    if key not in known:
-        known[key] = np.sum([run.counts(split, classes).units for run, _ in pairs], axis=0)
-    second = np.sum([run.counts(split, classes).units for _, run in pairs], axis=0)
-    found = paired_test(known[key], second, one.task.measure.of, resamples=resamples)
-    # The runs directory may be read-only, or its folder a link: then nothing is kept.
+    if key not in baseline_counts:
+        units = [run.counts(split, classes).units for run, _ in pairs]
+        baseline_counts[key] = np.sum(units, axis=0)
+    counts = np.sum([run.counts(split, classes).units for _, run in pairs], axis=0)
+    test = paired_test(baseline_counts[key], counts, first.task.measure.of, resamples=resamples)
+    # Nothing is kept if the runs directory is read-only or the folder of tests is a link.
     with contextlib.suppress(OSError, FeatbertError):
-        unlinked(kept.parent).mkdir(exist_ok=True)
-        with replacing(kept, durable=False) as temporary:
-            compared = KeptTest(name, [one for pair in hashes for one in pair], found)
-            temporary.write_text(to_json(compared), "utf-8")
-    return found, False
+        unlinked(path.parent).mkdir(exist_ok=True)
+        with replacing(path, durable=False) as temporary:
+            temporary.write_text(to_json(KeptTest(name, hashes, test)), "utf-8")
+    return test, False
 
 
 def score_interval(run: Run, split: str) -> tuple[float, float]:
     """Bootstrap interval over the units of a run's measure."""
     counts = run.counts(split).units
-    # Nothing counted has a value of 0.
+    # Counts of zero have a value of 0.
     return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
 
 
 def _hash(run: Run, split: str) -> str:
-    """Of the predictions, which are all that a test depends on; a kept record alone has it too."""
-    try:
+    """SHA-256 of the predictions, from the record if they were removed."""
+    with contextlib.suppress(OSError):
         return file_hash(run.predictions_path(split))
-    except OSError:
-        if split in run.record.predictions:
-            return run.record.predictions[split]
-        run.predictions(split)  # says what is wrong
-        raise
+    if split not in run.record.predictions:
+        run.predictions(split)  # raises an error with the reason
+    return run.record.predictions[split]

@@ -1,7 +1,7 @@
 """Packs runs into a results file, to be shared: records and counts, without weights.
 
-Corpora and encoders keep their names and lose the folders of this machine. Tests whose predictions
-were removed are kept as they are.
+Corpora and encoders keep their names and lose the folders of this machine. Tests of removed
+predictions are kept as they are.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ from featbert.runs.run import Run, TrainingTexts, find_run, find_runs
 def pack_runs(
     runs_dir: Path, file: Path, experiment: str | None = None, *, with_text: bool = False
 ) -> int:
-    """Writes an experiment's runs, or all runs in a folder, to a results file; their number.
+    """Writes an experiment's runs, or all runs in a folder, to a results file. Returns their number.
 
     The runs of an experiment are its rows, the trials of its searches, and runs that these name.
     With `with_text`, the file has the predictions too. InputError if a file of a run is damaged.
@@ -118,9 +118,9 @@ def _add_counts(
                 reasons.setdefault(", ".join(facets), str(error))
         rows, places = np.unique(counts.examples, axis=0, return_inverse=True)
         numbers = places.ravel().tolist()
-        kept = KeptCounts(columns, rows.tolist(), numbers, [*counts.documents], buckets)
+        kept_counts = KeptCounts(columns, rows.tolist(), numbers, [*counts.documents], buckets)
         name = path.relative_to(runs_dir)
-        contents[str(name.with_name(name.stem + ENDING))] = _content(kept)
+        contents[str(name.with_name(name.stem + ENDING))] = _content(kept_counts)
         if with_text:
             run.predictions(split)  # refuses changed ones
             with on_disk(path) as copy:
