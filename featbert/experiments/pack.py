@@ -35,7 +35,7 @@ from featbert.runs.run import Run, TrainingTexts, find_run, find_runs
 def pack_runs(
     runs_dir: Path, file: Path, experiment: str | None = None, *, with_text: bool = False
 ) -> int:
-    """Writes an experiment's runs, or all runs in a folder, to a results file. Returns their number.
+    """Writes runs of an experiment, or all in a folder, to a results file. Returns their number.
 
     The runs of an experiment are its rows, the trials of its searches, and runs that these name.
     With `with_text`, the file has the predictions too. InputError if a file of a run is damaged.
