@@ -31,7 +31,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn.utils.rnn import PackedSequence
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
@@ -98,21 +98,23 @@ class WordOrder:
     @classmethod
     def of(cls, lengths: Ints) -> WordOrder:
         """The order of sequences with these (B,) lengths in words."""
+        starts = np.cumsum(lengths) - lengths
         longest_first = np.argsort(-lengths, kind="stable")
-        sorted_lengths = lengths[longest_first]
-        starts = (np.cumsum(lengths) - lengths)[longest_first]  # (B,)
-        steps = np.arange(lengths.max())[:, None]
-        running = steps < sorted_lengths  # (T, B), and places elsewhere are not used
-        sizes = running.sum(1)
-        columns = np.arange(len(lengths))
-        places = (np.cumsum(sizes) - sizes)[:, None] + columns  # (T, B)
-        reversed_steps = np.maximum(sorted_lengths - 1 - steps, 0)
+        packed = pack_sequence(
+            [torch.arange(starts[n], starts[n] + lengths[n]) for n in longest_first]
+        )
+        numbers = packed.data
+        places = torch.empty_like(numbers)
+        places[numbers] = torch.arange(len(numbers))
+        # start + end of its sequence - 1, for each word: the sum of its number and the reversed one
+        sums = torch.from_numpy(np.repeat(2 * starts + lengths - 1, lengths))
+        running = torch.arange(len(lengths)) < packed.batch_sizes[:, None]  # (T, B)
         return cls(
-            torch.from_numpy((starts + steps)[running]),
-            sizes.tolist(),
-            torch.from_numpy(places[reversed_steps, columns][running]),
-            torch.from_numpy(places[:-1][running[1:]]),
-            torch.from_numpy(np.flatnonzero(running)),
+            numbers,
+            packed.batch_sizes.tolist(),
+            reverse=places[sums[numbers] - numbers],
+            before=places[numbers[len(lengths) :] - 1],
+            padded=running.flatten().nonzero().squeeze(1),
         )
 
 

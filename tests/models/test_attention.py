@@ -2,11 +2,13 @@
 
 import numpy as np
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from featbert.config import RowsTable
 from featbert.encoders.layers import parse_layers
 from featbert.models.attention import Attention
 from featbert.models.model import BatchLayout
+from featbert.models.pooling import Pooling
 from featbert.training.assembly import stored_model
 
 
@@ -29,6 +31,21 @@ def test_each_text_attends_to_the_other() -> None:
     assert attention.width == found.shape[1]
     wanted = torch.autograd.grad(torch.stack(expected).square().sum(), vectors, retain_graph=True)
     torch.testing.assert_close(torch.autograd.grad(found.square().sum(), vectors), wanted)
+
+
+def test_attention_pooling_is_torch_s_attention_with_one_query() -> None:
+    """The bias is the same for all words, so softmax removes it."""
+    torch.manual_seed(0)
+    pooling, lengths = Pooling(6, "attention"), np.array([3, 1, 5])
+    vectors = torch.randn(9, 6)
+    expected = [
+        scaled_dot_product_attention(pooling.scores.weight, words, words, scale=1.0)
+        for words in vectors.split(lengths.tolist())
+    ]
+    torch.testing.assert_close(pooling(vectors, lengths), torch.cat(expected))
+    # scores far apart do not overflow
+    large = pooling(1e4 * vectors, lengths)
+    assert large.isfinite().all()
 
 
 def test_what_is_asked_is_found_in_the_passage() -> None:
