@@ -6,7 +6,6 @@ An answer is a tuple of one string, so that it is laid out like the tags of a se
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -143,7 +142,7 @@ class ExampleTask(Task):
         """Reads the examples with a gold answer, or all if no example has one."""
         from featbert.data.examples import split_text
 
-        predictions = Predictions([], [], [], [])
+        rows: list[tuple[Any, ...]] = []
         for number, line in enumerate(regular_file(path).read_bytes().split(b"\n")[:-1], 1):
             try:
                 row = json.loads(line)
@@ -155,18 +154,14 @@ class ExampleTask(Task):
                     f"line {number} of {path} is no prediction: {excerpt(repr(line))}"
                 ) from None
             words = [t[a:b] for t, places in zip(texts, cut, strict=True) for a, b in places]
-            predictions.words.append(words)
-            predictions.places.append([place for places in cut for place in places])
-            predictions.texts.append(tuple(map(len, cut)))
-            predictions.gold.append(gold)
-            predictions.predicted.append(answer)
-            predictions.documents.append(document)
-            predictions.numbers.append(number)
-        answered = [i for i, gold in enumerate(predictions.gold) if gold]
-        if 0 < len(answered) < len(predictions.gold):
-            columns = (getattr(predictions, column.name) for column in fields(predictions))
-            predictions = Predictions(*([column[i] for i in answered] for column in columns))
-        return predictions
+            sizes, places = tuple(map(len, cut)), [place for places in cut for place in places]
+            rows.append((words, gold, answer, document, sizes, places, number))
+        rows = [row for row in rows if row[1]] or rows
+        return (
+            Predictions(*map(list, zip(*rows, strict=True)))
+            if rows
+            else Predictions([], [], [], [])
+        )
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         """Texts, gold answer ([] if it is hidden) and predicted answer of a line of predictions."""
