@@ -32,7 +32,6 @@ from featbert.experiments.file import (
     Grid,
     Search,
     ends_of,
-    every,
     with_kept_vectors,
 )
 from featbert.experiments.search import open_trials
@@ -257,16 +256,8 @@ class ExperimentPlan:
         most_waiting = MOST_COMBINATIONS if at_once else self.at_a_time
         jobs: list[Job] = []
         tries: list[TriedSettings] = []
-        journal = open_trials(
-            search_path(self.runs_dir, self.experiment.name),
-            study,
-            keep=self.keep,
-            ranges=ranges,
-            sampler=search.sampler,
-            seed=search.sampler_seed,
-            points=list(every(ranges)) if search.sampler == "grid" else (),
-        )
-        with journal as trials:
+        journal = search_path(self.runs_dir, self.experiment.name)
+        with open_trials(journal, study, search, ranges, keep=self.keep) as trials:
             for number in itertools.count():
                 n_waiting = sum(settings.state == "waiting" for settings in tries)
                 if search.is_spent(tries) or n_waiting >= most_waiting:

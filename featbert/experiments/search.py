@@ -8,13 +8,14 @@ depend on the scores that were known when the trial began.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
-from featbert.experiments.file import ends_of
+from featbert.experiments.file import Search, ends_of, every
 from featbert.io import explaining, json_hash, owning, regular_file, unlinked
 
 if TYPE_CHECKING:
@@ -45,13 +46,11 @@ def _rounded(value: Any, distribution: Any) -> Any:
 
 @dataclass(frozen=True)
 class Trials:
-    """The trials of one study, by number from 0. `points` are the settings of a grid, in order."""
+    """The trials of one study, by number from 0. `ranges` are the searched settings by name."""
 
     study: Study
+    search: Search
     ranges: Mapping[str, Any]
-    sampler: str
-    seed: int
-    points: Sequence[Mapping[str, Any]] = ()
 
     def settings(self, number: int) -> dict[str, Any] | None:
         """The settings of a trial, which is added if it is new, or None after the end of a grid."""
@@ -64,15 +63,15 @@ class Trials:
             return dict(trials[number].params)
         # Sorted by name: the order of keys in a file plays no part.
         distributions = {name: _distribution(self.ranges[name]) for name in sorted(self.ranges)}
-        if self.sampler == "grid":
-            if number == len(self.points):
+        if self.search.sampler == "grid":
+            points = itertools.islice(every(self.ranges), number, None)
+            if (params := next(points, None)) is None:
                 return None
-            params = dict(self.points[number])
         else:
-            sampler_class = TPESampler if self.sampler == "tpe" else RandomSampler
-            sampler = sampler_class(seed=int(json_hash([self.seed, number])[:8], 16))
-            draft = create_study(direction="maximize", sampler=sampler)
-            if self.sampler == "tpe":
+            sampler_class = TPESampler if self.search.sampler == "tpe" else RandomSampler
+            seed = int(json_hash([self.search.sampler_seed, number])[:8], 16)
+            draft = create_study(direction="maximize", sampler=sampler_class(seed=seed))
+            if self.search.sampler == "tpe":
                 draft.add_trials(trials)
             params = draft.ask(distributions).params
             params = {n: _rounded(value, distributions[n]) for n, value in params.items()}
@@ -91,8 +90,10 @@ class Trials:
 
 
 @contextlib.contextmanager
-def open_trials(path: Path, name: str, *, keep: bool, **options: Any) -> Iterator[Trials]:
-    """The trials of the study of this name in a journal. `options` are further fields of `Trials`.
+def open_trials(
+    path: Path, name: str, search: Search, ranges: Mapping[str, Any], *, keep: bool
+) -> Iterator[Trials]:
+    """The trials of the study of this name in a journal.
 
     With `keep`, new trials and scores are written to the journal, and no other process adds trials
     within the block. Without `keep`, nothing is written. InputError for a damaged journal.
@@ -122,4 +123,4 @@ def open_trials(path: Path, name: str, *, keep: bool, **options: Any) -> Iterato
             raise InputError(
                 f"{path} is damaged ({error}); move it away: finished runs stay as they are"
             ) from None
-        yield Trials(study, **options)
+        yield Trials(study, search, ranges)

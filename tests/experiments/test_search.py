@@ -11,7 +11,7 @@ import pytest
 from featbert.errors import InputError
 from featbert.experiments import plan as planning
 from featbert.experiments import schedule
-from featbert.experiments.file import check_experiment
+from featbert.experiments.file import Search, check_experiment
 from featbert.experiments.search import open_trials
 from featbert.runs.record import read_experiment_record, search_path
 from featbert.runs.run import find_runs
@@ -29,9 +29,9 @@ def search(**keys: Any) -> dict[str, Any]:
 def points(path: Path, sampler: str, many: int, sessions: int, keep: bool = True) -> list[Any]:
     """Settings of trials, told a score each, asked in as many sessions."""
     found: list[Any] = [None] * many
-    how = {"ranges": RANGES, "sampler": sampler, "seed": 3, "points": ()}
+    asked = Search(sampler=sampler, sampler_seed=3, features=RANGES)
     for session in range(1, sessions + 1):
-        with open_trials(path, "one", keep=keep, **how) as trials:
+        with open_trials(path, "one", asked, RANGES, keep=keep) as trials:
             for n in range(many * session // sessions):
                 found[n] = trials.settings(n)
                 trials.tell(n, 0.5 - abs(found[n]["dropout"] - 0.2))
