@@ -35,13 +35,13 @@ class Alignment:
         word_parts: (N + 1,) word n has parts word_parts[n] .. word_parts[n + 1] - 1.
         texts: (S, T, 2) first and end word of each sentence (T = 1), or of both texts of each pair
             that is encoded apart. Equal texts are stored once.
-        windows: (V, 1, 2) first and end piece of each window, in text order; (V, 2, 2) of both
+        windows: (V, 1, 2) first and end piece of each window, in text order. (V, 2, 2) of both
             texts if windows hold pairs.
         owned: (V + 1,) window v gives the vectors of parts owned[v] .. owned[v + 1] - 1.
         owned_pieces: (V + 1,) window v owns pieces owned_pieces[v] .. owned_pieces[v + 1] - 1.
         units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
-        pairs: (S, 2) words of both texts of each pair; None without pairs.
+        pairs: (S, 2) words of both texts of each pair. None without pairs.
         n_special: special pieces that the encoder adds to each window.
         counts: of unusual inputs: windowed_sentences (documents, in document context),
             unknown_words, overlong_words (of several parts).
@@ -82,7 +82,7 @@ class Alignment:
 
     @cached_property
     def begun_words(self) -> Ints:
-        """(V,) words whose first part each window owns."""
+        """(V,) words that begin in the part that each window owns."""
         return np.diff(np.searchsorted(self.word_parts[:-1], self.owned))
 
     def owned_parts(self, windows: Ints) -> Ints:
@@ -91,7 +91,7 @@ class Alignment:
 
     @property
     def sentences(self) -> Ints:
-        """(S + 1,) words before each sentence; a text of several pairs counts in each."""
+        """(S + 1,) words before each sentence. A text of several pairs counts in each."""
         lengths = np.diff(self.texts).sum(axis=(1, 2))
         return np.concatenate([[0], np.cumsum(lengths)])
 
@@ -200,7 +200,7 @@ def plan_windows(piece_counts: Ints, capacity: int) -> tuple[Ints, Ints]:
 
     Args:
         piece_counts: (T,) wordpieces of each word, at least 1 each.
-        capacity: pieces that a window holds without specials; at least 1. The pieces of a longer
+        capacity: pieces that a window holds without specials, at least 1. The pieces of a longer
             word are spread over windows as if each were a word.
 
     Returns:
@@ -226,8 +226,8 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
 
     Args:
         piece_counts: (T,) wordpieces of each word of the first text, then of the second.
-        split: words of the first text; both have at least one.
-        capacity: pieces that a window holds without specials; at least 2.
+        split: words of the first text. Both have at least one.
+        capacity: pieces that a window holds without specials, at least 2.
 
     Returns:
         windows: (V, 2, 2) first and end piece of each window in each of the texts.

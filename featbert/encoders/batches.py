@@ -24,15 +24,15 @@ class PieceBatch:
 
     Attributes:
         ids: (R, longest) piece ids with specials, padded on the right.
-        mask: (R, longest) 1 for pieces, 0 for padding; None if no row is padded.
-        types: (R, longest) 1 in the second text of a pair; None without pairs, or if the encoder
+        mask: (R, longest) 1 for pieces, 0 for padding. None if no row is padded.
+        types: (R, longest) 1 in the second text of a pair. None without pairs, or if the encoder
             does not distinguish them.
         positions: (Q,) places in the flattened (R * longest) batch that are read.
         segments: (Q,) the word of each place, if several places are averaged (mean pooling, or
-            first pieces of windows); None if place q is word q.
+            first pieces of windows). None if place q is word q.
         n_words: W, vectors that are read: of words, sequences (of which only first pieces are
             read), or pieces.
-        rows: windows that are computed at a time; None for all.
+        rows: windows that are computed at a time. None for all.
     """
 
     ids: Tensor
@@ -89,7 +89,7 @@ class Batcher:
         """The windows (R,) as a padded batch, in this order.
 
         Args:
-            parts: (W,) parts of words to read, which the windows own; by default all, window by
+            parts: (W,) parts of words to read, which the windows own. By default all, window by
                 window.
             firsts: whether the first special piece of each window is read, too, after the parts.
             pieces: whether all pieces that each window owns, and its specials, are read, too, after
@@ -192,7 +192,7 @@ class Batcher:
         return replace(batch, positions=positions, segments=None, n_words=n_words)
 
     def firsts(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
-        """The first special pieces of whole sentences; of both texts if these are apart."""
+        """The first special pieces of whole sentences, or of both texts if these are apart."""
         units = alignment.text_units[sentences].ravel()
         sizes = np.diff(alignment.units)[units]
         windows = ranges(alignment.units[units], sizes)
@@ -201,7 +201,7 @@ class Batcher:
         return replace(batch, n_words=len(units), segments=sequences)
 
     def pieces(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
-        """All pieces of whole sentences with specials; text after text if these are apart.
+        """All pieces of whole sentences with specials, text after text if these are apart.
 
         Pieces that several windows of a pair repeat count once (`Alignment.whole_lengths`).
         """
@@ -215,6 +215,6 @@ class Batcher:
         return replace(batch, positions=positions, segments=None, n_words=len(positions))
 
     def _first_places(self, lengths: Ints) -> Ints:
-        """(R,) place in the flattened batch of each window's first piece; see the class."""
+        """(R,) place in the flattened batch of each window's first piece. See the class."""
         places: Ints = np.arange(len(lengths)) * lengths.max() + (lengths - 1) * self.causal
         return places

@@ -1,6 +1,6 @@
 """Batches of sequences: length buckets under a token budget, smaller where memory is short.
 
-Sequences are sorted by length and cut so that rows times longest row stays within the budget; a
+Sequences are sorted by length and cut so that rows times longest row stays within the budget. A
 sequence longer than the budget is a batch of its own.
 """
 

@@ -80,7 +80,7 @@ def computing_threads(n: int) -> Iterator[None]:
 
 
 def find_device(spec: str = "auto") -> Device:
-    """The device to compute on; "auto" takes a GPU of CUDA if there is one.
+    """The device to compute on. "auto" takes a GPU of CUDA if there is one.
 
     A number, as in "cuda:1", sets torch's current GPU. InputError for a device that is absent.
     """
@@ -108,7 +108,7 @@ def find_device(spec: str = "auto") -> Device:
 
 
 def has_native_bf16(kind: str) -> bool:
-    """Whether a kind of device multiplies bfloat16 matrices; emulated it is slower than fp32."""
+    """Whether a kind of device multiplies bfloat16 matrices. Emulated it is slower than fp32."""
     import torch
 
     if kind != "cpu":  # Apple's was never measured
@@ -118,7 +118,7 @@ def has_native_bf16(kind: str) -> bool:
 
 
 def find_precision(name: str, device: Device) -> Precision:
-    """The precision to compute in: "auto" is bf16 if native, else fp32; fp16 needs a GPU."""
+    """The precision to compute in: "auto" is bf16 if native, else fp32."""
     check_known("precision", [name], PRECISIONS)
     if name == "auto":
         return "bf16" if has_native_bf16(device.kind) else "fp32"
@@ -144,7 +144,7 @@ def autocast(device: Device, precision: Precision) -> AbstractContextManager[Non
 
 
 def to_device(tensor: Tensor, device: torch.device) -> Tensor:
-    """The tensor on `device`; the host does not wait for the copy."""
+    """The tensor on `device`. The host does not wait for the copy."""
     if device.type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)

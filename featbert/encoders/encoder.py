@@ -25,7 +25,7 @@ from featbert.encoders.segments import segment_means
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 
-# A decoder could read far more positions, with memory that nobody would expect.
+# A decoder could read far more positions, with unexpectedly much memory.
 CAUSAL_POSITIONS = 512
 # ALBERT's only layer.
 SHARED = "encoder.albert_layer_groups"
@@ -38,7 +38,7 @@ class Encoder(nn.Module):
         positions: the longest sequence that it reads, specials included.
         pooler: whether first pieces are read through the checkpoint's own pooler, a dense layer and
             tanh.
-        stack: name of the list of layers; None if all layers share their weights.
+        stack: name of the list of layers. None if all layers share their weights.
         batcher: makes its batches.
     """
 
@@ -75,13 +75,13 @@ class Encoder(nn.Module):
         context: Context = "sentence",
         packing: Packing | None = None,
     ) -> Alignment:
-        """Sentences in subwords and windows of this encoder; see `alignment.align`."""
+        """Sentences in subwords and windows of this encoder. See `alignment.align`."""
         return align(
             sentences, self.wordpieces, positions=self.positions, context=context, packing=packing
         )
 
     def hidden_states(self, batch: PieceBatch, layers: Sequence[int] | None = None) -> list[Tensor]:
-        """(W, H) for each of `layers`, 0 being the embeddings; all L + 1 by default.
+        """(W, H) for each of `layers`, 0 being the embeddings. All L + 1 by default.
 
         The pass ends at the highest of them. Threads may compute batches at the same time.
         """
@@ -177,7 +177,7 @@ def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:
 
 
 def _usable_positions(model: nn.Module) -> int:
-    """Longest input; RoBERTa's positions begin after the padding index, not at 0."""
+    """Longest input. RoBERTa's positions begin after the padding index, not at 0."""
     config: Any = model.config
     positions: int | None = getattr(config, "max_position_embeddings", None)
     if positions is None:
@@ -204,7 +204,7 @@ def _take_input(layer: int, _: nn.Module, args: tuple[Any, ...], named: dict[str
 
 
 def _layer_list(model: nn.Module, num_layers: int) -> str | None:
-    """Name of the outermost list of `num_layers` layers; None if there is none."""
+    """Name of the outermost list of `num_layers` layers. None if there is none."""
     for name, module in model.named_modules():
         if isinstance(module, nn.ModuleList) and len(module) == num_layers:
             return str(name)

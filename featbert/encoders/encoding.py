@@ -33,14 +33,14 @@ CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class EncodingOptions:
-    """Options of encoding and storing a text; `config.Encoding` explains the first seven.
+    """Options of encoding and storing a text. `config.Encoding` explains the first seven.
 
     Attributes:
         precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 if native).
         layers: hidden states to keep, 0 being the embeddings, or text as `--layers` takes it, such
-            as "last" or "1,3-5"; None or "all" keeps all. A layer costs words x H x 2 bytes
+            as "last" or "1,3-5". None or "all" keeps all. A layer costs words x H x 2 bytes
             (float16) on disk.
-        token_budget: padded wordpieces of a batch; None takes the device's default.
+        token_budget: padded wordpieces of a batch. None takes the device's default.
         device: "cpu", "cuda", "cuda:1", "mps", or "auto" (CUDA if there is a GPU).
     """
 
@@ -60,14 +60,14 @@ class EncodingOptions:
         return source.pooling if self.pooling == "auto" else self.pooling
 
     def stored_layers(self, num_layers: int) -> tuple[int, ...]:
-        """Numbers of the hidden states to keep, in rising order; InputError for absent layers."""
+        """Numbers of the hidden states to keep, in rising order. InputError for absent layers."""
         layers = stored_layers("all" if self.layers is None else self.layers, num_layers)
         if not layers:
             raise InputError(f"layers are {self.layers}; name at least one, or all")
         return layers
 
     def note(self, source: EncoderSource) -> str:
-        """A note for users about a decoder's vectors; empty for other encoders."""
+        """A note for users about a decoder's vectors. Empty for other encoders."""
         if not source.causal:
             return ""
         return (
@@ -108,7 +108,7 @@ def texts_of(
 
     Returns:
         texts: the texts.
-        numbers: (S, T) numbers of each sentence's texts; T is 2 for pairs that are apart.
+        numbers: (S, T) numbers of each sentence's texts. T is 2 for pairs that are apart.
         units: (U + 1,) words before each context unit: a sentence, a document, or such a text.
     """
     texts: Sequence[Sentence]

@@ -1,6 +1,6 @@
-"""Operations of an encoder: those of matrix products, a multiply-add as two.
+"""Operations of an encoder in matrix products, a multiply-add as two.
 
-torch counts them in a few small windows, and those of other windows follow:
+torch counts them in a few small windows. From these follow, for other windows:
 
     operations = a + b windows + c tokens + d pairs of tokens
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 def forward_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
     """Operations of a forward pass over windows of these lengths, specials included.
 
-    `highest` is the last layer that is computed; by default L, and then the pooler, if any.
+    `highest` is the last layer that is computed. By default that is L, and then the pooler, if any.
     """
 
     def forward(batch: PieceBatch) -> None:
@@ -65,7 +65,7 @@ def _terms(lengths: Ints) -> Floats:
 def _coefficients(
     encoder: Encoder, name: Hashable, compute: Callable[[PieceBatch], None]
 ) -> Floats:
-    """(4,) operations of `compute` for each of `_terms`; the encoder keeps them by `name`."""
+    """(4,) operations of `compute` for each of `_terms`. The encoder keeps them by `name`."""
     if name in encoder.flop_coefficients:
         return encoder.flop_coefficients[name]
     device, terms, counts = next(encoder.parameters()).device, [], []

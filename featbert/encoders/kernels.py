@@ -103,7 +103,7 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
 
 
 def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """(..., K) and (N, K) -> (..., N), without gradients; the weight may be `laid_out`."""
+    """(..., K) and (N, K) -> (..., N), without gradients. The weight may be `laid_out`."""
     if vectors.device.type == "cpu" and vectors.dtype in ONEDNN_DTYPES and vectors.numel():
         return _product(vectors, weight, bias)
     return nn.functional.linear(vectors, weight, bias)
@@ -121,7 +121,7 @@ def _spare(rows: int) -> int:
 
 
 def laid_out(weight: Tensor) -> Tensor:
-    """A weight (N, K) for many products of few rows each; oneDNN would else copy it each time."""
+    """A weight (N, K) for many products of few rows. oneDNN would else copy it each time."""
     if weight.device.type != "cpu" or weight.dtype not in ONEDNN_DTYPES:
         return weight
     packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), PACKED_ROWS)
@@ -184,7 +184,7 @@ def _attention(
 
 
 class _Attention(torch.autograd.Function):
-    """Products in the precision of the vectors; softmax and its gradient in float32 at least."""
+    """Products in the precision of the vectors. Softmax and its gradient in float32 at least."""
 
     @staticmethod
     def forward(

@@ -49,7 +49,7 @@ class LayerCombination:
 
 
 def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombination:
-    """The combination that `spec` names, for an encoder with `num_layers` layers; 5 is layer:5.
+    """The combination called `spec` of an encoder with `num_layers` layers. 5 is layer:5.
 
     Without `num_layers` only the form is checked, and indices counted from the top are negative.
     """
@@ -72,10 +72,11 @@ def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombina
 
 
 def split_specs(given: Any) -> Any:
-    """Combinations as a list; anything but text, numbers and lists of them stays as it is.
+    """Combinations as a list. Anything but text, numbers and lists of them stays as it is.
 
-    "last,concat:9,10" -> last and concat:9,10; "1,3-5" and "layer:1,3-5" -> layer:1, layer:3,
-    layer:4 and layer:5; 0 -> embeddings.
+    "last,concat:9,10"     -> last, concat:9,10
+    "1,3-5", "layer:1,3-5" -> layer:1, layer:3, layer:4, layer:5
+    0                      -> embeddings
     """
     if isinstance(given, list | tuple):
         parts = [split_specs(part) for part in given]
@@ -92,7 +93,7 @@ def split_specs(given: Any) -> Any:
 
 
 def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[int, ...]:
-    """Hidden states that combinations need, rising: "last" of 12 layers -> (12,); "all" -> all."""
+    """Hidden states that combinations need, in rising order: "last" of 12 layers -> (12,)."""
     if given == "all":
         return tuple(range(num_layers + 1))
     combinations = [parse_layers(spec, num_layers) for spec in split_specs(given)]
@@ -127,7 +128,7 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
 def layer_numbers(
     text: str, num_layers: int | None, spec: str, *, one: bool = False
 ) -> tuple[int, ...]:
-    """Numbers and ranges: "9,10-12" -> (9, 10, 11, 12); `spec` is the user's text."""
+    """Numbers and ranges: "9,10-12" -> (9, 10, 11, 12). `spec` is the user's text."""
     form = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
     layers: dict[int, None] = {}
     for part in text.split(","):

@@ -28,7 +28,7 @@ def load_encoder(
     pooling: Pooling | None = None,
     pooler: bool = False,
 ) -> Encoder:
-    """The encoder of a checkpoint, in eval mode; `pooling` is the source's unless given.
+    """The encoder of a checkpoint, in eval mode. `pooling` is the source's unless given.
 
     With `pooler`, first pieces are read through the checkpoint's pooler. InputError if the encoder
     cannot be loaded, has no pooler for this, or if layers would keep random values.
@@ -84,7 +84,7 @@ def pretrained(
     set_verbosity(logging.CRITICAL)
     disable_progress_bar()  # type: ignore[no-untyped-call]
     cut = {} if source.depth is None else {"num_hidden_layers": source.depth}
-    # The config does not decide how a layer is computed in parts, nor what a pass returns.
+    # The config decides neither about parts of a layer nor about outputs of a pass.
     plain = {"chunk_size_feed_forward": 0, "return_dict": True, "output_attentions": False}
     failure = f"transformers cannot load {source.folder}"
     with hashed_folder(source, failure) as folder:

@@ -34,7 +34,7 @@ def freed_memory_kept() -> Iterator[None]:
 
 
 def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
-    """Raises InputError if `what` needs more bytes than the device has free; `less` is advice."""
+    """Raises InputError if `what` needs more bytes than the device has free. `less` is advice."""
     if _free(device) < need:
         give_back()  # unused memory of earlier work
     free = _free(device)
@@ -46,7 +46,7 @@ def check_memory(need: int, device: Device, *, what: str, less: str) -> None:
 
 
 def _free(device: Device) -> int:
-    """Free bytes of the device; of a processor with its swap."""
+    """Free bytes of the device, or of a processor with its swap."""
     if device.kind == "cuda":
         unused = torch.cuda.memory_reserved() - torch.cuda.memory_allocated()
         return int(torch.cuda.mem_get_info()[0]) + unused
@@ -73,7 +73,7 @@ _VERSION_1 = (
 def _free_in_groups(
     groups_file: Path = Path("/proc/self/cgroup"), root: Path = Path("/sys/fs/cgroup")
 ) -> list[int]:
-    """Bytes up to the limit of each control group; pages of files do not count as used."""
+    """Bytes up to the limit of each control group. Pages of files do not count as used."""
     free = []
     lines: list[str] = []
     with contextlib.suppress(OSError):

@@ -95,9 +95,9 @@ class EncoderSource:
     """An encoder's files.
 
     Attributes:
-        name: as the user gave it; a folder by its last part.
+        name: as the user gave it, or the last part of a folder.
         reference: an argument of `find_encoder` for it: an absolute folder, or its name.
-        depth: number of the lowest layers that are used; None for all.
+        depth: number of the lowest layers that are used. None for all.
     """
 
     name: str
@@ -113,7 +113,7 @@ class EncoderSource:
 
     @cached_property
     def config(self) -> dict[str, object]:
-        """The checkpoint's config.json; InputError for values that are not allowed."""
+        """The checkpoint's config.json. InputError for values that are not allowed."""
         path = self.folder / "config.json"
         config = read_json(path)
         for key, (lowest, highest) in CONFIG_LIMITS.items():
@@ -163,7 +163,7 @@ class EncoderSource:
 
     @cached_property
     def adapted_epochs(self) -> int:
-        """Epochs of language-model training on a task's text; 0 for a published checkpoint."""
+        """Epochs of language-model training on a task's text. 0 for a published checkpoint."""
         try:
             return int(read_json(self.folder / ADAPTATION_RECORD)["settings"]["epochs"])
         except (ValueError, KeyError, TypeError, OverflowError):
@@ -224,7 +224,7 @@ class EncoderSource:
 
     @cached_property
     def parameters(self) -> int | None:
-        """Parameters of the used layers, without heads; None without safetensors files."""
+        """Parameters of the used layers, without heads. None without safetensors files."""
         shapes: dict[str, list[int]] = {}  # a second copy in another precision counts once
         try:
             for path in self.weight_files:
@@ -353,7 +353,7 @@ def _checked(source: EncoderSource) -> EncoderSource:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file of an encoder; InputError if there is none."""
+    """The object in a JSON file of an encoder. InputError if there is none."""
     try:
         content = json.loads(regular_file(path).read_text("utf-8"))
     except OSError as error:
@@ -376,7 +376,7 @@ def _entries(content: Any) -> Iterator[tuple[str, Any]]:
 
 @contextlib.contextmanager
 def hashed_folder(source: EncoderSource, what: str) -> Iterator[Path]:
-    """A folder with links to only the hashed config and tokenizer; see `refusing` for errors."""
+    """A folder with links to only the hashed config and tokenizer. See `refusing` for errors."""
     with tempfile.TemporaryDirectory(prefix="featbert-") as folder, refusing(what, folder):
         for path in (source.folder / "config.json", *source.tokenizer_files):
             Path(folder, path.name).symlink_to(path.resolve())

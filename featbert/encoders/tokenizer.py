@@ -35,7 +35,7 @@ class WordPieces:
         prefix, suffix: special piece ids before and after the pieces of a window.
         middle: special piece ids between the two texts of a pair.
         unknown_id: piece of a word for which the tokenizer emits nothing.
-        space_id: piece of only the space before a string; -1 if there is none.
+        space_id: piece of only the space before a string. -1 if there is none.
         lowercases: whether the tokenizer lowercases, i.e. the checkpoint is uncased.
     """
 
@@ -71,11 +71,12 @@ class WordPieces:
 
         Args:
             texts: the words of each text.
-            touches: whether each word touches the one before it, by text; none do in an empty one.
+            touches: whether each word touches the one before it, by text. An empty sequence means
+                that no words touch.
 
         Returns:
             pieces: (P,) piece ids.
-            words: (N, 2) first and end piece of each word, at least one; both rise.
+            words: (N, 2) first and end piece of each word, at least one. Both rise.
             unknown: number of words with an unknown piece or without pieces. A string without
                 pieces gets the unknown piece.
         """
@@ -136,7 +137,7 @@ class WordPieces:
         )
 
     def _without_shared_unknowns(self, pieces: Ints, strings: Sequence[tuple[str, ...]]) -> Ints:
-        """`_encoded` pieces; an unknown piece of several words is replaced by pieces of each word.
+        """`_encoded` pieces. An unknown piece of several words is replaced by pieces of each word.
 
         WordPiece has one for a clause of more than 100 characters, or with an unknown character.
         """
@@ -192,7 +193,7 @@ class WordPieces:
 
 
 def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[str, ...]]:
-    """The words of a text; words that touch are one string."""
+    """The words of a text. Words that touch are one string."""
     if not any(touches):
         yield from zip(words)
         return
@@ -202,7 +203,7 @@ def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[st
 
 
 def load_wordpieces(source: EncoderSource) -> WordPieces:
-    """The encoder's tokenizer; InputError if it is incomplete, slow, or lowercases wrongly."""
+    """The encoder's tokenizer. InputError if it is incomplete, slow, or lowercases wrongly."""
     tokenizer = pretrained_tokenizer(source)
     serialized = tokenizer.backend_tokenizer.to_str()
     if len(tokenizer) <= len(tokenizer.all_special_ids):
@@ -331,7 +332,7 @@ def transformers_tokenizer(
 
 
 def is_uncased(source: EncoderSource) -> bool:
-    """Whether the encoder's tokenizer lowercases; reads only tokenizer.json if there is one."""
+    """Whether the encoder's tokenizer lowercases. Reads only tokenizer.json if there is one."""
     path = source.folder / "tokenizer.json"
     if not path.is_file():
         return load_wordpieces(source).lowercases

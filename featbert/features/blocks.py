@@ -1,4 +1,4 @@
-"""Hidden states of a block, computed in batches that follow from the block alone.
+"""Hidden states of a block, computed in batches that depend only on the block.
 
 Stores, and predictions from frozen states, are computed here, so their vectors are equal.
 """
@@ -148,7 +148,7 @@ def map_batches(
 
 
 def put_rows(table: Tensor, rows: Tensor, values: Tensor) -> None:
-    """table[rows] = values; no row occurs twice."""
+    """table[rows] = values. No row occurs twice."""
     if table.device.type == "cpu":  # numpy copies whole rows, torch number by number
         table.numpy()[rows.numpy()] = values.numpy()
     else:

@@ -47,10 +47,10 @@ def extract(
     """Hidden states of every word of a corpus, to a store under `cache_dir`.
 
     `train` reads the targets of this corpus by default. An existing store that holds all of it is
-    returned; an interrupted extraction of the same plan resumes after its last finished block.
+    returned. An interrupted extraction of the same plan resumes after its last finished block.
 
     Args:
-        corpus: as loaded, or its folder; "sample" is the embedded one.
+        corpus: as loaded, or its folder. "sample" is the embedded one.
         model: folder, packaged encoder or Hub id.
         progress: whether a bar is shown, in a notebook or a terminal.
         options: layers, context, casing, precision and the others of `EncodingOptions`.
@@ -228,10 +228,11 @@ def _not_finite(
     inside = (places[..., 0] <= min(words)) & (min(words) < places[..., 1])
     number = int(inside.any(axis=1).argmax())
     sentence = named_sentence(number, split, plan.texts[split][number].words)
-    what = "NaN" if any(tensor.isnan().any() for tensor in states.values()) else "infinite values"
+    nan = any(tensor.isnan().any() for tensor in states.values())
     names = ", ".join(str(plan.manifest.layers[i]) for i in sorted(layers))
     return InputError(
-        f"hidden states are not finite: {what} in {counted(len(words), 'word')} of a block, in "
-        f"layer{'s' if ',' in names else ''} {names}; first in {sentence}; nothing of the block is "
-        "stored; try --store-dtype float32 and --precision fp32, else check the encoder's weights"
+        f"hidden states are not finite: {'NaN' if nan else 'infinite values'} in "
+        f"{counted(len(words), 'word')} of a block, in layer{'s' if ',' in names else ''} {names}; "
+        f"first in {sentence}; nothing of the block is stored; try --store-dtype float32 and "
+        "--precision fp32, else check the encoder's weights"
     )

@@ -27,7 +27,7 @@ class SplitIndex:
         offsets: (S + 1,) words before each sentence.
         units: (U + 1,) words before each unit.
         blocks: (K + 1,) units before each block.
-        texts: (S, 2) units of both texts of each pair; None unless they are encoded apart.
+        texts: (S, 2) units of both texts of each pair. None unless they are encoded apart.
     """
 
     offsets: Ints
@@ -57,7 +57,7 @@ class SplitIndex:
 def index_of(
     sentences: Sequence[Sentence], context: str, packing: str | None, block_words: int
 ) -> SplitIndex:
-    """The index of a split, which follows from its words and documents alone."""
+    """The index of a split, which depends only on its words and documents."""
     offsets = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
     _, texts, units = texts_of(sentences, context, packing)
     blocks = block_edges(units, block_words)
@@ -65,7 +65,7 @@ def index_of(
 
 
 def block_edges(unit_words: Ints, block_words: int) -> Ints:
-    """(K + 1,) units before each block; all blocks but the last have at least `block_words` words.
+    """(K + 1,) units before each block. All blocks but the last have at least `block_words` words.
 
     `unit_words` are (U + 1,) words before each unit. No batch crosses the edge of a block.
     """

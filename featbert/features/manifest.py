@@ -47,7 +47,7 @@ class Manifest:
         model_source: folder or name to load it from again.
         encoder_weights, encoder_files: SHA-256 over weights, and over config and tokenizer.
         num_layers, hidden_size: L, H of the encoder.
-        layers: stored hidden states, in rising order; 0 is the embeddings.
+        layers: stored hidden states, in rising order. 0 is the embeddings.
         token_budget, block_words: sizes that determine the batches.
         seconds: wall time of the extraction without interruptions.
         peak_memory_bytes: highest memory of the extracting process (GPU: of the device).

@@ -67,7 +67,7 @@ def plan_extraction(
     cache_dir: str | Path = "cache",
     shards: int = 1,
 ) -> ExtractionPlan:
-    """Plans a store under `cache_dir`; see `extract` for the arguments. Nothing is computed.
+    """Plans a store under `cache_dir`. See `extract` for the arguments. Nothing is computed.
 
     A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
     precision that this machine lacks is refused after torch is loaded.
@@ -78,10 +78,10 @@ def plan_extraction(
     assert num_layers is not None
     assert hidden_size is not None
     device = find_device(options.device)
-    read = Reading(corpus, options.casing)
+    reading = Reading(corpus, options.casing)
     packing = options.packing if corpus.has_pairs else None
     n_block = block_words(num_layers, hidden_size, options.dtype)
-    texts = {name: read(split.sentences) for name, split in corpus.splits.items()}
+    texts = {name: reading(split.sentences) for name, split in corpus.splits.items()}
     indexes = {n: index_of(text, options.context, packing, n_block) for n, text in texts.items()}
     manifest = Manifest(
         corpus=corpus.name,
@@ -128,7 +128,7 @@ def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> E
     """The plan with its path in a folder, and the store that is there.
 
     A store with fewer layers is replaced by one with the layers of both. A set that lacks shards
-    counts as absent if it may be `incomplete`; else MissingError.
+    counts as absent if it may be `incomplete`, and else raises MissingError.
     """
     manifest, store = plan.manifest, None
     path = folder / manifest.file_name
@@ -174,8 +174,8 @@ def stored_size(plan: ExtractionPlan) -> str:
 def under_way(plan: ExtractionPlan) -> str:
     """One line about an extraction that begins."""
     m = plan.manifest
-    where = f"{m.precision}, {m.device_name}"
-    return f"extracting {m.corpus} with {m.model} ({where}): {stored_size(plan)}"
+    machine = f"{m.precision}, {m.device_name}"
+    return f"extracting {m.corpus} with {m.model} ({machine}): {stored_size(plan)}"
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:

@@ -1,7 +1,7 @@
 """Sets of shards: a text that is extracted in parts, and read as one store.
 
-A part is a run of whole blocks, also across the ends of splits. Its batches, and with them its
-vectors, equal those of an extraction in one piece, to the bit. Its store is like any other, with
+A part is a run of whole blocks, also across the ends of splits. Its batches and vectors
+are the same as of an extraction in one piece, to the bit. Its store is like any other, with
 journal and checksums. The set is a file with index, checksums and virtual datasets. It has the name
 of the store in one piece.
 """
@@ -36,7 +36,7 @@ from featbert.text import counted
 
 
 def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> FeatureStore:
-    """Carries out a plan that is no hit, in at most `shards` parts; `each` extracts the parts.
+    """Carries out a plan that is no hit, in at most `shards` parts. `each` extracts the parts.
 
     Existing shards are used as they are. FeatbertError if some could not be made, after the others
     are finished. BusyError if another process makes the set.
@@ -55,14 +55,14 @@ def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> Feat
     stored = {*plan.manifest.layers}.union(*(p.hit.layers for p in plans if p.hit is not None))
     if len(stored) > len(plan.manifest.layers):  # a lost shard gets the layers of the others
         plans = _shard_plans(plan, parts, tuple(sorted(stored)))
-    missing = {part.path.name: part for part in plans if part.hit is None}
+    missing_shards = {part.path.name: part for part in plans if part.hit is None}
     failures: list[str] = []
     # In this process all shards use one encoder.
     extract = partial(run_extraction, encoders=dict[str, Encoder]())
-    with owning(plan.path), stage("extracting", "shards", len(missing)) as advance:
+    with owning(plan.path), stage("extracting", "shards", len(missing_shards)) as advance:
         check_ours(folder, SHARD_FILES)
-        check_disk(plan.path.parent, *missing.values())
-        for name, result in each(extract, {name: (part,) for name, part in missing.items()}):
+        check_disk(plan.path.parent, *missing_shards.values())
+        for name, result in each(extract, {name: (part,) for name, part in missing_shards.items()}):
             advance(1)
             if isinstance(result, Exception):
                 failures.append(f"{name}: {reason(result, 'give a smaller --token-budget')}")
@@ -79,7 +79,7 @@ Texts = Mapping[str, Sequence[Sentence]]
 
 
 def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
-    """Parts of a text, with about as many whole blocks each; at most one part per block.
+    """Parts of a text, with about as many whole blocks each, at most one part per block.
 
     Pairs that are encoded apart become single texts.
     """
@@ -94,9 +94,11 @@ def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
         part = {}
         for name in dict.fromkeys(blocks[i][0] for i in numbers):
             index = plan.indexes[name]
-            own = [blocks[i][1] for i in numbers if blocks[i][0] == name]
+            block_numbers = [blocks[i][1] for i in numbers if blocks[i][0] == name]
             begins = index.units if apart else index.offsets
-            edges = np.searchsorted(begins, index.edges("words")[[own[0], own[-1] + 1]])
+            edges = np.searchsorted(
+                begins, index.edges("words")[[block_numbers[0], block_numbers[-1] + 1]]
+            )
             part[name] = [dataclasses.replace(s, tags=None) for s in encoded[name][slice(*edges)]]
         yield part
 
@@ -104,7 +106,7 @@ def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
 def _shard_plans(
     plan: ExtractionPlan, parts: Sequence[Texts], layers: tuple[int, ...]
 ) -> list[ExtractionPlan]:
-    """The plan of a store for each part, whose words are cased already."""
+    """The plan of a store for each part. Its words are cased already."""
     m = plan.manifest
     packing = None if m.packing == "apart" else m.packing
     plans = []
@@ -127,25 +129,25 @@ def _shard_plans(
 
 def _joined(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureStore:
     """Writes the set of these shards, whole or not at all."""
-    each = [shard.manifest for shard in shards]
+    manifests = [shard.manifest for shard in shards]
     once = {shard.path: shard.manifest for shard in shards}.values()  # equal parts are one shard
-    first, names = each[0], next(iter(each[0].splits.values())).counts
+    first, names = manifests[0], next(iter(manifests[0].splits.values())).counts
     manifest = dataclasses.replace(
         plan.manifest,
-        layers=tuple(k for k in first.layers if all(k in m.layers for m in each)),
+        layers=tuple(k for k in first.layers if all(k in m.layers for m in manifests)),
         uncased=first.uncased,
         encoder_parameters=first.encoder_parameters,
-        device_name=", ".join(sorted({m.device_name for m in each})),
+        device_name=", ".join(sorted({m.device_name for m in manifests})),
         threads=first.threads,
-        flops=sum(m.flops for m in each),
+        flops=sum(m.flops for m in manifests),
         seconds=sum(m.seconds for m in once),
-        peak_memory_bytes=max(m.peak_memory_bytes for m in each),
+        peak_memory_bytes=max(m.peak_memory_bytes for m in manifests),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         splits={
             name: dataclasses.replace(
                 stored,
                 counts={
-                    c: sum(m.splits[name].counts[c] for m in each if name in m.splits)
+                    c: sum(m.splits[name].counts[c] for m in manifests if name in m.splits)
                     for c in names
                 },
             )

@@ -40,7 +40,7 @@ from featbert.features.manifest import FORMAT_VERSION, KINDS, Manifest
 from featbert.io import cannot_write, regular_file, system_error
 from featbert.progress import stage, track
 
-# Blocks of each layer whose checksum is compared when vectors are read.
+# Blocks of each layer that are compared with their checksums when vectors are read.
 SAMPLED_BLOCKS = 3
 # Errors of h5py and numpy for damaged bytes, depending on the byte. Refusals of the system and a
 # lack of memory raise them, too: see `is_damage`.
@@ -61,8 +61,8 @@ class FeatureStore:
         self.shards: tuple[FeatureStore, ...] = ()
         if self.path.is_dir() or not self.path.exists():
             near = nearest_path(self.path, "*.h5")
-            what = "is a folder" if self.path.is_dir() else f"does not exist{near}"
-            raise MissingError(f"{self.path} {what}; name a .h5 file that featbert extract made")
+            problem = "is a folder" if self.path.is_dir() else f"does not exist{near}"
+            raise MissingError(f"{self.path} {problem}; name a .h5 file that featbert extract made")
         with self._open() as file:
             attributes = file.attrs
             if not attributes.get("complete", False) or "manifest" not in attributes:
@@ -95,7 +95,7 @@ class FeatureStore:
 
     @property
     def layers(self) -> tuple[int, ...]:
-        """Stored hidden states, in rising order; 0 is the embeddings."""
+        """Stored hidden states, in rising order. 0 is the embeddings."""
         return self.manifest.layers
 
     @property
@@ -109,7 +109,7 @@ class FeatureStore:
         return self.index(split).offsets
 
     def index(self, split: str) -> SplitIndex:
-        """Where the parts of a split begin; InputError for a split that the store lacks."""
+        """Where the parts of a split begin. InputError for a split that the store lacks."""
         if split not in self._indexes:
             raise InputError(f"{self.path} holds no split {split!r}, only {', '.join(self.splits)}")
         return self._indexes[split]
@@ -122,13 +122,13 @@ class FeatureStore:
         words: slice | None = None,
         kind: str = "words",
     ) -> NDArray[Any]:
-        """(k, N, H) hidden states in the stored precision; reads the named layers alone.
+        """(k, N, H) hidden states in the stored precision. Only the named layers are read.
 
         Args:
             layers: (k,) hidden states in the order wanted, a single one, or the name of a
-                combination (its states, uncombined); all that the store holds by default.
-            words: a contiguous run of N words, or of units; all by default.
-            kind: "words", or one vector a unit: "cls", "mean", "max", as the store keeps them.
+                combination (its states, uncombined). By default all that the store holds.
+            words: a contiguous run of N words, or of units, by default all.
+            kind: "words", or one vector per unit: "cls", "mean", "max", as the store keeps them.
         """
         if isinstance(layers, str | int):
             specs = [parse_layers(s, self.manifest.num_layers) for s in split_specs(layers)]
@@ -158,9 +158,9 @@ class FeatureStore:
                 for k in sample:
                     block_sum = checksum(rows[blocks[k] - start : blocks[k + 1] - start])
                     if block_sum != sums[self.manifest.datasets.index((kind, layer)), k]:
-                        where = f"{split}, layer {layer}: block {k}"
-                        where += self._holder(split, kind, int(blocks[k]))
-                        raise self._damaged(f"{where} has another checksum")
+                        block = f"{split}, layer {layer}: block {k}"
+                        block += self._holder(split, kind, int(blocks[k]))
+                        raise self._damaged(f"{block} has another checksum")
         return out
 
     def mapped(
@@ -195,24 +195,23 @@ class FeatureStore:
         """Raises InputError if the store lacks one of `layers`, or vectors of this kind."""
         if kind is not None and kind not in self.manifest.kinds:
             check_known("kind of vectors", [kind], KINDS)
-            how = "--keep words" if kind == "words" else "--keep pooled"
+            options = "--keep words" if kind == "words" else "--keep pooled"
             if kind != "words" and self.manifest.context == "document":
-                how += " --context sentence"
+                options += " --context sentence"
             raise InputError(
                 f"{self.path} keeps {', '.join(self.manifest.kinds)} and no {kind}; extract with "
-                f"{how}"
+                f"{options}"
             )
         check_layers(layers, self.manifest.num_layers)
-        missing = [layer for layer in layers if layer not in self.layers]
-        if missing:
+        if absent := [layer for layer in layers if layer not in self.layers]:
             raise InputError(
-                f"{self.path} lacks hidden states {', '.join(map(str, missing))}: it holds "
+                f"{self.path} lacks hidden states {', '.join(map(str, absent))}: it holds "
                 f"{', '.join(map(str, self.layers))} of 0 to {self.manifest.num_layers}; extract "
                 "with --layers all, or with these"
             )
 
     def verify(self) -> list[str]:
-        """Compares every block with its checksum; a line per damaged block ([] = intact)."""
+        """Compares every block with its checksum. A line per damaged block ([] = intact)."""
         damage = []
         ending = re.search(r"--[0-9a-f]{8}\.h5$", self.path.name)
         if ending and not self.manifest.file_name.endswith(ending[0]):
@@ -227,8 +226,8 @@ class FeatureStore:
                         rows = dataset[start:stop]
                         advance(rows.nbytes)
                         if checksum(rows) != sums[number, k]:
-                            what = f"{split}, layer {layer}, {kind} {start} to {stop - 1}"
-                            damage.append(f"{what}{self._holder(split, kind, start)}")
+                            rows_name = f"{split}, layer {layer}, {kind} {start} to {stop - 1}"
+                            damage.append(f"{rows_name}{self._holder(split, kind, start)}")
         return damage
 
     def checksums(self, split: str) -> NDArray[np.uint32]:
@@ -247,7 +246,7 @@ class FeatureStore:
             ) from None
 
     def _holder(self, split: str, kind: str, row: int) -> str:
-        """` in FILE`, the shard that has this vector; empty for a store in one piece."""
+        """` in FILE`, the shard that has this vector. Empty for a store in one piece."""
         for shard in self.shards:
             row -= shard.manifest.rows(split, kind) if split in shard.splits else 0
             if row < 0:
@@ -275,7 +274,7 @@ class FeatureStore:
     def _dataset(
         self, file: h5py.File, name: str, shape: tuple[int, ...] | None = None
     ) -> h5py.Dataset:
-        """A dataset of this file; its shape is compared, if given, before memory is taken for it.
+        """A dataset of this file. Its shape is compared, if given, before memory is taken for it.
 
         Its numbers are contiguous in this file, or in the store's shards.
         """
@@ -299,7 +298,7 @@ class FeatureStore:
         return item
 
     def _read_index(self, file: h5py.File, split: str) -> SplitIndex:
-        """The index of a split, whose blocks have every unit: other vectors would be unchecked."""
+        """The index of a split. Every unit is in a block, or its vectors would be unchecked."""
         stored = self.manifest.splits[split]
 
         def numbers(name: str, *shape: int) -> Ints:

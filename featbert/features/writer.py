@@ -43,7 +43,7 @@ from featbert.text import counted
 
 
 class StoreWriter:
-    """A store that is being written; `finish` gives it its name. The caller is `owning` its path.
+    """A store that is being written. `finish` gives it its name. The caller is `owning` its path.
 
     `finished` has the CRC-32 by layer of each block that is on disk, by (split, block).
     """
@@ -103,7 +103,7 @@ class StoreWriter:
 
     def close(self) -> None:
         """Leaves the unfinished store and its journal, to be resumed."""
-        # On a full disk HDF5 cannot write its last bytes either; blocks are compared with the
+        # On a full disk HDF5 cannot write its last bytes either. Blocks are compared with the
         # journal before they are used again.
         with suppress(OSError, RuntimeError):
             self._file.close()
@@ -137,7 +137,7 @@ class StoreWriter:
             raise
 
     def _resumed(self, plan: str) -> h5py.File | None:
-        """The interrupted file if its plan is the same; every finished block is compared."""
+        """The interrupted file if its plan is the same. Every finished block is compared."""
         entries = _read_journal(self.journal, plan)
         if entries is None:
             return None
@@ -177,10 +177,12 @@ class StoreWriter:
             yield
         except (OSError, RuntimeError) as error:
             n = len(self.finished)
-            kept = f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""
+            blocks = (
+                f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""
+            )
             plain = system_error(error) or OSError(str(error).split("\n")[0])
             message = cannot_write(self.path, plain)
-            raise FeatbertError(f"{message}{kept}") from error
+            raise FeatbertError(f"{message}{blocks}") from error
 
 
 def partial_path(store: Path) -> Path:
@@ -193,7 +195,7 @@ def _line(split: str, block: int, sums: list[int], seconds: float) -> str:
 
 
 def _read_journal(path: Path, plan: str) -> list[tuple[str, int, list[int], float]] | None:
-    """Finished blocks up to a line that a kill cut off; None without a journal of this plan."""
+    """Finished blocks up to a line that a kill cut off. None without a journal of this plan."""
     try:
         first, *lines = regular_file(path).read_text("utf-8", errors="replace").split("\n")
     except FileNotFoundError:

@@ -20,7 +20,7 @@ TUNINGS = Registry(
 
 
 def get_tuning(name: str) -> Tuning:
-    """The tuning called `name`, such as "full" or "top:2"; InputError for an unknown name.
+    """The tuning called `name`, such as "full" or "top:2". InputError for an unknown name.
 
     A family such as "top" without a number has its default number.
     """
@@ -36,5 +36,5 @@ def get_tuning(name: str) -> Tuning:
 
 
 def tuning_title(name: str) -> str:
-    """The name of a tuning for people; an unknown name stays as it is."""
+    """The name of a tuning for people. An unknown name stays as it is."""
     return get_tuning(name).title if name.partition(":")[0] in TUNINGS else name

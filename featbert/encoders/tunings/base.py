@@ -22,7 +22,7 @@ class Tuning:
         trains: whether a parameter of the encoder is trained, given its name, its depth (0 the
             embeddings, 1..L the layers), the settings, L and the epoch (from 1).
         frozen: whether the encoder is not trained, so that its states come from a store.
-        prepare: changes the encoder before training, such as by adding adapters; the states do not
+        prepare: changes the encoder before training, such as by adding adapters. The states do not
             change. InputError if it cannot.
         check: raises InputError for settings that an encoder of L layers cannot be tuned with.
         numbered: the same tuning with another number.

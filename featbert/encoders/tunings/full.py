@@ -1,7 +1,7 @@
 """Fine-tuning: the whole encoder, or its upper layers.
 
-Gradual unfreezing (Howard and Ruder 2018, section 3.3; Baumann 2019 in groups of layers): the first
-epoch trains only the head, each further epoch one more group of layers, from the top. The
+Gradual unfreezing (Howard and Ruder 2018, section 3.3, and Baumann 2019 in groups of layers): the
+first epoch trains only the head, each further epoch one more group of layers, from the top. The
 embeddings belong to the lowest group.
 """
 
@@ -16,7 +16,7 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
         return False
     if settings.unfreeze is None:
         return True
-    # The lowest depth that is unfrozen; L + 1 is only the head.
+    # The lowest depth that is unfrozen. L + 1 is only the head.
     lowest: int = num_layers + 1 - settings.unfreeze * (epoch - 1)
     return depth >= lowest or lowest <= 1
 

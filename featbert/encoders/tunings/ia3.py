@@ -9,7 +9,7 @@ from typing import Any
 from featbert.encoders.tunings.adapters import add_adapters, target_names
 from featbert.encoders.tunings.base import Tuning
 
-# Targets of architectures without defaults in peft; the last target is a feed-forward layer.
+# Targets of architectures without defaults in peft. The last target is a feed-forward layer.
 _TARGETS = {
     "albert": ["key", "value", "ffn_output"],
     "camembert": ["key", "value", "output.dense"],
