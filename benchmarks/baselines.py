@@ -63,7 +63,7 @@ def extract_plainly(corpus: Corpus, folder: Path, path: Path, *, dtype: str = "f
         lost without a message.
     """
     quiet()
-    kept = 0
+    n_words = 0
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModel.from_pretrained(folder, dtype=torch.float32).eval()
     with h5py.File(path, "w") as file, torch.inference_mode():
@@ -90,8 +90,8 @@ def extract_plainly(corpus: Corpus, folder: Path, path: Path, *, dtype: str = "f
                 for layer, state in zip(layers, states, strict=True):
                     layer[at : at + len(rows)] = state[rows, columns].numpy().astype(dtype)
                 at += len(rows)
-            kept += at
-    return kept
+            n_words += at
+    return n_words
 
 
 def first_subwords(batch: Any, row: int) -> dict[int, int]:
@@ -115,7 +115,7 @@ def train_plainly(
     schedule = get_linear_schedule_with_warmup(  # type: ignore[no-untyped-call]
         optimizer, round(total * settings["warmup"]), total
     )
-    best, kept = -1.0, {}
+    best, best_weights = -1.0, {}
     for _ in range(settings["epochs"]):
         model.train()
         for batch in batches["train"]:
@@ -129,21 +129,24 @@ def train_plainly(
             optimizer.step()
             schedule.step()
         model.eval()
-        found = score()
-        if found > best:
-            best, kept = found, {name: t.clone() for name, t in model.state_dict().items()}
-    model.load_state_dict(kept)
+        dev_score = score()
+        if dev_score > best:
+            best, best_weights = (
+                dev_score,
+                {name: t.clone() for name, t in model.state_dict().items()},
+            )
+    model.load_state_dict(best_weights)
     return best
 
 
 def entity_f1(forward: Forward, batches: Iterable[Batch], corpus: Corpus) -> float:
-    """Of dev; words that were cut off are "O"."""
+    """Entity F1 on dev. Words that were cut off count as "O"."""
     labels, gold = list(label_numbers(corpus)), corpus["dev"].tags
     rows: list[list[str]] = []
     with torch.inference_mode():
         for batch in batches:
-            for ids, wanted in zip(forward(batch).argmax(-1), batch["labels"], strict=True):
-                rows.append([labels[int(i)] for i in ids[wanted != IGNORED]])
+            for ids, word_labels in zip(forward(batch).argmax(-1), batch["labels"], strict=True):
+                rows.append([labels[int(i)] for i in ids[word_labels != IGNORED]])
     whole = [row + ["O"] * (len(tags) - len(row)) for row, tags in zip(rows, gold, strict=True)]
     return float(f1_score([list(tags) for tags in gold], whole, zero_division=0))
 
@@ -261,10 +264,10 @@ def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
     batches: dict[str, DataLoader[Any]] = {}
     for name in ("train", "dev"):
         texts = list(zip(*(sentence.texts for sentence in corpus[name]), strict=True))
-        found = tokenizer(*map(list, texts), truncation=True, max_length=positions)
+        encodings = tokenizer(*map(list, texts), truncation=True, max_length=positions)
         answers = [classes.index(row[0]) for row in corpus[name].tags]
         rows = [
-            {key: found[key][row] for key in found} | {"labels": answer}
+            {key: encodings[key][row] for key in encodings} | {"labels": answer}
             for row, answer in enumerate(answers)
         ]
         batches[name] = DataLoader(
@@ -300,10 +303,10 @@ def answer_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: in
     plain = AutoModelForQuestionAnswering.from_pretrained(folder, dtype=torch.float32)
     model = with_adapters(plain, settings, "QUESTION_ANS")
     # By name: the windows, their sentences, and the characters of each piece of their passages
-    found = {name: windows_of(corpus[name], tokenizer) for name in ("train", "dev")}
+    splits = {name: windows_of(corpus[name], tokenizer) for name in ("train", "dev")}
     batches: dict[str, DataLoader[Any]] = {
         name: DataLoader(windows, settings["batch_size"], shuffle=name == "train")  # type: ignore[arg-type]
-        for name, (windows, _, _) in found.items()
+        for name, (windows, _, _) in splits.items()
     }
 
     def forward(batch: Batch) -> Tensor:
@@ -311,7 +314,7 @@ def answer_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: in
         return torch.stack([output.start_logits, output.end_logits], dim=1)
 
     def f1() -> float:
-        _, samples, places = found["dev"]
+        _, samples, places = splits["dev"]
         split = corpus["dev"]
         best = [(-np.inf, "")] * len(split)
         nothing = [np.inf] * len(split)
@@ -328,8 +331,8 @@ def answer_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: in
             if (score := float(spans[start, end])) > best[sample][0]:
                 first, last = characters[start][0], characters[end][1]
                 best[sample] = (score, f"{first}:{split.sentences[sample].texts[1][first:last]}")
-        given = [[text if s > n else ""] for (s, text), n in zip(best, nothing, strict=True)]
-        return float(task.measure.of(task.counts(task.gold(split), given).sum(axis=0)))
+        answers = [[text if s > n else ""] for (s, text), n in zip(best, nothing, strict=True)]
+        return float(task.measure.of(task.counts(task.gold(split), answers).sum(axis=0)))
 
     return train_plainly(model, forward, batches, f1, settings)
 
@@ -340,7 +343,7 @@ def windows_of(split: Split, tokenizer: Any) -> tuple[list[Batch], list[int], li
     Pieces of the question, and specials, have None in place of characters.
     """
     questions, passages = zip(*(sentence.texts for sentence in split), strict=True)
-    found = tokenizer(
+    encodings = tokenizer(
         list(questions),
         list(passages),
         truncation="only_second",
@@ -350,11 +353,11 @@ def windows_of(split: Split, tokenizer: Any) -> tuple[list[Batch], list[int], li
         return_overflowing_tokens=True,
         return_offsets_mapping=True,
     )
-    samples = found.pop("overflow_to_sample_mapping")
-    offsets = found.pop("offset_mapping")
+    samples = encodings.pop("overflow_to_sample_mapping")
+    offsets = encodings.pop("offset_mapping")
     windows, places = [], []
     for window, sample in enumerate(samples):
-        owners = found.sequence_ids(window)
+        owners = encodings.sequence_ids(window)
         characters: list[Any] = [
             place if owner == 1 else None
             for place, owner in zip(offsets[window], owners, strict=True)
@@ -365,7 +368,7 @@ def windows_of(split: Split, tokenizer: Any) -> tuple[list[Batch], list[int], li
         whole = inside and characters[inside[0]][0] <= first and characters[inside[-1]][1] >= last
         labels = [inside[0], inside[-1]] if colon and whole else [0, 0]
         windows.append(
-            {name: torch.tensor(found[name][window]) for name in found}
+            {name: torch.tensor(encodings[name][window]) for name in encodings}
             | {"labels": torch.tensor(labels)}
         )
         places.append(characters)
@@ -404,13 +407,13 @@ def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
 def encoded(split: Split, tokenizer: Any, labels: dict[str, int], positions: int) -> list[Batch]:
     """Each sentence as subwords, with labels at the first subword of each word."""
     texts = [list(sentence.words) for sentence in split]
-    found = tokenizer(
+    encodings = tokenizer(
         texts, is_split_into_words=True, truncation=True, max_length=positions, padding=False
     )
     rows: list[Batch] = []
-    for row, (ids, tags) in enumerate(zip(found["input_ids"], split.tags, strict=True)):
-        wanted = [IGNORED] * len(ids)
-        for place, word in first_subwords(found, row).items():
-            wanted[place] = labels.get(tags[word], 0)
-        rows.append({"input_ids": ids, "attention_mask": [1] * len(ids), "labels": wanted})
+    for row, (ids, tags) in enumerate(zip(encodings["input_ids"], split.tags, strict=True)):
+        word_labels = [IGNORED] * len(ids)
+        for place, word in first_subwords(encodings, row).items():
+            word_labels[place] = labels.get(tags[word], 0)
+        rows.append({"input_ids": ids, "attention_mask": [1] * len(ids), "labels": word_labels})
     return rows

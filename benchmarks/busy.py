@@ -68,21 +68,21 @@ def measure(options: Options) -> Record:
             for policy in options.policies
             for load in ("alone", "beside")
         }
-        found = in_turn(works, options.rounds)
-    kept = {
+        rates_by_work = in_turn(works, options.rounds)
+    shares = {
         f"{work}, {policy}: beside over alone": ratio(
-            *(found[f"{work}, {policy}, {load}"] for load in ("beside", "alone"))
+            *(rates_by_work[f"{work}, {policy}, {load}"] for load in ("beside", "alone"))
         )
         for work in WORKS
         for policy in options.policies
     }
     measured = {
-        name: {"steps_a_minute": each, "median": statistics.median(each)}
-        for name, each in found.items()
+        name: {"steps_a_minute": rates, "median": statistics.median(rates)}
+        for name, rates in rates_by_work.items()
     }
     about = {**described(text), "model": options.model, "seconds": options.seconds}
     note = f"the target is {TARGET:.0%} of the undisturbed steps beside one process"
-    return Record("busy", options.command, facts(), about, measured, kept, (note,))
+    return Record("busy", options.command, facts(), about, measured, shares, (note,))
 
 
 def steps_a_minute(
@@ -95,12 +95,14 @@ def steps_a_minute(
     _: int,
 ) -> float:
     """What a process of its own prints."""
-    others = {n: v for n, v in os.environ.items() if n not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")}
+    environment = {
+        n: v for n, v in os.environ.items() if n not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    }
     words = [work, store, folder, *options.given]
     with beside() if busy else nullcontext():
         done = subprocess.run(
             [sys.executable, "-c", CHILD, *map(str, words)],
-            env={**others, **policy, "PYTHONPATH": str(ROOT)},
+            env={**environment, **policy, "PYTHONPATH": str(ROOT)},
             stdout=subprocess.PIPE,
             text=True,
             check=True,
@@ -126,8 +128,8 @@ def child(words: Sequence[str]) -> None:
     from featbert.encoders.device import use_threads
     from featbert.progress import Advance, heard_by
 
-    work, store, folder, *given = words
-    options = parser().parse_args(given)
+    work, store, folder, *arguments = words
+    options = parser().parse_args(arguments)
     use_threads(options.threads)
     text, times = corpus_of(options, ["train", "dev"], "entities"), list[float]()
 

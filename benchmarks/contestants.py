@@ -76,14 +76,16 @@ def _trained(
     """Trains in a runs directory of its own, which is removed.
 
     Args:
-        options: `seed`, `device`, `precision` and `task` of the run; all others are settings.
+        options: `seed`, `device`, `precision` and `task` of the run; the rest are settings.
     """
     keys = ("seed", "device", "precision", "task")
-    others = {name: options[name] for name in keys if name in options}
-    settings = {name: value for name, value in options.items() if name not in others}
+    run_options = {name: options[name] for name in keys if name in options}
+    settings = {name: value for name, value in options.items() if name not in run_options}
     runs = tempfile.mkdtemp(dir=folder)
     started = time.perf_counter()
-    run = work(runs, defaults(tuning, options.get("task", "entities")).but(**settings), **others)
+    run = work(
+        runs, defaults(tuning, options.get("task", "entities")).but(**settings), **run_options
+    )
     seconds = time.perf_counter() - started - (run.record.cost.prediction_seconds or 0.0)
     shutil.rmtree(runs)
     return Trained(seconds, run)
@@ -117,23 +119,23 @@ def training_contest(
     with work_folder(options) as folder:
         warm_up = head(corpus, WARM_UP)
         _rounds(names, baseline, *sides(warm_up, folder), epochs=1, rounds=1)
-        found = _rounds(
+        results = _rounds(
             names, baseline, *sides(corpus, folder), epochs=options.epochs, rounds=options.rounds
         )
-    first = found.runs[0].run.record
+    first = results.runs[0].run.record
     settings, flops = first.settings, first.cost.training_flops  # dev scoring included
     limits = products(settings)
     rates = {f"{x} {p}": matmul_rate(x, p, device) for x in limits for p in names.values()}
     rows = {}
-    for name, each in found.seconds.items():
-        median = statistics.median(each)
+    for name, seconds in results.seconds.items():
+        median = statistics.median(seconds)
         rate = rates[f"{limits[0]} {names.get(name, 'fp32')}"]
         rows[name] = {
-            "seconds": each,
+            "seconds": seconds,
             "words_per_second": corpus["train"].n_words * options.epochs / median,
             "flops_per_second": flops / median,
             "share_of_matmul_rate": flops / median / rate,
-            "dev_score": found.dev[name],
+            "dev_score": results.dev[name],
         }
     return Record(
         benchmark,
@@ -147,7 +149,7 @@ def training_contest(
         },
         rows,
         {
-            f"{name} over {baseline}": ratio(found.seconds[baseline], found.seconds[name])
+            f"{name} over {baseline}": ratio(results.seconds[baseline], results.seconds[name])
             for name in names
         },
         tuple(notes),
@@ -166,21 +168,21 @@ class _Rounds:
 def _rounds(
     names: Mapping[str, str], baseline: str, plain: Plain, ours: Ours, *, epochs: int, rounds: int
 ) -> _Rounds:
-    found = _Rounds({}, {name: [] for name in (*names, baseline)}, [])
+    results = _Rounds({}, {name: [] for name in (*names, baseline)}, [])
 
     def our_round(name: str, seed: int) -> float:
         done = ours(epochs=epochs, seed=seed, precision=names[name])
-        found.runs.append(done)
-        found.dev[name].append(float(done.run.record.score("dev") or 0.0))
+        results.runs.append(done)
+        results.dev[name].append(float(done.run.record.score("dev") or 0.0))
         return done.seconds
 
     def plain_round(seed: int) -> float:
-        settings = found.runs[0].run.record.settings
+        settings = results.runs[0].run.record.settings
         started = time.perf_counter()
-        found.dev[baseline].append(plain(settings=settings, seed=seed))
+        results.dev[baseline].append(plain(settings=settings, seed=seed))
         return time.perf_counter() - started
 
     # featbert's first round comes first: the baseline takes its settings.
     works: dict[str, Work] = {name: partial(our_round, name) for name in names}
-    found.seconds = in_turn({**works, baseline: plain_round}, rounds)
-    return found
+    results.seconds = in_turn({**works, baseline: plain_round}, rounds)
+    return results

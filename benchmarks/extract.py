@@ -149,11 +149,11 @@ def measure(options: Options) -> Record:
     }
     rates = {p: matmul_rate(product, p, device) for p, product in products.items()}
     measured = {}
-    for name, each in seconds.items():
-        precision, median = name.rsplit(" ", 1)[1], statistics.median(each)
+    for name, times in seconds.items():
+        precision, median = name.rsplit(" ", 1)[1], statistics.median(times)
         flops = contest.manifests[precision].flops
         measured[name] = {
-            "seconds": each,
+            "seconds": times,
             "words_per_second": words / median,
             "flops_per_second": flops / median,
             "share_of_matmul_rate": flops / median / rates[precision],

@@ -96,12 +96,12 @@ def attempt(part: Callable[[Bench], dict[str, Any]], bench: Bench) -> dict[str, 
         return {"failed": "no time was left"}
     started = time.perf_counter()
     try:
-        found = part(bench)
+        figures = part(bench)
     except Exception as error:
-        found = {"failed": f"{type(error).__name__}: {error}"}
+        figures = {"failed": f"{type(error).__name__}: {error}"}
     seconds = time.perf_counter() - started
-    print(f"{part.__name__}: {seconds:.1f} s, {found}", file=sys.stderr, flush=True)
-    return found
+    print(f"{part.__name__}: {seconds:.1f} s, {figures}", file=sys.stderr, flush=True)
+    return figures
 
 
 def disk(bench: Bench) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def table7(bench: Bench) -> dict[str, Any]:
     file, runs_dir = bench.folder / "table7.toml", bench.folder / "runs"
     runs_dir.mkdir()
     seeds = list(range(1, options.seeds + 1))
-    asked = {"epochs": options.epochs, "lstm_size": options.lstm_size}
+    settings = {"epochs": options.epochs, "lstm_size": options.lstm_size}
     lines = [
         'name = "table7"',
         f"data = {json.dumps(str(bench.data))}",
@@ -199,7 +199,7 @@ def table7(bench: Bench) -> dict[str, Any]:
         f"device = {json.dumps(options.device)}",
         "[features]",
         f"layers = {json.dumps(ROWS)}",
-        *(f"{name} = {value}" for name, value in asked.items() if value),
+        *(f"{name} = {value}" for name, value in settings.items() if value),
     ]
     file.write_text("\n".join(lines) + "\n", "utf-8")
     words = ["run", file, "--jobs", options.jobs, "--quiet", "--runs-dir", runs_dir]
@@ -207,14 +207,17 @@ def table7(bench: Bench) -> dict[str, Any]:
     finished = call([*words, "--cache-dir", bench.folder / "cache"], bench.left)
     seconds = time.perf_counter() - started
     by_row: dict[str, list[float]] = {}
-    for each in find_runs(runs_dir).runs:
-        by_row.setdefault(str(each.record.layers), []).append(each.record.cost.training_seconds)
+    for finished_run in find_runs(runs_dir).runs:
+        record = finished_run.record
+        by_row.setdefault(str(record.layers), []).append(record.cost.training_seconds)
     return {
         "seconds": seconds,
         "finished": finished,
         "runs": sum(map(len, by_row.values())),
         "jobs": options.jobs,
-        "training_seconds": {row: statistics.median(each) for row, each in sorted(by_row.items())},
+        "training_seconds": {
+            row: statistics.median(seconds) for row, seconds in sorted(by_row.items())
+        },
     }
 
 

@@ -177,10 +177,10 @@ def run(
     show: Callable[[Record], str] = as_text,
 ) -> None:
     """Measures as the arguments say, prints the record and writes it to `--json`."""
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    options = parser.parse_args(given)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = parser.parse_args(words)
     use_threads(options.threads)
-    options.given, options.command = given, command_line(parser.prog, given)
+    options.given, options.command = words, command_line(parser.prog, words)
     if options.json is not None:
         options.json.touch()  # refused now, or never
     try:
@@ -194,7 +194,7 @@ def run(
 
 def command_line(prog: str, given: Sequence[str]) -> str:
     """The command as it can be given elsewhere: without paths, folders by their last part."""
-    kept: list[str] = []
+    shown: list[str] = []
     words = iter(given)
     for word in words:
         option, _, value = word.partition("=")
@@ -202,8 +202,8 @@ def command_line(prog: str, given: Sequence[str]) -> str:
             if not value:
                 next(words, None)
             continue
-        kept.append(Path(word).absolute().name if Path(word).exists() else word)
-    return shlex.join([*prog.split(), *kept])
+        shown.append(Path(word).absolute().name if Path(word).exists() else word)
+    return shlex.join([*prog.split(), *shown])
 
 
 @contextmanager

@@ -78,14 +78,14 @@ def precisions(device: Device) -> list[str]:
 def matmul_rate(product: Product, precision: str, device: Device) -> float:
     """Operations per second of one product: an upper limit, so the best of several chunks."""
     dtype = torch_dtype(precision)
-    left = torch.randn(product.rows, product.inner, device=device.torch).to(dtype)
-    right = torch.randn(product.columns, product.inner, device=device.torch).to(dtype)
+    vectors = torch.randn(product.rows, product.inner, device=device.torch).to(dtype)
+    weight = torch.randn(product.columns, product.inner, device=device.torch).to(dtype)
 
     def seconds(times: int) -> float:
         synchronize(device)
         started = time.perf_counter()
         for _ in range(times):
-            functional.linear(left, right)
+            functional.linear(vectors, weight)
         synchronize(device)
         return (time.perf_counter() - started) / times
 

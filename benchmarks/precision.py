@@ -35,7 +35,7 @@ def measure(options: Options) -> Record:
     order = np.random.default_rng(SEED).permutation(len(corpus["train"]))
     everything: Ints = np.arange(len(order))
     threads = torch.get_num_threads()
-    other = 1 if threads > 1 else 2
+    other_threads = 1 if threads > 1 else 2
     precisions: dict[str, dict[str, Any]] = {
         "bf16, stored as float32": {"precision": "bf16"},
         "fp32, stored as float16": {"dtype": "float16"},
@@ -46,14 +46,16 @@ def measure(options: Options) -> Record:
         "batches of 4,096 tokens": (everything, {"token_budget": 4096}, threads),
         "sentences in another order": (order, {}, threads),
         "half of the sentences": (np.sort(order[: len(order) // 2]), {}, threads),
-        "one thread" if other == 1 else "two threads": (everything, {}, other),
+        "one thread" if other_threads == 1 else "two threads": (everything, {}, other_threads),
     }
     measured: dict[str, dict[str, float]] = {}
     with work_folder(options) as folder:
 
         def stored(sentences: Ints, changed: dict[str, Any]) -> FeatureStore:
-            how = {"device": "cpu", "precision": "fp32", "dtype": "float32", **changed}
-            return extract(with_sentences(corpus, sentences), options.model, folder, **how).store
+            encoding = {"device": "cpu", "precision": "fp32", "dtype": "float32", **changed}
+            return extract(
+                with_sentences(corpus, sentences), options.model, folder, **encoding
+            ).store
 
         exact = stored(everything, {})
         for name, changed in precisions.items():

@@ -32,15 +32,15 @@ def measure(options: Options) -> Record:
         def rows(at: int) -> float:
             runs = folder / f"runs-{at}"
             layers = [word for name in NAMES for word in ("--layers", name)]
-            where = ["--runs-dir", str(runs), "--quiet"]
+            runs_options = ["--runs-dir", str(runs), "--quiet"]
             started = time.perf_counter()
-            what = ["--task", options.task, "--features", str(store.path), "--seeds", seeds]
-            featbert("train", *what, *layers, "--device", "cpu", *where)
-            featbert("compare", *where)
-            taken = time.perf_counter() - started
+            data_options = ["--task", options.task, "--features", str(store.path), "--seeds", seeds]
+            featbert("train", *data_options, *layers, "--device", "cpu", *runs_options)
+            featbert("compare", *runs_options)
+            seconds = time.perf_counter() - started
             records = [run.record for run in find_runs(runs)]
-            epochs.extend(one.seconds for record in records for one in record.history)
-            return taken
+            epochs.extend(epoch.seconds for record in records for epoch in record.history)
+            return seconds
 
         seconds = in_turn({"rows": rows}, options.rounds)["rows"]
     measured: dict[str, dict[str, Any]] = {

@@ -53,13 +53,13 @@ def measure(options: Options) -> Record:
         data, small = (write_corpus(folder / name, scale) for name, scale in sizes.items())
 
         def work(n: int, at: int) -> float:
-            where = folder / f"{at}-{n}"
-            with ray_engine.joined(None, (where,), gpus=0, jobs=n) as (each, _):
-                steps(small, where / "first", each, options, n)
-                taken = steps(data, where / "then", each, options, options.tasks)
-            for step, each_seconds in zip(STEPS, taken, strict=True):
+            place = folder / f"{at}-{n}"
+            with ray_engine.joined(None, (place,), gpus=0, jobs=n) as (engine, _):
+                steps(small, place / "first", engine, options, n)
+                seconds_by_step = steps(data, place / "then", engine, options, options.tasks)
+            for step, each_seconds in zip(STEPS, seconds_by_step, strict=True):
                 seconds[step, n].append(each_seconds)
-            return sum(taken)
+            return sum(seconds_by_step)
 
         in_turn({str(n): partial(work, n) for n in workers}, options.rounds)
         about = {**described(load_corpus(data)), "tasks": options.tasks, "epochs": options.epochs}
@@ -68,7 +68,7 @@ def measure(options: Options) -> Record:
         options.command,
         facts(),
         about,
-        {f"{s}, {n} workers": {"seconds": each} for (s, n), each in seconds.items()},
+        {f"{s}, {n} workers": {"seconds": times} for (s, n), times in seconds.items()},
         {
             f"efficiency of {step}, {n} workers": ratio(
                 [workers[0] * s for s in seconds[step, workers[0]]],
@@ -82,11 +82,11 @@ def measure(options: Options) -> Record:
 
 def steps(data: Path, where: Path, each: Each, options: Options, tasks: int) -> tuple[float, float]:
     """Seconds of an extraction in so many shards, and of as many runs on it."""
-    how = {"device": "cpu", "precision": options.precision}
+    compute = {"device": "cpu", "precision": options.precision}
     corpus, source, encoding = (
         load_corpus(data),
         find_encoder(options.model),
-        EncodingOptions(**how),
+        EncodingOptions(**compute),
     )
     plan = plan_extraction(corpus, source, encoding, cache_dir=where)
     started = time.perf_counter()
@@ -94,8 +94,8 @@ def steps(data: Path, where: Path, each: Each, options: Options, tasks: int) -> 
     extracted = time.perf_counter()
     features = {"layers": ["last"], "epochs": options.epochs, "lstm_size": options.lstm_size}
     keys = {"name": "scale", "data": str(data), "model": options.model, "features": features}
-    asked = check_experiment(keys | how | {"seeds": [*range(1, tasks + 1)]}, where="scale")
-    done = carry_out(ExperimentPlan(asked, where, where / "runs"), each=each)
+    experiment = check_experiment(keys | compute | {"seeds": [*range(1, tasks + 1)]}, where="scale")
+    done = carry_out(ExperimentPlan(experiment, where, where / "runs"), each=each)
     if done.failures:
         raise FeatbertError("; ".join(done.failures.values()))
     return extracted - started, time.perf_counter() - extracted

@@ -48,13 +48,13 @@ class Measured:
 def measure(options: Options) -> Record:
     """Every size in turn."""
     sizes = [times * options.sentences for times in options.times]
-    found: dict[int, list[Measured]] = {n: [] for n in sizes}
-    how = {"precision": options.precision, "lstm_size": options.lstm_size}
+    results: dict[int, list[Measured]] = {n: [] for n in sizes}
+    settings = {"precision": options.precision, "lstm_size": options.lstm_size}
     with work_folder(options) as folder:
 
         def work(n: int, seed: int) -> float:
-            done = in_own_process(steps, n, options.model, folder, seed, options.threads, how)
-            found[n].append(done)
+            done = in_own_process(steps, n, options.model, folder, seed, options.threads, settings)
+            results[n].append(done)
             return done.extraction["seconds"] + done.training["seconds"]
 
         in_turn({str(n): partial(work, n) for n in sizes}, options.rounds)
@@ -62,10 +62,10 @@ def measure(options: Options) -> Record:
     for step in ("extraction", "training"):
         seconds = []
         for n in sizes:
-            figures = [getattr(each, step) for each in found[n]]
-            seconds.append([each["seconds"] for each in figures])
+            figures = [getattr(result, step) for result in results[n]]
+            seconds.append([result["seconds"] for result in figures])
             rows[f"{step}, {n:,} sentences"] = {
-                name: [each[name] for each in figures] for name in figures[0]
+                name: [result[name] for result in figures] for name in figures[0]
             }
         if len(sizes) > 1:
             ratios[f"exponent of {step}"] = spread(exponents(sizes, np.array(seconds)))
@@ -73,7 +73,7 @@ def measure(options: Options) -> Record:
         **described(text_of(max(sizes))),
         "model": Path(options.model).name,
         "layers": LAYERS,
-        **how,
+        **settings,
     }
     return Record("scaling", options.command, facts(), about, rows, ratios)
 

@@ -117,9 +117,9 @@ def _sentences(split: Split, size: Size, draw: random.Random) -> Iterator[Senten
         tags: list[str] = []
         while len(words) < length - 1:
             for span in draw.choice(texts)[:-1]:  # without its full stop
-                found, kind = _varied(span, names, draw)
-                words += found
-                tags += ["O"] if kind == "O" else [f"B-{kind}", *[f"I-{kind}"] * (len(found) - 1)]
+                varied, kind = _varied(span, names, draw)
+                words += varied
+                tags += ["O"] if kind == "O" else [f"B-{kind}", *[f"I-{kind}"] * (len(varied) - 1)]
         # A name that is cut keeps its beginning, so tags stay well formed.
         words[length - 1 :], tags[length - 1 :] = ["."], ["O"]
         yield Sentence(tuple(words), tuple(tags), number // DOCUMENT)
@@ -132,13 +132,13 @@ def _lengths(size: Size, draw: random.Random) -> list[int]:
         min(LONGEST, max(1, round(draw.gammavariate(SHAPE, mean / SHAPE))))
         for _ in range(size.sentences)
     ]
-    missing = 0 if size.words is None else size.words - sum(lengths)
-    step = 1 if missing > 0 else -1
-    while missing:
+    n_missing = 0 if size.words is None else size.words - sum(lengths)
+    step = 1 if n_missing > 0 else -1
+    while n_missing:
         at = draw.randrange(len(lengths))
         if 1 <= lengths[at] + step <= LONGEST:
             lengths[at] += step
-            missing -= step
+            n_missing -= step
     return lengths
 
 

@@ -27,10 +27,10 @@ def measure(options: Options) -> Record:
 
     def sides(text: Corpus, folder: Path) -> tuple[Plain, Ours]:
         store = extract(text, options.model, folder, device="cpu", layers=layers.indices).store
-        given = {"batch_size": options.batch_size, "lstm_size": options.lstm_size}
+        settings = {"batch_size": options.batch_size, "lstm_size": options.lstm_size}
         return (
             partial(train_bilstm_plainly, store, text, layers.indices),
-            partial(train, store, text, folder, device="cpu", **given),
+            partial(train, store, text, folder, device="cpu", **settings),
         )
 
     def products(settings: Mapping[str, Any]) -> list[Product]:

@@ -128,7 +128,7 @@ def test_scaling(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPat
 
 def test_scale(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process stands for the workers."""
-    monkeypatch.setattr(scale.on_ray, "joined", lambda *_, **__: nullcontext((here, 1)))
+    monkeypatch.setattr(scale.ray_engine, "joined", lambda *_, **__: nullcontext((here, 1)))
     small = ("--scale", 0.001, "--tasks", 2, "--rounds", 1, "--epochs", 1, "--lstm-size", 4)
     record = recorded(scale.main, *small, "--model", reader)
     assert len(record["measured"]) == 4
