@@ -216,7 +216,7 @@ def table7(bench: Bench) -> dict[str, Any]:
         "runs": sum(map(len, by_row.values())),
         "jobs": options.jobs,
         "training_seconds": {
-            row: statistics.median(seconds) for row, seconds in sorted(by_row.items())
+            row: statistics.median(times) for row, times in sorted(by_row.items())
         },
     }
 
