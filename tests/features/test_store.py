@@ -79,7 +79,7 @@ def test_layers_splits_and_steps_not_held_are_refused(store):
     assert (store.read("train", "0-1,2") == store.read("train")).all()
     assert (store.read("train", "last") == store.read("train", [2])).all()
     assert (store.read("train", 2) == store.read("train", [2])).all()
-    for beyond in ([1, 3], [-1], "8", "1-3"):
+    for beyond in ([1, 3], [-1], "8", "1-3", "layer:7", "concat:1,3"):
         with pytest.raises(InputError, match="layers 0 to 2"):
             store.read("train", beyond)
     with pytest.raises(InputError, match="--keep pooled"):
