@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 from featbert.analysis.resampling import Interval, PairedTest
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
+from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
 from featbert.text import counted, natural
@@ -834,6 +835,19 @@ class Comparisons(Sequence[Comparison]):
         by = dict.fromkeys(b.facet for one in comparisons for b in one.breakdowns)
         view = View(stats=True, cost=True, budget=True, scorers=True, by=tuple(by))
         return cls(tuple(comparisons), view=view)
+
+    def without_sentences(self) -> Comparisons:
+        """Without any text of the corpora."""
+        bare = (dataclasses.replace(one, texts=(), missing_texts=()) for one in self.comparisons)
+        return dataclasses.replace(self, comparisons=tuple(bare))
+
+    def with_view(self, view: View) -> Comparisons:
+        """With what a view shows besides their own; scores and facets in place of their own."""
+        tasks = [comparison.task for comparison in self.comparisons]
+        check_known("score", view.show, {key: 0 for task in tasks for key in task.columns})
+        check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
+        both = {name: value or getattr(self.view, name) for name, value in vars(view).items()}
+        return dataclasses.replace(self, view=View(**both))
 
     def viewed(self) -> Comparisons:
         """What the view shows, without anything else."""

@@ -69,49 +69,55 @@ def compare(
         "NAME",
         "What named runs may differ in: context, corpus, model, scorer, ...",
     ),
+    file: Path | None = o.option(
+        "FILE", "Show a comparison that --format json wrote, without its runs.", None, "--from"
+    ),
 ) -> None:
     """Compare finished runs: quality over seeds, and cost.
 
     Without names, one table for each group of comparable runs: same text and tags, encoder,
-    context and scorer. Runs that are named must fit together.
+    context and scorer. Runs that are named must fit together. JSON has everything that is known of
+    the comparison; --from draws tables, figures and the report from it.
     """
+    from featbert.analysis.comparison import View
+    from featbert.analysis.document import read_comparisons
+
+    outputs = Outputs(format, figures, figure or (), report, not no_text)
+    view = View(
+        show=tuple(show or ()),
+        stats=stats,
+        cost=cost,
+        budget=budget,
+        scorers=scorers,
+        by=tuple(by or ()),
+    )
+    if file is not None:
+        choices = {"--against": against, "--published": published, "--experiment": experiment}
+        choices |= {"RUN": runs, "--data": data, "--task": task, "--on": on, "--vary": vary}
+        choices["--runs-dir"] = runs_dir != o.KEPT_RUNS.default
+        for name in (name for name, choice in choices.items() if choice):
+            raise InputError(f"{name} is for runs, which --from does not read; leave it out")
+        outputs.show(read_comparisons(file).with_view(view))
+        return
     from featbert.analysis.compare import ComparisonRequest, build_comparisons
-    from featbert.analysis.listing import runs_of_kind
-    from featbert.inference.evaluate import runs_elsewhere
     from featbert.runs.grouping import check_vary
-    from featbert.runs.record import read_experiment_record, read_record
-    from featbert.runs.run import Run, find_runs
+    from featbert.runs.record import read_experiment_record
 
     freed = [name.strip() for names in vary or () for name in names.split(",")]
     check_vary(freed)
-    outputs = Outputs(format, figures, figure or (), report, not no_text)
-    notes: list[str] = []
-    record = None
-    chosen: Sequence[Run]
-    if experiment is not None:
-        if runs:
-            raise InputError("run names and --experiment exclude each other; leave one out")
-        record = read_experiment_record(runs_dir, experiment)
-        chosen = [Run(runs_dir / name, read_record(runs_dir / name)) for name in record.rows]
-    elif runs:
-        chosen = [run for name in runs for run in o.find_runs_called(name, runs_dir)]
-    else:
-        every = find_runs(runs_dir)
-        chosen, notes = every.runs, [*every.notes]
-        if not chosen:
-            raise MissingError(
-                f"{': '.join([f'no finished runs in {runs_dir}', *notes])}; "
-                "featbert train and featbert finetune make them"
-            )
+    if experiment is not None and runs:
+        raise InputError("run names and --experiment exclude each other; leave one out")
+    record = None if experiment is None else read_experiment_record(runs_dir, experiment)
+    chosen, notes = _chosen(record.rows if record else runs, runs_dir, in_folder=record is not None)
     if data or task:
+        from featbert.analysis.listing import runs_of_kind
+
         chosen = runs_of_kind(chosen, data, task)
         if not chosen:
             raise MissingError("no run of that kind; leave out --data or --task")
     if on is not None:
-        chosen, number = runs_elsewhere(chosen, on), len(chosen)
-        notes += dict.fromkeys(note for run in chosen for note in run.remarks)
-        if missing := number - len(chosen):
-            notes.append(f"left out, not evaluated on {on}: {counted(missing, 'run')}")
+        chosen, remarks = _elsewhere(chosen, on)
+        notes += remarks
     request = ComparisonRequest(
         groups="task" if record else "one" if runs or freed else "comparable",
         against=against,
@@ -119,12 +125,41 @@ def compare(
         published=tuple(published or ()),
         experiment=record,
         notes=tuple(notes),
-        show=tuple(show or ()),
-        stats=stats,
-        cost=cost,
-        budget=budget,
-        scorers=scorers,
-        by=tuple(by or ()),
+        **vars(view),
         **outputs.request,
     )
     outputs.show(build_comparisons(chosen, request))
+
+
+def _chosen(
+    names: Sequence[str] | None, runs_dir: Path, *, in_folder: bool
+) -> tuple[Sequence[Run], list[str]]:
+    """The runs with these names, or all; and why others are left out.
+
+    `in_folder`: whether the names are those of folders in the runs directory.
+    """
+    from featbert.runs.record import read_record
+    from featbert.runs.run import Run, find_runs
+
+    if in_folder:
+        return [Run(runs_dir / name, read_record(runs_dir / name)) for name in names or ()], []
+    if names:
+        return [run for name in names for run in o.find_runs_called(name, runs_dir)], []
+    every = find_runs(runs_dir)
+    if not every.runs:
+        raise MissingError(
+            f"{': '.join([f'no finished runs in {runs_dir}', *every.notes])}; "
+            "featbert train and featbert finetune make them"
+        )
+    return every.runs, [*every.notes]
+
+
+def _elsewhere(runs: Sequence[Run], corpus: str) -> tuple[Sequence[Run], list[str]]:
+    """The runs that were scored on another corpus, with these scores, and remarks on them."""
+    from featbert.inference.evaluate import runs_elsewhere
+
+    scored = runs_elsewhere(runs, corpus)
+    remarks = list(dict.fromkeys(remark for run in scored for remark in run.remarks))
+    if missing := len(runs) - len(scored):
+        remarks.append(f"left out, not evaluated on {corpus}: {counted(missing, 'run')}")
+    return scored, remarks

@@ -65,13 +65,15 @@ class Outputs:
         """Prints the tables, draws the figures and writes the report."""
         from featbert.report.rendering import render
 
+        if not self.sentences:
+            comparisons = comparisons.without_sentences()
         typer.echo(render(comparisons, self.format, width=terminal_width()), nl=False)
         if self.figures is not None:
             self._draw(self.figures, comparisons)
         if self.report is not None:
             from featbert.report.html.page import html_report
 
-            write_text(self.report, html_report(comparisons, sentences=self.sentences))
+            write_text(self.report, html_report(comparisons))
             say(f"{self.report}: {size(self.report.stat().st_size)}, opens in any browser")
 
     def _draw(

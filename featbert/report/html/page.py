@@ -41,18 +41,15 @@ _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 _SCALE = 1.4
 
 
-def html_report(comparisons: Sequence[Comparison], *, sentences: bool = True) -> str:
-    """The whole page as text: all that the comparisons hold, whatever their view.
-
-    Without `sentences` the page has no text of the corpus.
-    """
+def html_report(comparisons: Sequence[Comparison]) -> str:
+    """The whole page as text: all that the comparisons hold, whatever their view."""
     shown = Comparisons.of(comparisons)
     matrices = [one for one in shown.matrices if any(row.average is not None for row in one.rows)]
     crossed = _figures(crossing_figures(shown, matrices), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
         title=_title(shown),
-        sections=[_section(one, number, sentences) for number, one in enumerate(shown, 1)],
+        sections=[_section(one, number) for number, one in enumerate(shown, 1)],
         overview=[
             *overview_tables(shown),
             *([] if matrices else transfer_tables([], shown.published)),
@@ -78,12 +75,12 @@ def _title(comparisons: Comparisons) -> str:
     return f"{name}: {question}" if name else question[0].upper() + question[1:]
 
 
-def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, Any]:
+def _section(comparison: Comparison, number: int) -> dict[str, Any]:
     """One comparison; tables and figures by the part of the page that has them."""
     tables, task = comparison_tables(comparison), comparison.task
     runs = [(row, run) for row in comparison.rows for run in row.runs]
     alike = shared([run.facts for _, run in runs]) if len(runs) > 1 else {}
-    texts = [dataclasses.asdict(text) for text in comparison.texts] if sentences else []
+    texts = [dataclasses.asdict(text) for text in comparison.texts]
     how: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
     browser = htmlsafe_json_dumps({"texts": texts}, **how)
     findings = [(one.about, one.findings) for one in comparison.contests]
@@ -108,7 +105,7 @@ def _section(comparison: Comparison, number: int, sentences: bool) -> dict[str, 
             }
             for row, run in runs
         ],
-        "notes": [visible(note) for note in comparison.missing_texts] if sentences else [],
+        "notes": [visible(note) for note in comparison.missing_texts],
     }
 
 
