@@ -1,0 +1,165 @@
+"""A comparison in a file is drawn as from its runs, by a process that reads none and tests nothing.
+
+The pages of kept experiments are compared without figures, which take most of the time; that of a
+small experiment is compared with them.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from docs.generate import RESULTS
+from featbert.analysis.compare import compare, compare_tasks
+from featbert.analysis.document import to_json
+from featbert.cli.main import app
+from featbert.errors import MissingError
+from featbert.report.html import page
+from featbert.report.rendering import render
+from featbert.runs.record import (
+    RECORD_NAME,
+    ExperimentRecord,
+    read_experiment_record,
+    read_record,
+    write_json,
+)
+from featbert.runs.run import Run, find_runs
+from tests.analysis.evaluation_records import evaluate
+from tests.analysis.test_budget import searched
+from tests.processes import ROOT
+from tests.report.html.judged import make_run, usual
+from tests.workspace import error_of
+
+KEPT = sorted((ROOT / "experiments").glob(f"*/{RESULTS}"))
+# What only runs and tests need.
+UNUSED = ("featbert.runs", "featbert.inference", "scipy", "torch")
+DRAW = """
+import json, sys
+from pathlib import Path
+from featbert.analysis.document import read_comparisons
+from featbert.report.html import page
+from featbert.report.rendering import render
+page.comparison_figures = page.crossing_figures = lambda *_: ()
+for path in map(Path, sys.argv[1:]):
+    comparisons = read_comparisons(path)
+    path.with_suffix(".html").write_text(page.html_report(comparisons), "utf-8")
+    path.with_suffix(".txt").write_text(render(comparisons, "text"), "utf-8")
+"""
+COMMANDS = """
+import json, sys
+from featbert.cli.main import app
+for words in json.loads(sys.argv[1]):
+    try:
+        app(words)
+    except SystemExit as ended:
+        assert not ended.code
+"""
+TELL = "print(*(name for name in sys.modules), file=sys.stderr)"
+
+
+def fresh(code: str, *words: object) -> tuple[str, set[str]]:
+    """What code prints in a process of its own, and the modules that it loads."""
+    command = [sys.executable, "-c", f"{code}\n{TELL}", *map(str, words)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, set(done.stderr.split("\n")[-2].split())
+
+
+def unused(modules: set[str]) -> list[str]:
+    return sorted(name for name in modules if name.startswith(UNUSED))
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory) -> dict[str, tuple[str, str]]:
+    """Page and tables of each kept experiment from its runs, beside those from a file."""
+    folder, expected = tmp_path_factory.mktemp("kept"), {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("comparison_figures", "crossing_figures"):
+            patch.setattr(page, name, lambda *_: ())
+        for path in KEPT:
+            comparisons = of_experiment(path)
+            name = path.parent.name
+            (folder / f"{name}.json").write_text(to_json(comparisons), "utf-8")
+            expected[name] = page.html_report(comparisons), render(comparisons, "text")
+    _, modules = fresh(DRAW, *folder.glob("*.json"))
+    assert not unused(modules)
+    return {
+        name: (
+            texts,
+            tuple((folder / f"{name}{end}").read_text("utf-8") for end in (".html", ".txt")),
+        )
+        for name, texts in expected.items()
+    }
+
+
+def of_experiment(path: Path):
+    """The comparisons of a results file, as its experiment shows them."""
+    try:
+        record = read_experiment_record(path, path.parent.name)
+    except MissingError:  # runs of several
+        return compare(find_runs(path), everything=True)
+    runs = [Run(path / name, read_record(path / name)) for name in record.rows]
+    return compare_tasks(runs, experiment=record, everything=True)
+
+
+@pytest.mark.parametrize("name", [path.parent.name for path in KEPT])
+def test_a_kept_experiment_is_drawn_from_a_file_as_from_its_runs(drawn, name) -> None:
+    from_runs, from_file = drawn[name]
+    assert from_file == from_runs
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Path:
+    """Runs of one experiment with something to show in every table."""
+    folder = tmp_path_factory.mktemp("small")
+    runs = usual(folder, n=30)
+    runs += [make_run(folder, f"l{n}", 1, 0.5, layers=f"layer:{n}", layer_indices=[n], n=30)
+             for n in (1, 2, 3)]  # fmt: skip
+    scores = [0.3, 0.5, 0.4, 0.5, 0.1, 0.2, 0.3, 0.45]
+    search = [searched(folder, scores, 1e13, layers=layers)[1] for layers in ("last", None)]
+    for one, name in zip(search, ("last-1", "tuned-1"), strict=True):
+        one.rows[:] = [name]
+    for run in runs:
+        write_json(run.folder / RECORD_NAME, run.record)
+    evaluate(runs[0], "de", 0.4)
+    names, published = [run.name for run in runs], ["devlin2019-table7", "pires2019-table1"]
+    record = ExperimentRecord("trial", "", [], names, ["lost"], published, [], True, {}, search, {})
+    write_json(folder / "trial.experiment.json", record)
+    return folder
+
+
+def test_every_format_and_the_page_are_drawn_byte_for_byte(small, tmp_path) -> None:
+    parts = ["--stats", "--cost", "--budget", "--scorers", "--by", "length", "--by", "type"]
+    runs = ["compare", "--quiet", "--runs-dir", str(small), "--experiment", "trial", *parts]
+    file = ["compare", "--quiet", "--from", str(tmp_path / "a.json")]
+    formats = [["--format", name] for name in ("text", "markdown", "latex", "csv", "json")]
+    pages = [["--report", str(tmp_path / f"{name}.html")] for name in ("runs", "file")]
+    text, _ = fresh(COMMANDS, json.dumps([[*runs, "--format", "json"]]))
+    (tmp_path / "a.json").write_text(text, "utf-8")
+    first, _ = fresh(COMMANDS, json.dumps([[*runs, *more] for more in (*formats, pages[0])]))
+    again, modules = fresh(COMMANDS, json.dumps([[*file, *more] for more in (*formats, pages[1])]))
+    assert again == first
+    assert not unused(modules)
+    one, other = ((tmp_path / f"{name}.html").read_bytes() for name in ("runs", "file"))
+    assert one == other
+    heads = {*re.findall(r'<section id="(\w+)-1"', one.decode())}
+    assert heads >= {"scores", "trust", "cost", "layers", "where", "scorers", "published"}
+    assert b"word1" in one  # sentences of the corpus
+    bare, _ = fresh(COMMANDS, json.dumps([[*file, "--format", "json", "--no-text"]]))
+    assert "word1" not in bare
+
+
+def test_options_of_runs_and_other_files_are_refused(small, tmp_path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(to_json(compare(find_runs(small))), "utf-8")
+    shown = ["compare", "--from", str(path)]
+    assert "--against" in error_of(CliRunner().invoke(app, [*shown, "--against", "last"]))
+    assert "lenght" in error_of(CliRunner().invoke(app, [*shown, "--by", "lenght"]))
+    path.write_text("{}", "utf-8")
+    assert str(path) in error_of(CliRunner().invoke(app, shown))
