@@ -113,10 +113,9 @@ def _renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[
             name = names.get(s.tags[0], s.tags[0]) if s.tags else None
             if s.tags and name is None:
                 count_missing({"missing": missing}, s.tags[0])
-            sentences.append(replace(s, tags=None if name is None else (name,)))
-        renamed.append(
-            replace(file, sentences=tuple(sentences), notes=replace(file.notes, missing=missing))
-        )
+            tags = None if name is None else (name,)
+            sentences.append(s if s.tags == tags else replace(s, tags=tags))
+        renamed.append(file.with_sentences(sentences, missing=missing))
     return renamed
 
 

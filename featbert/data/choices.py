@@ -118,7 +118,7 @@ class ChoiceReader(TextReader):
         from_1 = all(number != 0 for number, _ in labels) and any(n == k for n, k in labels)
         first = int(from_1) if options.first_choice is None else options.first_choice
         return [
-            replace(file, sentences=tuple(s for c in examples for s in _tagged(c, first, file)))
+            file.with_sentences(s for choices in examples for s in _tagged(choices, first, file))
             for file, examples in zip(files, of_files, strict=True)
         ]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, Self, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
 from featbert.errors import InputError, MissingError, nearest_path
@@ -69,6 +69,10 @@ class RawFile:
         if self.sentences[-1].document is not None:  # those before the first mark are document 0
             numbered = (replace(s, document=s.document or 0) for s in self.sentences)
             object.__setattr__(self, "sentences", tuple(numbered))
+
+    def with_sentences(self, sentences: Iterable[Sentence], **notes: Any) -> Self:
+        """The file with other sentences and notes."""
+        return replace(self, sentences=tuple(sentences), notes=replace(self.notes, **notes))
 
 
 @dataclass(frozen=True)

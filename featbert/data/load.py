@@ -380,18 +380,17 @@ def _settled(
     return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
 
 
+def _without_answers(file: RawFile) -> RawFile:
+    return file.with_sentences((replace(s, tags=None) for s in file.sentences), missing={})
+
+
 def _without_language(file: RawFile) -> RawFile:
     """The file, without a language code before every word."""
     code, sentences = without_language(file.sentences)
     if not code:
         return file
     dialects = (*file.notes.dialects, f"words without {code} before each")
-    return replace(file, sentences=tuple(sentences), notes=replace(file.notes, dialects=dialects))
-
-
-def _without_answers(file: RawFile) -> RawFile:
-    sentences = tuple(replace(s, tags=None) for s in file.sentences)
-    return replace(file, sentences=sentences, notes=replace(file.notes, missing={}))
+    return file.with_sentences(sentences, dialects=dialects)
 
 
 def _with_names(file: RawFile, names: Sequence[str]) -> RawFile:
@@ -401,10 +400,10 @@ def _with_names(file: RawFile, names: Sequence[str]) -> RawFile:
     if unnamed := [tag for tag in tags - by_number.keys() if tag.isdecimal()]:
         names_given = f"there are {len(by_number)}, from 0"
         raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {names_given}")
-    tagged = (
-        (s, s.tags and tuple(by_number.get(tag, tag) for tag in s.tags)) for s in file.sentences
+    return file.with_sentences(
+        replace(s, tags=s.tags and tuple(by_number.get(tag, tag) for tag in s.tags))
+        for s in file.sentences
     )
-    return replace(file, sentences=tuple(replace(s, tags=tags) for s, tags in tagged))
 
 
 def _splits(

@@ -7,10 +7,11 @@ points), as in Python, Prodigy and doccano.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from featbert.progress import notice
 from featbert.text import counted, excerpt
@@ -19,7 +20,6 @@ from featbert.text import counted, excerpt
 NEARLY_ALL = 0.9
 _CODECS = {"characters": ("utf-32-le", 4), "UTF-16 units": ("utf-16-le", 2), "bytes": ("utf-8", 1)}
 _LONE_FEED = re.compile(r"(?<!\r)\n")
-PARTIAL = "begin or end inside a word, which is taken whole"
 Place = tuple[int, int]
 
 
@@ -131,26 +131,13 @@ def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -
     return best if best_number >= NEARLY_ALL * len(parts) else usual
 
 
-@dataclass(frozen=True)
-class Places:
-    """Places of the parts of a file.
+def places_of(
+    parts: Sequence[Part], path: Path, noun: str, notes: MutableMapping[str, Any]
+) -> list[Place | None]:
+    """First and end character of each part of a file, or None for a part that is left out.
 
-    Attributes:
-        places: first and end character of each part, or None for a part that is left out, or has
-            offsets beyond the text.
-        moved: number of parts read at the only place of their text.
-        lost: number of parts that are left out.
-    """
-
-    places: list[Place | None]
-    moved: int
-    lost: int
-
-
-def places_of(parts: Sequence[Part], path: Path, noun: str) -> Places:
-    """Places of the parts of a file, with a notice of the unusual.
-
-    `noun` names the parts in messages, such as "answers".
+    The unusual is logged, with `noun` for the parts ("answers"), and counted in `notes`. Offsets
+    beyond a text give None, too.
     """
     quoted = [part for part in parts if part.own is not None]
     unit = unit_of(quoted, Part.is_at)
@@ -171,12 +158,20 @@ def places_of(parts: Sequence[Part], path: Path, noun: str) -> Places:
         (moved, "are not at their offsets and are read where their text occurs once"),
         (lost, "are left out, as their text is neither at their offsets nor once elsewhere"),
     ):
-        notice_of([(part.own or "", part.where) for part in group], path, noun, fault)
-    return Places(places, len(moved), len(lost))
+        _notice([(part.own or "", part.where) for part in group], path, noun, fault)
+    notes.update(moved_answers=len(moved), misplaced_answers=len(lost))
+    return places
 
 
-def notice_of(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault: str) -> None:
-    """Logs the number of unusual parts of a file, and the first part's text and place."""
+def notice_partial(
+    parts: Sequence[tuple[str, str]], path: Path, noun: str, notes: MutableMapping[str, Any]
+) -> None:
+    """Logs and counts parts that begin or end inside a word, by their texts and places."""
+    notes["partial_words"] = len(parts)
+    _notice(parts, path, noun, "begin or end inside a word, which is taken whole")
+
+
+def _notice(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault: str) -> None:
     if parts:
         text, place = parts[0]
         first = f"the first is {excerpt(text)}, {place}"

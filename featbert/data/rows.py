@@ -34,7 +34,7 @@ from featbert.data.columns import DOCUMENT_KEYS, WORD_KEYS, Column, only_column
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import DOCSTART, Documents, RawFile, RawRow, word_fault
-from featbert.data.offsets import PARTIAL, UNITS, Part, Place, notice_of, places_of, unit_of
+from featbert.data.offsets import UNITS, Part, Place, notice_partial, places_of, unit_of
 from featbert.data.spans import words_at
 from featbert.errors import InputError
 from featbert.progress import notice
@@ -137,9 +137,8 @@ class WordReader(TextReader):
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sentences, with the tags of their spans."""
         parts = [part for *_, spans in self.annotated.values() for part, _ in spans]
-        found_places = places_of(parts, self.path, "entities")
+        places = iter(places_of(parts, self.path, "entities", self.notes))
         self._doubt([part for part in parts if part.own is None])
-        places = iter(found_places.places)
         partial: list[tuple[str, str]] = []
         tags: dict[int, tuple[str, ...]] = {}
         for number, (row, words, spans) in self.annotated.items():
@@ -159,12 +158,7 @@ class WordReader(TextReader):
                 inside = dict.fromkeys(range(first, last + 1), (entity, f"I-{kind}"))
                 entities |= inside | {first: (entity, f"B-{kind}")}
             tags[number] = tuple(entities.get(i, ("", "O"))[1] for i in range(len(words)))
-        notice_of(partial, self.path, "entities", PARTIAL)
-        self.notes.update(
-            moved_answers=found_places.moved,
-            misplaced_answers=found_places.lost,
-            partial_words=len(partial),
-        )
+        notice_partial(partial, self.path, "entities", self.notes)
         return [replace(s, tags=tags.get(s.lines[0], s.tags)) for s in sentences]
 
     def _doubt(self, parts: Sequence[Part]) -> None:

@@ -30,7 +30,7 @@ from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader, example_of
 from featbert.data.files import SURROGATE, RawRow
 from featbert.data.jsonl import literal
-from featbert.data.offsets import PARTIAL, Part, notice_of, places_of
+from featbert.data.offsets import Part, notice_partial, places_of
 from featbert.errors import InputError
 from featbert.text import counted, excerpt, listed
 
@@ -144,8 +144,7 @@ class QuestionReader(TextReader):
             for start, colon, text in (tag.partition(":") for tag in s.tags or ())
             if colon
         ]
-        found_places = places_of(parts, self.path, "answers")
-        places, completed = iter(found_places.places), []
+        places, completed = iter(places_of(parts, self.path, "answers", self.notes)), []
         partial: list[tuple[str, str]] = []
         for s in sentences:
             if s.tags and s.tags != NO_ANSWER:
@@ -156,12 +155,7 @@ class QuestionReader(TextReader):
                 ]
                 s = replace(s, tags=(*tags,) or None)
             completed.append(s)
-        self.notes.update(
-            moved_answers=found_places.moved,
-            misplaced_answers=found_places.lost,
-            partial_words=len(partial),
-        )
-        notice_of(partial, self.path, "answers", PARTIAL)
+        notice_partial(partial, self.path, "answers", self.notes)
         return completed
 
 
