@@ -67,7 +67,9 @@ def _breakdowns(
     """One by each facet; either all or none of them need the training text."""
     task, of = rows[0].task, rows[0].task.measure.of
     by_row = {
-        row.name: [run.counts(split, texts=texts).by_facet(facets) for run in members[row.name]]
+        row.name: [
+            run.counts(split, facets=facets, texts=texts).facets for run in members[row.name]
+        ]
         for row in track(rows, f"scoring by {', '.join(facets)} on {split}", "rows")
     }
     for facet in facets:

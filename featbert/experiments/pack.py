@@ -105,7 +105,7 @@ def _add_counts(
         predictions.add(of_split := run.record.predictions.get(split, ""))
         columns = sorted(classes[_answers(run, split)])
         try:
-            counts = run.counts(split, columns, texts)
+            counts = run.counts(split, columns)
         except MissingError:
             uncounted.add(of_split)
             continue
@@ -113,7 +113,7 @@ def _add_counts(
         for needs_train in (False, True):
             facets = [n for n, f in run.task.facets.items() if f.needs_train == needs_train]
             try:
-                buckets |= counts.by_facet(facets)
+                buckets |= run.counts(split, columns, facets, texts).facets
             except FeatbertError as error:  # the training text is gone
                 reasons.setdefault(", ".join(facets), str(error))
         rows, places = np.unique(counts.examples, axis=0, return_inverse=True)

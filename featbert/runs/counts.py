@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pydantic.dataclasses
 
-from featbert.errors import InputError, MissingError
+from featbert.errors import MissingError
 from featbert.schema import STRICT, Count, Number
 from featbert.tasks.base import Bucket
 from featbert.tasks.measures import Counts
@@ -26,13 +26,12 @@ class SplitCounts:
     Attributes:
         examples: (S, K) counts of each example (`Task.counts`).
         documents: (S,) number of each example's document from 1, or 0 without documents.
-        by_facet: gives counts by bucket of facets. MissingError if the training text that a facet
-            needs is gone.
+        facets: counts by bucket of facets.
     """
 
     examples: Counts
     documents: Sequence[int]
-    by_facet: Callable[[Sequence[str]], Buckets]
+    facets: Buckets
 
     @property
     def units(self) -> Counts:
@@ -63,16 +62,10 @@ class KeptCounts:
     documents: list[Count]
     facets: dict[str, dict[str, Bucket]]
 
-    def restored(self, path: Path, classes: Sequence[str]) -> SplitCounts:
-        """The counts. InputError if they were not counted by all of these classes."""
-        if unknown := sorted({*classes} - {*self.classes}):
-            raise InputError(
-                f"{path} has no counts of {', '.join(unknown)}; pack both runs into one file"
-            )
-
-        def by_facet(facets: Sequence[str]) -> Buckets:
-            if uncounted := [name for name in facets if name not in self.facets]:
-                raise MissingError(f"{path} has no counts by {', '.join(uncounted)}")
-            return {name: self.facets[name] for name in facets}
-
-        return SplitCounts(np.array(self.rows)[self.examples], self.documents, by_facet)
+    def restored(self, path: Path, classes: Sequence[str], facets: Sequence[str]) -> SplitCounts:
+        """The counts with these facets. MissingError if the file `path` lacks a class or facet."""
+        lacking = sorted({*classes} - {*self.classes}) or sorted({*facets} - {*self.facets})
+        if lacking:
+            raise MissingError(f"{path} has no counts by {', '.join(lacking)}")
+        buckets = {name: self.facets[name] for name in facets}
+        return SplitCounts(np.array(self.rows)[self.examples], self.documents, buckets)

@@ -31,7 +31,7 @@ from featbert.errors import (
 )
 from featbert.io import file_hash, regular_file
 from featbert.progress import track
-from featbert.runs.counts import ENDING, Buckets, KeptCounts, SplitCounts
+from featbert.runs.counts import ENDING, KeptCounts, SplitCounts
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     EXPORTED,
@@ -136,29 +136,33 @@ class Run:
             return self.task.read_predictions(file)
 
     def counts(
-        self, split: str, classes: Sequence[str] = (), texts: TrainingTexts | None = None
+        self,
+        split: str,
+        classes: Sequence[str] = (),
+        facets: Sequence[str] = (),
+        texts: TrainingTexts | None = None,
     ) -> SplitCounts:
         """Counts of `split` in a results file, or of its predictions, read at each call.
 
         Args:
             classes: all classes of the compared runs, for measures by class. Default: the run's.
+            facets: names of facets to count by.
             texts: training texts that were read before, for facets that need them.
 
-        For errors see `predictions`. InputError also if a results file has other classes.
+        For errors see `predictions`. MissingError also if a results file lacks a class or facet, or
+        if the training text of a facet is gone.
         """
         counts_path = (path := self.predictions_path(split)).with_name(path.stem + ENDING)
         classes = classes or self.record.signature.entity_types
         if exists(counts_path):
-            return read_json(counts_path, KeptCounts, "").restored(counts_path, classes)
+            kept_counts = read_json(counts_path, KeptCounts, "")
+            return kept_counts.restored(counts_path, classes, facets)
         answers = self.predictions(split)
-
-        def by_facet(facets: Sequence[str]) -> Buckets:
-            needs_train = any(self.task.facets[name].needs_train for name in facets)
-            taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
-            return self.task.break_down(facets, answers, known=taught)
-
+        needs_train = any(self.task.facets[name].needs_train for name in facets)
+        taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
+        buckets = self.task.break_down(facets, answers, known=taught) if facets else {}
         examples = self.task.counts(answers.gold, answers.predicted, classes)
-        return SplitCounts(examples, answers.documents, by_facet)
+        return SplitCounts(examples, answers.documents, buckets)
 
 
 @dataclass(frozen=True)

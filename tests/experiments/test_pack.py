@@ -17,7 +17,7 @@ from featbert.analysis.significance import score_interval
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.data.corpus import Sentence
-from featbert.errors import InputError, MissingError
+from featbert.errors import MissingError
 from featbert.experiments.pack import pack_runs
 from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash
@@ -169,10 +169,10 @@ def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) 
 def test_counts_of_other_classes_and_weights_are_not_in_the_file(runs, tmp_path) -> None:
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
     run = find_run("last-1", file)
-    with pytest.raises(InputError, match="MISC"):
+    with pytest.raises(MissingError, match="MISC"):
         run.counts("dev", ["PER", "MISC"])
     with pytest.raises(MissingError, match="seen"):
-        run.counts("dev").by_facet(["type", "seen"])
+        run.counts("dev", facets=["type", "seen"])
     with pytest.raises(MissingError, match="weights"):
         check_usable(run)
 
