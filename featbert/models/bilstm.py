@@ -13,10 +13,10 @@ direction is computed in one of two ways. Parameters and their names are `nn.LST
 Few units: oneDNN's fused LSTM over a padded batch. Padding follows the words and changes no state.
 torch uses it for padded batches of one direction only.
 
-Many units: a recurrence of our own over a packed sequence. oneDNN adds to the gradients of W and R
-in every step, and if these are larger than the processor's caches, memory is the limit. Here only h
-and its gradient are computed step by step, with the weight laid out for the processor once. The
-gradients of W, R, b and x are one product each over all words.
+Many units: a recurrence of our own over a packed sequence, since the backward pass of oneDNN's is
+slow there (benchmarks/README.md). Only h and its gradient are computed step by step, and the weight
+of these products is laid out for the processor once. The gradients of W, R, b and x are one product
+each over all words.
 
 Under autocast products are of bfloat16. The recurrence of our own keeps states, cells and gates in
 the precision of the weights.
@@ -58,12 +58,11 @@ class BiLSTM(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W, D) -> (W, width), unpadded. lengths (B,) are words of each sequence, at least 1."""
-        order = WordOrder.of(lengths)
-        numbers = to_device(order.numbers, vectors.device)
+        order = WordOrder.of(lengths, vectors.device)
         # (W, D), time step by time step over the sequences that have not ended
-        words = self.dropout(vectors.index_select(0, numbers))
+        words = self.dropout(vectors.index_select(0, order.numbers))
         states = self.dropout(self._states(words, order).float())
-        return torch.empty_like(states).index_copy(0, numbers, states)
+        return torch.empty_like(states).index_copy(0, order.numbers, states)
 
     def _states(self, words: Tensor, order: WordOrder) -> Tensor:
         """(W, D) -> (W, 2H), both in packed order."""
@@ -96,8 +95,8 @@ class WordOrder:
     padded: Tensor
 
     @classmethod
-    def of(cls, lengths: Ints) -> WordOrder:
-        """The order of sequences with these (B,) lengths in words."""
+    def of(cls, lengths: Ints, device: torch.device) -> WordOrder:
+        """The order of sequences with these (B,) lengths in words, with places on the device."""
         starts = np.cumsum(lengths) - lengths
         longest_first = np.argsort(-lengths, kind="stable")
         packed = pack_sequence(
@@ -110,11 +109,11 @@ class WordOrder:
         sums = torch.from_numpy(np.repeat(2 * starts + lengths - 1, lengths))
         running = torch.arange(len(lengths)) < packed.batch_sizes[:, None]  # (T, B)
         return cls(
-            numbers,
+            to_device(numbers, device),
             packed.batch_sizes.tolist(),
-            reverse=places[sums[numbers] - numbers],
-            before=places[numbers[len(lengths) :] - 1],
-            padded=running.flatten().nonzero().squeeze(1),
+            reverse=to_device(places[sums[numbers] - numbers], device),
+            before=to_device(places[numbers[len(lengths) :] - 1], device),
+            padded=to_device(running.flatten().nonzero().squeeze(1), device),
         )
 
 

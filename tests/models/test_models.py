@@ -38,6 +38,7 @@ TEXTS = [
 LENGTHS = np.array([len(t.split(" ")) for t in TEXTS])
 OFFSETS = np.concatenate([[0], LENGTHS.cumsum()])
 N_LABELS = 5
+CPU = torch.device("cpu")
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
@@ -208,7 +209,7 @@ DIRECTIONS = [fused_states, packed_states]
 def test_in_float64_states_and_gradients_are_torch_s(direction, lengths, layers):
     torch.manual_seed(0)
     lstm = nn.LSTM(3, 2, layers, bidirectional=True).double()
-    order = WordOrder.of(np.array(lengths))
+    order = WordOrder.of(np.array(lengths), CPU)
     words = torch.randn(sum(lengths), 3, dtype=torch.float64, requires_grad=True)
     weights = torch.randn(sum(lengths), 4, dtype=torch.float64)
     results = []
@@ -224,7 +225,7 @@ def test_in_float64_states_and_gradients_are_torch_s(direction, lengths, layers)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_gradients_under_autocast_are_torch_s_but_for_rounding(direction):
     torch.manual_seed(0)
-    lstm, order = nn.LSTM(8, 4, 2, bidirectional=True), WordOrder.of(np.array([30, 1, 22, 14]))
+    lstm, order = nn.LSTM(8, 4, 2, bidirectional=True), WordOrder.of(np.array([30, 1, 22, 14]), CPU)
     words = torch.randn(67, 8, requires_grad=True)
     weights = torch.randn(67, 8)
     packed = PackedSequence(words, torch.tensor(order.sizes))
@@ -244,7 +245,7 @@ def test_gradients_share_no_memory(direction):
     """They are changed in place: summed over the parts of a batch, and clipped."""
     torch.manual_seed(0)
     lstm = nn.LSTM(3, 2, 2, bidirectional=True)
-    words, order = torch.randn(7, 3), WordOrder.of(np.array([4, 3]))
+    words, order = torch.randn(7, 3), WordOrder.of(np.array([4, 3]), CPU)
     with units(direction):
         bilstm(lstm, words, order, nn.Identity()).sum().backward()
     for number, parameter in enumerate(lstm.parameters()):
