@@ -1,36 +1,1015 @@
-"""The front door of the Python API."""
+"""The front door: what the commands do, as functions of Python.
 
+Each function is called with its request, or with the fields of the request as keywords:
+
+    train(TrainRequest(features=store, layers="last", seeds="1-3"))
+    train(store, "last", seeds=[1, 2, 3], lstm_size=256)
+
+Fields have the names, types, bounds and defaults of the command's options. Text, encoder, store and
+runs may also be objects that are loaded already. Whatever can be checked is checked before torch is
+loaded, which takes seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from featbert.analysis.compare import compare_tasks
-from featbert.analysis.comparison import Comparisons
-from featbert.analysis.labels import run_labels
-from featbert.errors import FeatbertError
-from featbert.experiments.file import Experiment
-from featbert.progress import shown
-from featbert.text import counted
+from pydantic import Field, InstanceOf, model_validator
 
+from featbert.config import (
+    LARGEST_SEED,
+    Adapt,
+    Compute,
+    Data,
+    Encoding,
+    Head,
+    Rows,
+    RowsTable,
+    Section,
+    Settings,
+    Training,
+    parse_seeds,
+    validated,
+)
+from featbert.data.check import notice_doubts
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
+from featbert.data.tags import TargetKind, target_kind
+from featbert.encoders.device import load_torch
+from featbert.encoders.layers import parse_layers, split_specs
+from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.encoders.tokenizer import is_uncased
+from featbert.encoders.tunings import get_tuning
+from featbert.engine import Each, here
+from featbert.errors import InputError, MissingError, check_known
+from featbert.io import check_folder
+from featbert.progress import labelled, notice, report, shown
+from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable
+from featbert.tasks.base import Task, get_task
+from featbert.text import counted, listed, unusual
 
-def run_experiment(
-    experiment: Experiment,
-    *,
-    cache_dir: str | Path = "cache",
-    runs_dir: str | Path = "experiments/runs",
-    jobs: int = 1,
-    progress: bool = True,
-) -> Comparisons:
-    """Extracts once, trains what is missing, and compares all runs: a comparison for each task.
-
-    There are `jobs` runs at a time, each in a process of its own. FeatbertError where runs failed;
-    the others are finished and are not trained again.
-    """
+if TYPE_CHECKING:
+    from featbert.adaptation.plan import Adapted
+    from featbert.analysis.comparison import Comparison, Comparisons
+    from featbert.encoders.encoding import EncodingOptions
+    from featbert.experiments.file import Experiment
     from featbert.experiments.plan import ExperimentPlan
+    from featbert.features.plan import ExtractionPlan
+    from featbert.features.probe import Probed
+    from featbert.features.store import FeatureStore
+    from featbert.inference.evaluate import EvaluationRecord
+    from featbert.inference.load import LoadedRun
+    from featbert.inference.speed import Speed
+    from featbert.runs.planned import PlannedRun
+else:  # h5py, which light commands do without
+    FeatureStore = Experiment = Any
+
+T = TypeVar("T")
+R = TypeVar("R", bound="Request")
+Folder = Annotated[Path, Field(strict=False)]
+Texts = Annotated[list[str], Field(strict=False)]
+CACHE_DIR = Path("cache")
+
+
+class Request(Section):
+    """What a function is asked; `without` are fields of its sections that it does not have."""
+
+    without: ClassVar[frozenset[str]] = frozenset()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without(cls, fields: Any) -> Any:
+        for name in sorted(cls.without & {*fields}):
+            raise ValueError(f"unknown key {name!r}")
+        return fields
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The fields that were set, by name."""
+        return {name: getattr(self, name) for name in self.model_fields_set}
+
+    def but(self, **changes: Any) -> Self:
+        """This request with changes."""
+        return validated(type(self), self.given | changes)
+
+
+def request_fields(request: type[Request]) -> dict[str, Any]:
+    """The fields of a request, by name."""
+    return {n: field for n, field in request.model_fields.items() if n not in request.without}
+
+
+def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Lets a function that takes a request be called with the fields of the request instead.
+
+    Fields that are `positional` need no keyword. `progress` says whether bars and lines are shown,
+    in a notebook or a terminal. Other parameters of the function stay.
+    """
+
+    def decorated(function: Callable[..., T]) -> Callable[..., T]:
+        kind: type[Request] = globals()[function.__annotations__["request"]]
+        _, *others = inspect.signature(function).parameters.values()
+
+        @functools.wraps(function)
+        def called(*values: Any, progress: bool = True, **fields: Any) -> T:
+            further = {p.name: fields.pop(p.name) for p in others if p.name in fields}
+            if len(values) == 1 and isinstance(values[0], kind) and not fields:
+                (request,) = values
+            else:
+                if len(values) > len(positional):
+                    names = ", ".join(positional) or "none"
+                    raise TypeError(f"{function.__name__} takes {names} without keywords")
+                request = validated(kind, dict(zip(positional, values, strict=False)) | fields)
+            with shown(progress):
+                return function(request, **further)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        parameters = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.POSITIONAL_OR_KEYWORD if name in positional else keyword,
+                default=inspect.Parameter.empty if field.is_required() else field.default,
+                annotation=field.annotation,
+            )
+            for name, field in request_fields(kind).items()
+        ]
+        order = {name: number for number, name in enumerate(positional)}
+        parameters.sort(key=lambda p: order.get(p.name, len(order)))
+        shows = inspect.Parameter("progress", keyword, default=True, annotation=bool)
+        signature = [*parameters, *(p.replace(kind=keyword) for p in others), shows]
+        called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+        return called
+
+    return decorated
+
+
+class Text(Data):
+    """Which text: a corpus that is loaded already, or how its files are read."""
+
+    data: str | InstanceOf[Corpus] = Field(  # type: ignore[assignment]
+        "sample", description=Data.model_fields["data"].description
+    )
+
+    def corpus(self, targets: str | TargetKind | None) -> Corpus:
+        """The corpus with answers of this kind; one that is loaded already as it is."""
+        if isinstance(self.data, Corpus):
+            return self.data
+        return load_corpus(self.data, self.reading, targets=targets)
+
+
+class Encoded(Encoding):
+    """How words become vectors; the encoder may have been found already."""
+
+    model: str | InstanceOf[EncoderSource] = Field(  # type: ignore[assignment]
+        Encoding.model_fields["model"].default,
+        description=Encoding.model_fields["model"].description,
+    )
+
+    @property
+    def source(self) -> EncoderSource:
+        """The encoder."""
+        return self.model if isinstance(self.model, EncoderSource) else find_encoder(self.model)
+
+
+class Cached(Section):
+    cache_dir: Folder = CACHE_DIR
+    """Folder of feature stores."""
+
+
+class InRuns(Section):
+    runs_dir: Folder = Path(RUNS_DIR)
+    """Folder of runs."""
+
+
+class Engine(Section):
+    """Where runs and shards are computed."""
+
+    on: Literal["here", "ray"] = "here"
+    """Where to compute: here, or on a Ray cluster whose nodes share this folder."""
+    address: str | None = None
+    """Head of the Ray cluster to join.  [default: RAY_ADDRESS, or a Ray that is started here]"""
+    cpus_per_run: int | None = Field(None, ge=1)
+    """With --on ray: cores of each run or shard.  [default: 1]"""
+    gpus_per_run: float | None = Field(None, ge=0)
+    """With --on ray: GPUs of each run or shard, or a share such as 0.25.  [default: 1 where there
+    are any]"""
+
+    def engine(
+        self, *folders: Path, jobs: int | None = None
+    ) -> AbstractContextManager[tuple[Each | None, int]]:
+        """The cluster, once it is entered, or None; and how many runs it has room for.
+
+        InputError for options that do not go together, and where Ray is not installed.
+        """
+        if self.on == "here":
+            options = ("address", "cpus_per_run", "gpus_per_run")
+            for field in (name for name in options if getattr(self, name) is not None):
+                name = f"--{field.replace('_', '-')}"
+                raise InputError(f"{name} is for Ray; add --on ray, or leave it out")
+            return nullcontext((None, jobs or 1))
+        try:
+            from featbert.experiments import ray_engine
+        except ImportError:
+            raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
+        address = self.address or os.environ.get("RAY_ADDRESS")
+        return ray_engine.joined(
+            address, folders, cpus=self.cpus_per_run or 1, gpus=self.gpus_per_run, jobs=jobs
+        )
+
+
+# Extraction
+
+
+class ExtractRequest(Engine, Cached, Compute, Encoded, Text, Request):
+    """Which hidden states to store, of which text and encoder."""
+
+    without = frozenset({"tag_scheme"})
+    layers: str | int | list[int] | tuple[int, ...] | None = "all"
+    """Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or those of combinations
+    such as concat_last4."""
+    token_budget: int | None = Field(None, ge=1)
+    """Padded subwords computed at once.  [default: 512, on a GPU 32768]"""
+    shards: int | None = Field(None, ge=1)
+    """Parts of the text, a file each, that read as one store.  [default: 1, on Ray as many as there
+    is room for]"""
+
+
+@door("data", "model")
+def extract(request: ExtractRequest) -> FeatureStore:
+    """Hidden states of every word of a corpus, in a store under `cache_dir`.
+
+    A store that has all of it already is returned, an interrupted extraction resumes. `train`
+    reads the answers of this corpus by default.
+    """
+    engine = request.engine(request.cache_dir)
+    plan, corpus = _planned_extraction(request)
+    store = plan.hit
+    if store is None:
+        from featbert.features.plan import under_way
+        from featbert.features.shards import extract_shards
+
+        report(under_way(plan))
+        with engine as (each, room):
+            store = extract_shards(plan, request.shards or room, each or here)
+    store.corpus = corpus
+    return store
+
+
+@door("data", "model")
+def plan_extract(request: ExtractRequest) -> ExtractionPlan:
+    """What `extract` will do; nothing is computed or written."""
+    return _planned_extraction(request)[0]
+
+
+def _planned_extraction(
+    request: ExtractRequest,
+) -> tuple[ExtractionPlan, Corpus]:
+    check_folder(request.cache_dir, "--cache-dir")
+    source = request.source
+    targets = get_task(request.task).targets if "task" in request.given else None
+    corpus = request.corpus(targets)
+    notice_doubts(corpus)
+    asked = request.for_encoder(
+        layers=request.layers, token_budget=request.token_budget, **request.where
+    )
+    _check_encoder(asked, source, corpus)
+    load_torch(request.threads)
+
+    from featbert.features.plan import plan_extraction
+
+    shards = request.shards or 1
+    plan = plan_extraction(corpus, source, asked, cache_dir=request.cache_dir, shards=shards)
+    return plan, corpus
+
+
+def _check_encoder(asked: EncodingOptions, source: EncoderSource, corpus: Corpus) -> None:
+    """Refuses an encoder that cannot read the text like this, and reports what is special of it."""
+    asked.check(source, corpus)
+    if note := asked.note(source):
+        report(note)
+    if is_uncased(source):  # a damaged tokenizer is refused here
+        report(f"{source.name} is uncased: words are lowercased before they are read")
+
+
+# Training
+
+
+class Trained(InRuns, Compute, Encoded, Text, Request):
+    """What runs on features and tuned runs have in common."""
+
+    seeds: int | str | list[int] | tuple[int, ...] = "1"
+    """Random seeds, a run each: 1,2,3 or 1-5."""
+    overwrite: bool = False
+    """Train again what is finished already."""
+    log_with: str | None = None
+    """Log every epoch while a run trains, to .csv, .tensorboard, .wandb or .mlflow in
+    --runs-dir."""
+    settings: InstanceOf[Settings] | None = None
+    # In place of the defaults of the way to tune; not an option.
+
+    @property
+    def numbers(self) -> list[int]:
+        """The seeds, one by one."""
+        return list(parse_seeds(self.seeds))
+
+    @property
+    def log_dir(self) -> Path | None:
+        """The folder that epochs are logged to, which is reported."""
+        return _log_dir(self.log_with, self.runs_dir)
+
+
+# Gets each run when it is finished.
+OnRun = Callable[[Run], object]
+
+
+class TrainRequest(Head, Training, Rows, Cached, Trained):
+    """Heads to train on stored features: a run for each layer combination and seed."""
+
+    without = frozenset({"tuning"})
+    features: Folder | FeatureStore | None = None
+    """Feature store to read as it is.  [default: that of --data and --model, made where missing]"""
+    layers: str | int | list[str] | list[int] | tuple[str, ...] = "concat_last4"
+    """Layer combinations, a row each: names such as last or weighted_all, single layers such as 7
+    or 1-6, or forms such as concat:9-12; several with commas."""
+
+
+@door("features", "layers")
+def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
+    """Heads on frozen features, trained, scored and recorded: a run for each layers and seed.
+
+    Features of `data` and `model` are extracted first, unless they are stored already, or those of
+    the store `features` are read. A finished run of the same name (same text, answers, encoder,
+    settings, seed) is returned as it is, unless `overwrite`. With `train_on="train+dev"` the same
+    run on train is trained first: its best epoch is the number of epochs.
+
+    `on_run` gets each run when it is finished. BusyError if another process trains one of them.
+    """
+    log_dir = request.log_dir
+    check_folder(request.cache_dir, "--cache-dir")
+    combinations = [parse_layers(spec) for spec in split_specs(request.layers)]
+    seeds = request.numbers
+    store, request = opened_store(request)
+    task = get_task(request.task)
+    settings = request.settings_for("none", 0, request.task, base=request.settings)
+    weighted = any(combination.mode == "weighted" for combination in combinations)
+    settings.check_given(request.given, weighted=weighted)
+    corpus = _corpus_of(store, request, task)
+
+    from featbert.features.plan import ExtractionPlan
+    from featbert.runs.planned import check_trainable, plan_stored_run
+
+    check_trainable(corpus, settings)
+    notice_doubts(corpus)
+    specs = [combination.name for combination in combinations]
+    features = store or planned_store(corpus, request, request.cache_dir, specs, [settings.reads])
+    if not isinstance(features, ExtractionPlan):
+        for spec in specs:
+            features.require(parse_layers(spec, features.manifest.num_layers).indices)
+    load_torch(request.threads)
+    options = _run_options(request, settings)
+
+    def planned(features: FeatureStore | ExtractionPlan) -> dict[str, PlannedRun]:
+        return {
+            f"{spec}, seed {seed}": plan_stored_run(
+                features.manifest, features.path, corpus, spec, options(seed)
+            )
+            for spec in specs
+            for seed in seeds
+        }
+
+    plans = planned(features)
+    if isinstance(features, ExtractionPlan) and _unfinished(plans, request):
+        features = made_store(features)
+        plans = planned(features)
+    m = features.manifest
+    classes = "".join(f", {name}" for name in task.classes_of(corpus))
+    report(f"{corpus.name}: {corpus.source}{classes}; features: {features.path.name}")
+    if m.uncased:
+        report(f"{m.model} is uncased: words were lowercased before they were read")
+    return _trained(plans, features, corpus, request.overwrite, log_dir, on_run)
+
+
+class FinetuneRequest(RowsTable, Trained):
+    """Encoders to tune with a head on top: a run for each seed."""
+
+    without = frozenset({"store_dtype", "keep"})
+
+
+@door("data", "model")
+def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]:
+    """An encoder that is tuned with a head on top, scored and recorded: a run for each seed.
+
+    `tuning` says which parameters are trained. See `train` for the rest.
+    """
+    log_dir, seeds, source = request.log_dir, request.numbers, request.source
+    settings = request.settings_for(
+        "full", source.num_layers or 0, request.task, base=request.settings
+    )
+    tuning = get_tuning(settings.tuning)
+    if tuning.frozen:
+        raise InputError(f"--tuning {tuning.name} reads stored features; use featbert train")
+    settings.check_given(request.given)
+    tuning.check(settings, source.num_layers or 0)
+    if settings.learning_rate > 0.1:
+        notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")
+    corpus = request.corpus(get_task(request.task).targets)
+
+    from featbert.runs.planned import check_trainable, plan_tuned_run
+
+    check_trainable(corpus, settings)
+    notice_doubts(corpus)
+    asked = request.for_encoder()
+    _check_encoder(asked, source, corpus)
+    load_torch(request.threads)
+    options = _run_options(request, settings)
+    plans = {
+        f"{tuning.title}, seed {seed}": plan_tuned_run(source, corpus, options(seed), asked)
+        for seed in seeds
+    }
+    return _trained(plans, source, corpus, request.overwrite, log_dir, on_run)
+
+
+def opened_store(request: R) -> tuple[FeatureStore | None, R]:
+    """The store that a request names, if it does, and the request with the text of that store."""
+    features: Path | FeatureStore | None = request.given.get("features")
+    if features is None:
+        return None, request
+    if encoded := [f"--{n.replace('_', '-')}" for n in Encoding.model_fields if n in request.given]:
+        raise InputError(f"{listed(encoded)} with --features, which is encoded already; omit one")
+    from featbert.features.store import FeatureStore as Store
+
+    store = features if isinstance(features, Store) else Store(features)
+    m = store.manifest
+    return store, request.but(**{"data": m.source, **m.reading, **request.given})
+
+
+def _corpus_of(store: FeatureStore | None, request: Text, task: Task) -> Corpus:
+    """The text with answers of the task; that which was extracted, if it has them."""
+    extracted = None if store is None else store.corpus
+    if extracted is None or request.data != extracted.source:
+        return request.corpus(task.targets)
+    if extracted.targets == target_kind(task.targets).name:
+        return extracted
+    options = ReadingOptions(**extracted.reading)
+    return load_corpus(extracted.source, options, targets=task.targets)
+
+
+def planned_store(
+    corpus: Corpus,
+    request: Any,
+    cache_dir: Path,
+    specs: Sequence[str],
+    reads: Sequence[str] = ("words",),
+) -> FeatureStore | ExtractionPlan:
+    """The store of a text, encoded as a request says, or else the plan to extract all layers.
+
+    It has the layers of the combinations `specs`, of which heads read `reads` (`Settings.reads`).
+    """
+    source = request.source
+    asked = request.for_encoder(reads, layers=specs, **request.where)
+    _check_encoder(asked, source, corpus)
+    load_torch(request.threads)
+
+    from featbert.features.plan import plan_extraction
+
+    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir)
+    if plan.hit is not None:
+        return plan.hit
+    return plan_extraction(corpus, source, replace(asked, layers=None), cache_dir=cache_dir)
+
+
+def made_store(plan: ExtractionPlan) -> FeatureStore:
+    """The store of a plan, which is announced and extracted."""
+    from featbert.features.extraction import run_extraction
+    from featbert.features.plan import under_way
+
+    report(under_way(plan))
+    return run_extraction(plan)
+
+
+def _log_dir(tracker: str | None, runs_dir: Path) -> Path | None:
+    check_folder(runs_dir, "--runs-dir")
+    if tracker is None:
+        return None
+    from featbert.training.tracking import log_folder
+
+    folder = log_folder(tracker, runs_dir)
+    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {folder}"}
+    report(f"epochs are logged to {folder}{watch.get(tracker, '')}")
+    return folder
+
+
+def _run_options(request: Trained, settings: Settings) -> Callable[[int], Any]:
+    from featbert.encoders.device import find_device
+    from featbert.runs.planned import RunOptions
+
+    device = find_device(request.device)
+    others = request.model_dump(include={"precision", "task", "tag_scheme"})
+    return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **others)
+
+
+def _unfinished(plans: Mapping[str, PlannedRun], request: Trained) -> bool:
+    return request.overwrite or any(plan.finished is None for plan in plans.values())
+
+
+def _trained(
+    plans: Mapping[str, PlannedRun],
+    material: Any,
+    corpus: Corpus,
+    overwrite: bool,
+    log_dir: Path | None,
+    on_run: OnRun | None,
+) -> list[Run]:
+    """Trains planned runs, by title; finished ones read nothing of `material`."""
+    from featbert.analysis.notes import why_unlearned
+    from featbert.runs.train import train_planned
+
+    runs = []
+    for title, plan in plans.items():
+        with labelled(title):
+            run = train_planned(plan, material, corpus, overwrite=overwrite, log_dir=log_dir)
+        if on_run is not None:
+            on_run(run)
+        if reason := why_unlearned(run):
+            report(f"{title}: {reason}")
+        runs.append(run)
+    if found := unusual(runs[-1].record.counts):
+        report(f"unusual in the corpus: {found}")
+    return runs
+
+
+# Adaptation
+
+
+class AdaptRequest(Adapt, Compute, Encoded, Text, Request):
+    """An encoder to train as a language model on the text of a corpus."""
+
+    without = frozenset(
+        (
+            *("task", "scheme", "tag_column", "label_names", "tag_scheme"),
+            *("context", "casing", "pooling", "packing", "keep", "store_dtype"),
+        )
+    )
+    settings: InstanceOf[Adapt] | None = None
+    # In place of the defaults; not an option.
+    seed: int = Field(1, ge=0, le=LARGEST_SEED)
+    """Random seed."""
+    out: Folder | None = None
+    """Folder to write.  [default: one of its own in --models-dir]"""
+    models_dir: Folder = Path("cache/models")
+    """Folder of adapted encoders."""
+    overwrite: bool = False
+    """Train again what is finished already."""
+
+
+@door("data", "model")
+def adapt(request: AdaptRequest) -> Adapted:
+    """An encoder that was trained as a language model on train of a corpus, written as a folder.
+
+    InputError for sequences longer than the encoder reads, no mask token or masked-LM architecture,
+    a loss that is not finite, or a full disk.
+    """
+    out, models_dir = request.out, request.models_dir
+    check_folder(out or models_dir, "--models-dir" if out is None else "--out")
+    from featbert.adaptation.adapt import run_adaptation
+    from featbert.adaptation.plan import decide_nsp, plan_adaptation
+
+    fields = {n: value for n, value in request.given.items() if n in Adapt.model_fields}
+    settings = validated(Adapt, (request.settings or Adapt()).model_dump() | fields)
+    source = request.source
+    corpus = request.corpus(None)
+    with_nsp = decide_nsp(corpus, source, settings.nsp)
+    load_torch(request.threads)
+    if is_uncased(source):
+        report(f"{source.name} is uncased: words are lowercased before they are read")
+    objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
+    report(f"{source.name} as a language model of {corpus.name}: {objectives}")
+    further = request.model_dump(include={"out", "models_dir", "seed", "overwrite"})
+    plan = plan_adaptation(corpus, source, settings=settings, **further, **request.where)
+    return plan.finished or run_adaptation(plan)
+
+
+# Experiments
+
+
+class RunRequest(Engine, InRuns, Cached, Request):
+    """An experiment to run."""
+
+    file: Folder | str | Experiment
+    """Experiment file (TOML), or a name of --list."""
+    changes: Texts = Field([])
+    """Override one key, such as features.epochs=2; may be given several times."""
+    threads: int | None = Field(None, ge=1)
+    """Threads of each run; its key in the file."""
+    seeds: str | None = None
+    """Seeds in place of the file's: 1,2,3 or 1-5."""
+    jobs: int | None = Field(None, ge=1)
+    """Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many as
+    there is room for]"""
+    log_with: str | None = Trained.model_fields["log_with"]  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """An experiment that was run: its last plan, and a comparison for each task of its runs."""
+
+    plan: ExperimentPlan
+    comparisons: Comparisons
+
+    @property
+    def runs(self) -> list[Run]:
+        """The finished runs of its rows."""
+        return self.plan.runs
+
+
+class FailedRunsError(InputError):
+    """Runs of an experiment failed; `result` has those that are finished."""
+
+    def __init__(self, text: str, result: ExperimentResult) -> None:
+        super().__init__(text)
+        self.result = result
+
+
+@door("file")
+def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> ExperimentResult:
+    """Extracts once, trains what is missing, and compares all runs of an experiment.
+
+    `shown` are fields of `analysis.compare.ComparisonRequest`: what comparisons hold besides
+    scores. FailedRunsError if runs failed; the others are finished and are not trained again.
+    """
+    log_dir = _log_dir(request.log_with, request.runs_dir)
+    engine = request.engine(request.cache_dir, request.runs_dir, jobs=request.jobs)
+    plan = plan_run(request)
+
+    from featbert.analysis.compare import compare_tasks
+    from featbert.analysis.labels import run_labels
     from featbert.experiments.schedule import carry_out
 
-    plan = ExperimentPlan(experiment, Path(cache_dir), Path(runs_dir))
-    with shown(progress):
-        plan = carry_out(plan, jobs=jobs, labels=run_labels)
+    missing, known = len(plan.missing), counted(len(plan.jobs), "run")
+    report(f"{plan.experiment.name}: {missing:,} of {known} to train{later_runs(plan)}")
+    with engine as (each, at_a_time):
+        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=run_labels)
+    result = ExperimentResult(
+        plan, compare_tasks(plan.runs, experiment=plan.record, **(shown or {}))
+    )
     if plan.failures:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
-        raise FeatbertError(f"{counted(len(plan.failures), 'run')} failed: {reasons}")
-    return compare_tasks(plan.runs, vary=experiment.vary)
+        waiting = sum(job.name not in plan.failures for job in plan.missing)
+        skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
+        failed = f"{counted(len(plan.failures), 'failure')}{skipped}"
+        first = "; ".join(f"{name}: {reason}" for name, reason in [*plan.failures.items()][:1])
+        raise FailedRunsError(f"{failed}; run the same command to try again; {first}", result)
+    return result
+
+
+@door("file")
+def plan_run(request: RunRequest) -> ExperimentPlan:
+    """The runs of an experiment that are known now; nothing is computed or written."""
+    check_folder(request.cache_dir, "--cache-dir")
+    from featbert.experiments.file import read_experiment
+    from featbert.experiments.plan import ExperimentPlan, Resources
+
+    experiment: Any = request.file
+    if isinstance(experiment, str | Path):
+        keys = {"seeds": request.seeds, "threads": request.threads}
+        changes = [f"{key}={value}" for key, value in keys.items() if value is not None]
+        experiment = read_experiment(Path(experiment), [*request.changes, *changes])
+    resources = Resources()
+    for arm in experiment.configurations:
+        arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
+    notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
+    load_torch()
+    plan = ExperimentPlan(experiment, request.cache_dir, request.runs_dir, resources)
+    return plan.renewed(at_a_time=request.jobs or 1)
+
+
+def later_runs(plan: ExperimentPlan) -> str:
+    """What more runs follow from, as the end of a line; empty if all are known."""
+    searches = sum(search.chosen is None for search in plan.searches)
+    waiting = (len(plan.adaptations), "encoder", "encoders"), (searches, "search", "searches")
+    causes = " and ".join(counted(*cause) for cause in waiting if cause[0])
+    return f"; more runs follow from {causes}" if causes else ""
+
+
+# Finished runs
+
+
+class OfRuns(InRuns, Request):
+    """Which runs are meant, and where their encoders are."""
+
+    best: bool = False
+    """Of several runs that RUN means, such as seeds, take the best on dev."""
+    data: str | None = None
+    """Only runs on corpora with this in their name."""
+    model: str | None = None
+    """Where the run's encoder is now.  [default: where the run found it]"""
+
+    def usable(self, run: str | Run) -> UsableRun:
+        """The run with this name, with its encoder."""
+        if isinstance(run, str):
+            from featbert.analysis.lookup import find_run_called
+
+            run = find_run_called(run, self.runs_dir, self.best, self.data)
+        return _usable(run, self.model)
+
+
+class UseRequest(OfRuns):
+    """A finished run to use."""
+
+    run: str | InstanceOf[Run]
+    """A finished run: its id or another part of its name, its folder, or the label of its row."""
+
+
+def _usable(run: Run, model: str | None) -> UsableRun:
+    return run if isinstance(run, UsableRun) else check_usable(run, model=model)
+
+
+class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
+    """Finished runs to score on other data."""
+
+    without = frozenset({"task", "tag_scheme", "precision"})
+    runs: list[str] | list[InstanceOf[Run]] | str | InstanceOf[Run]
+    """Finished runs: folders or names."""
+    data: list[str] | str | InstanceOf[Corpus] = Field(  # type: ignore[assignment]
+        description="Corpus: a folder with train, dev and test files, a file with all of test, "
+        "sample, or hf:NAME; may be given several times."
+    )
+    split: list[str] | str = Field([])
+    """Split to score; may be given several times.  [default: test, or dev without it]"""
+    mapping: dict[str, str] | list[str] = Field({})
+    """Rename a class in gold and predictions, such as person=PER; O removes it. May be given
+    several times."""
+    model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
+    by: Texts = Field([])
+    """Scores also by a facet, such as type or length; may be given several times."""
+    overwrite: bool = False
+    """Evaluate again what was evaluated before."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run's scores on a split of other data, and the file of its record."""
+
+    run: UsableRun
+    record: EvaluationRecord
+    path: Path
+
+
+@door("runs", "data", "split")
+def evaluate(request: EvaluateRequest) -> list[Evaluation]:
+    """Scores of finished runs on splits of corpora; records and predictions go to their folders.
+
+    An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
+    `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
+    """
+    check_folder(request.cache_dir, "--cache-dir")
+    from featbert.analysis.groups import once
+    from featbert.analysis.lookup import find_runs_called
+    from featbert.inference.evaluate import (
+        choose_splits,
+        evaluate_planned,
+        parse_mapping,
+        plan_evaluation,
+    )
+
+    renamed = request.mapping
+    mapping = renamed if isinstance(renamed, dict) else parse_mapping(renamed)
+    named = request.runs if isinstance(request.runs, list) else [request.runs]
+    options = replace(request.reading, alone="test")
+    read = functools.cache(lambda place, targets: load_corpus(place, options, targets=targets))
+    found = once(
+        run
+        for name in named
+        for run in ([name] if isinstance(name, Run) else find_runs_called(name, request.runs_dir))
+    )
+    for run in found:
+        check_known("facet", request.by, run.task.facets)
+    places = request.data if isinstance(request.data, list) else [request.data]
+    splits = [request.split] if isinstance(request.split, str) else request.split
+    plans, classes_known = [], dict[str, None]()
+    for run in found:
+        usable = _usable(run, request.model)
+        for place in dict.fromkeys(places):
+            corpus = place if isinstance(place, Corpus) else read(place, usable.task.targets)
+            classes = {*usable.task.classes_of(corpus), *usable.classes}
+            classes_known |= dict.fromkeys(sorted(classes))
+            of_corpus = {
+                old: new for old, new in mapping.items() if len(places) == 1 or old in classes
+            }
+            names = choose_splits(corpus, splits)
+            plans += [plan_evaluation(usable, corpus, name, of_corpus) for name in names]
+    check_known("class in --map", mapping, classes_known)
+    evaluations, loaded = [], None
+    for plan in plans:
+        record = None if request.overwrite else plan.finished
+        if record is None:
+            load_torch(request.threads)
+            from featbert.inference.load import load
+
+            if loaded is None or loaded.folder != plan.usable.folder:
+                loaded = load(plan.usable, device=request.device)
+            report(f"evaluating {loaded.name} on {plan.corpus.name} {plan.split.name}")
+            record = evaluate_planned(plan, loaded, request.cache_dir)
+        else:
+            report(f"evaluated before: {plan.path}")
+        evaluations.append(Evaluation(plan.usable, record, plan.path))
+    return evaluations
+
+
+def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Comparison]:
+    """Comparisons of evaluated runs on each corpus, with their scores by facets."""
+    from featbert.analysis.compare import compare
+    from featbert.analysis.comparison import grouped
+    from featbert.inference.evaluate import elsewhere
+
+    of_run = grouped(((e.record.source, e.run.folder), e) for e in evaluations)
+    by_corpus = grouped(
+        (source, elsewhere(alike[0].run, [(e.record, e.path) for e in alike]))
+        for (source, _), alike in of_run.items()
+    )
+    return [view for runs in by_corpus.values() for view in compare(runs, by=by)]
+
+
+class ExportRequest(UseRequest):
+    """A finished run to write as a folder."""
+
+    folder: Folder
+    """Folder to write, whole or not at all."""
+    format: Literal["transformers", "peft", "featbert"] | None = None
+    """Who is to load it: transformers has no model for some heads, and gets adapters merged; peft
+    gets them as they are; featbert loads every run.  [default: featbert for a run on features, else
+    transformers]"""
+    with_encoder: bool = False
+    """Copy the encoder's files into a folder for featbert."""
+    overwrite: bool = False
+    """Replace an exported run."""
+
+
+@door("run", "folder")
+def export(request: ExportRequest) -> Path:
+    """Writes a finished run, with a model card, as a folder to use or share; returns the folder."""
+    from featbert.runs.folder import check_free
+
+    folder, overwrite = request.folder, request.overwrite
+    check_free(folder, overwrite)
+    usable = request.usable(request.run)
+    frozen = get_tuning(usable.record.tuning).frozen
+    form = request.format or ("featbert" if frozen else "transformers")
+    load_torch()
+    from featbert.inference.export import export
+    from featbert.report.card import model_card
+
+    card, with_encoder = model_card(usable, folder, form), request.with_encoder
+    export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)
+    return folder
+
+
+class SpeedRequest(Compute, OfRuns):
+    """Finished runs to time."""
+
+    without = frozenset({"precision"})
+    runs: list[str] | list[InstanceOf[Run]] | str | InstanceOf[Run]
+    """Finished runs: folders or names."""
+    sentences: int = Field(200, ge=1)
+    """Sentences to answer, spread over the test split."""
+    repeats: int = Field(5, ge=1)
+    """Times to answer them; the median counts."""
+
+
+@door("runs")
+def speed(
+    request: SpeedRequest, on_run: Callable[[Run, Speed], object] | None = None
+) -> list[Speed]:
+    """Seconds in which runs label 1,000 sentences from words to answers, one at a time and batched.
+
+    The newest times are kept in the folders of the runs. `on_run` gets each when it is measured.
+    """
+    named = request.runs if isinstance(request.runs, list) else [request.runs]
+    usable = [request.usable(name) for name in named]
+    load_torch(request.threads)
+    from featbert.inference.load import load
+    from featbert.inference.speed import measure_speed
+
+    speeds = []
+    for run in usable:
+        report(f"timing {run.name}")
+        loaded = load(run, device=request.device)
+        took = measure_speed(loaded, sentences=request.sentences, repeats=request.repeats)
+        if on_run is not None:
+            on_run(run, took)
+        speeds.append(took)
+    return speeds
+
+
+class PredictRequest(Compute, UseRequest, Data):
+    """Text for a finished run to tag."""
+
+    without = frozenset({*Data.model_fields, "precision"}) - {
+        *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
+    }
+    file: str = "-"
+    """What to tag; - is standard input."""
+    input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
+    """What is read: raw text, a sentence a line, tokenised text, or columns of texts (tsv, csv,
+    jsonl); auto goes by the file's suffix and takes standard input as raw text."""
+    format: Literal["conll", "jsonl"] = "conll"
+    """What is written: columns, or jsonl with offsets and probabilities."""
+    question: Texts = Field([])
+    """Question that the passage answers; may be given several times."""
+    passage: Folder | None = None
+    """Text file with the passage of the questions."""
+
+
+@door("run", "file")
+def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
+    """Answers to a file or standard input, in one pass: lines to be written, as the input comes.
+
+    `load(run).predict(texts)` answers texts from Python. `bar` shows how much of a file was read.
+    """
+    from featbert.data.files import codec_name
+    from featbert.inference.files import COLUMNS, STDIN, input_of, questions_of
+
+    file, passage = request.file, request.passage
+    columns = request.model_dump(include=COLUMNS, exclude_none=True)
+    codec_name(request.encoding)
+    if " " in file and not Path(file).exists():
+        command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(request.run))}"
+        raise MissingError(f"{file!r:.80} is no file; for a text: {command}")
+    questions = None
+    if request.question or passage is not None:
+        if not request.question or passage is None or file != STDIN:
+            raise InputError("give --question with --passage, and no FILE, or a FILE alone")
+        questions = questions_of(request.question, passage, request.encoding)
+    usable = request.usable(request.run)
+    place = None if questions is None else str(passage)
+    given = input_of(usable, file, request.input, columns, request.encoding, questions, place)
+
+    def load_run() -> LoadedRun:
+        load_torch(request.threads)
+        from featbert.inference.load import load
+
+        return load(usable, device=request.device)
+
+    return given.rows(load_run, request.format, bar=bar)
+
+
+class ProbeRequest(Cached, Compute, Encoded, Text, Request):
+    """Layers to check with logistic regression."""
+
+    without = frozenset({"tag_scheme", "keep"})
+    features: Folder | FeatureStore | None = TrainRequest.model_fields["features"]  # type: ignore[assignment]
+    layers: str | int | list[str] | list[int] | None = None
+    """Layer combinations without learned weights: names such as last, single layers such as 3 or
+    1-6, or forms such as concat:9-12; several with commas.  [default: all single layers]"""
+
+
+@door("features", "layers")
+def probe(request: ProbeRequest) -> Iterator[Probed]:
+    """Scores on dev of a linear model on each layer combination, as they are found.
+
+    Features are found or made as in `train`; the tasks are entities and labels.
+    """
+    store, request = opened_store(request)
+    task = get_task(request.task)
+    if task.of_texts:
+        raise InputError(f"probe has no --task {request.task}; give entities or labels")
+    from featbert.config import defaults
+    from featbert.features.plan import ExtractionPlan
+    from featbert.features.probe import probe
+    from featbert.runs.planned import check_same_text, check_trainable
+
+    if store is None:
+        num_layers = request.source.num_layers
+        every = tuple(range((num_layers or 0) + 1))
+    else:
+        num_layers, every = store.manifest.num_layers, store.manifest.layers
+    specs = split_specs(request.layers or list(every))
+    combinations = [parse_layers(spec, num_layers) for spec in specs]
+    for combination in combinations:
+        if combination.mode == "weighted":
+            raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
+        if store is not None:
+            store.require(combination.indices)
+    corpus = _corpus_of(store, request, task)
+    check_trainable(corpus, defaults("none"))
+    features = store or planned_store(corpus, request, request.cache_dir, specs)
+    if isinstance(features, ExtractionPlan):
+        features = made_store(features)
+    check_same_text(features.manifest, features.path, corpus)
+    return probe(features, corpus, task, combinations)
+
+
+# Corpora
+
+
+class CheckRequest(Text, Request):
+    """A corpus to check."""
+
+    without = frozenset({"tag_scheme"})

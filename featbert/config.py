@@ -136,7 +136,8 @@ class Data(Section):
     @field_validator("task")
     @classmethod
     def _measure_of_data(cls, task: str, info: ValidationInfo) -> str:
-        return task_of(task, info.data.get("data", ""))
+        corpus = info.data.get("data")
+        return task_of(task, corpus if isinstance(corpus, str) else getattr(corpus, "source", ""))
 
     @property
     def reading(self) -> ReadingOptions:
@@ -445,7 +446,33 @@ _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
 
 
-class RowsTable(Head, Tuning, Training):
+class Rows(Section):
+    """Settings of rows, with defaults that depend on the tuning and the task."""
+
+    def settings_for(
+        self,
+        tuning: str,
+        num_layers: int,
+        task: str = "entities",
+        *,
+        base: Settings | None = None,
+        **common: Any,
+    ) -> Settings:
+        """The defaults, or `base`, except for fields that were set; "all" means `num_layers`."""
+        given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
+        if given.get("freeze_to") == "all":
+            given["freeze_to"] = num_layers
+        for name in ("unfreeze", "freeze_to"):
+            if given.get(name) == "none":
+                del given[name]
+        if base is None:
+            base = defaults(given.pop("tuning", tuning), task, given.get("body"))
+        settings = base.but(**(common | given))
+        get_task(task).check(settings)
+        return settings
+
+
+class RowsTable(Head, Tuning, Training, Rows):
     """Settings of rows in an experiment file; what is left out has the tuning's default."""
 
     unfreeze: _Group = Field(  # type: ignore[assignment]
@@ -454,21 +481,6 @@ class RowsTable(Head, Tuning, Training):
     freeze_to: _Depth = Field(  # type: ignore[assignment]
         None, description=Tuning.model_fields["freeze_to"].description
     )
-
-    def settings(
-        self, tuning: str, num_layers: int, task: str = "entities", **common: Any
-    ) -> Settings:
-        """The defaults of tuning and task but for what the table says; "all" means `num_layers`."""
-        given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
-        if given.get("freeze_to") == "all":
-            given["freeze_to"] = num_layers
-        for name in ("unfreeze", "freeze_to"):
-            if given.get(name) == "none":
-                del given[name]
-        found = defaults(given.pop("tuning", tuning), task, given.get("body"))
-        settings = found.but(**(common | given))
-        get_task(task).check(settings)
-        return settings
 
 
 def validated(model: type[S], data: Mapping[str, Any]) -> S:

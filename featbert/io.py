@@ -275,6 +275,13 @@ def regular_file(path: Path) -> Path:
     return path
 
 
+def check_folder(path: Path, option: str) -> None:
+    """Raises InputError where a folder to write into is a file, or is in one."""
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if not place.is_dir():
+        raise InputError(f"{option}: {place} is a file; name a folder")
+
+
 def utf8_path(path: str | Path) -> Path:
     """`path`, or what may be one; InputError where a byte is no UTF-8, which no record can hold."""
     try:

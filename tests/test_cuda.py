@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from featbert import defaults, extract, finetune, load_corpus, train
+from featbert import defaults, extract, load_corpus
+from tests.single_runs import finetune, train
 from tests.workspace import write_corpus
 
 pytestmark = [
@@ -30,7 +31,7 @@ def test_features_are_those_of_the_processor(corpus, tiny_bert, tmp_path, contex
     def stored(device: str, precision: str):
         return extract(
             corpus, str(tiny_bert), cache_dir=tmp_path / device, context=context,
-            precision=precision, dtype="float32", device=device,
+            precision=precision, store_dtype="float32", device=device,
         )  # fmt: skip
 
     cpu, gpu = stored("cpu", "fp32"), stored("cuda", "fp32")

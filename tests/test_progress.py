@@ -93,8 +93,8 @@ def test_long_work_is_counted_to_its_end(workspace, tmp_path):
     with heard_by(ear):
         corpus = load_corpus(workspace.corpus)
         check_corpus(corpus)
+        from featbert.api import extract
         from featbert.encoders.source import find_encoder
-        from featbert.features.extraction import extract
 
         store = extract(
             corpus, find_encoder(str(workspace.model)), cache_dir=tmp_path, device="cpu"

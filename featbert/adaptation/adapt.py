@@ -14,18 +14,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from featbert.adaptation.plan import AdaptationPlan, Adapted, plan_adaptation
-from featbert.data.corpus import Corpus
+from featbert.adaptation.plan import AdaptationPlan, Adapted
 from featbert.encoders.source import (
     ADAPTATION_RECORD,
-    DEFAULT_MODEL,
     ENCODER_FILES,
     EncoderSource,
     find_encoder,
 )
 from featbert.errors import InputError
 from featbert.io import check_ours, explaining, flush, json_hash, owning, replace_folder, write_text
-from featbert.progress import shown
 from featbert.text import json_text
 from featbert.versions import library_versions
 
@@ -37,24 +34,6 @@ PARTIAL_FILES = (
     "checkpoint-*/*",
     *(f"{folder}/{name}" for folder in (ENCODER, BEFORE) for name in ENCODER_FILES),
 )
-
-
-def adapt(
-    corpus: Corpus,
-    model: str | EncoderSource = DEFAULT_MODEL,
-    *,
-    progress: bool = True,
-    **options: Any,
-) -> Adapted:
-    """Trains an encoder as a language model on train of a corpus and writes it as a folder.
-
-    `options` go to `plan_adaptation`. InputError for sequences longer than the encoder reads,
-    no mask token or masked-LM architecture, a loss that is not finite, or a full disk.
-    """
-    source = find_encoder(model) if isinstance(model, str) else model
-    plan = plan_adaptation(corpus, source, **options)
-    with shown(progress):
-        return plan.finished or run_adaptation(plan)
 
 
 def run_adaptation(plan: AdaptationPlan) -> Adapted:

@@ -4,17 +4,14 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
 
 import typer
 
-from featbert.cli import completion
+from featbert import api
 from featbert.cli import options as o
 from featbert.cli.showing import grid
-from featbert.config import Data
 from featbert.data.check import CorpusReport, HeldOutReport, SplitReport, check_corpus
 from featbert.data.choices import whole_examples
-from featbert.data.load import load_corpus
 from featbert.tasks.base import Task, get_task
 from featbert.text import json_text, listed, printable, shortened
 
@@ -39,22 +36,11 @@ _UNUSUAL = {
 }
 
 
-@o.command("check corpora/conll2003", (Data,), without=("data", "tag_scheme"))
-def check(
-    *,
-    data: str = o.argument(
-        "CORPUS",
-        "Corpus folder or file; sample; or hf:NAME of the Hub.",
-        completion.corpora,
-        "sample",
-    ),
-    given: dict[str, Any],
-    format: o.TableFormat = o.TABLE_FORMAT,
-) -> None:
+@o.command("check corpora/conll2003", api.CheckRequest, arguments=("data",))
+def check(request: api.CheckRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
-    text = o.chosen(Data, given | {"data": data})
-    task = get_task(text.task)
-    corpus = load_corpus(data, text.reading, targets=task.targets)
+    task = get_task(request.task)
+    corpus = request.corpus(task.targets)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_text(dataclasses.asdict(report)))

@@ -138,13 +138,14 @@ def _chosen(
 
     `in_folder`: whether the names are those of folders in the runs directory.
     """
+    from featbert.analysis.lookup import find_runs_called
     from featbert.runs.record import read_record
     from featbert.runs.run import Run, find_runs
 
     if in_folder:
         return [Run(runs_dir / name, read_record(runs_dir / name)) for name in names or ()], []
     if names:
-        return [run for name in names for run in o.find_runs_called(name, runs_dir)], []
+        return [run for name in names for run in find_runs_called(name, runs_dir)], []
     every = find_runs(runs_dir)
     if not every.runs:
         raise MissingError(

@@ -6,12 +6,9 @@ Only work that takes longer than a second is shown. Results go to stdout.
 from __future__ import annotations
 
 import functools
-import gc
-import importlib
 import logging
 import math
 import os
-import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,8 +16,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from featbert.errors import FeatbertError
-from featbert.progress import Advance, heard_by, logged_by, stage
+from featbert.progress import Advance, heard_by, logged_by
 from featbert.text import printable
 
 if TYPE_CHECKING:
@@ -31,8 +27,6 @@ if TYPE_CHECKING:
 SHOWN_AFTER = 1.0
 # Seconds before the first plain line where there is no terminal, and between two of them.
 PLAIN_AFTER, PLAIN_EVERY = 30.0, 60.0
-# Bytes of address space that a process takes which has loaded a library.
-ADDRESS_SPACE = {"scipy": 700_000_000, "torch": 1_300_000_000}
 # Columns of a terminal from which on bars and rates have room besides the last epoch.
 ROOMY = 120
 
@@ -50,32 +44,6 @@ def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterato
         stages,
     ):
         yield
-
-
-def check_address_space(library: str) -> None:
-    """Raises FeatbertError if a limit of the process leaves too little for a library.
-
-    OpenBLAS, which scipy brings, would wait for memory without end while it is imported.
-    """
-    limit, need = resource.getrlimit(resource.RLIMIT_AS)[0], ADDRESS_SPACE[library]
-    if limit != resource.RLIM_INFINITY and limit < need:
-        raise FeatbertError(
-            f"a limit (ulimit -v) leaves {limit / 1e6:,.0f} MB of address space, loading {library} "
-            f"takes {need / 1e6:,.0f} MB at least; raise it"
-        )
-
-
-def load_torch(threads: int | None = None) -> None:
-    """Imports torch as a stage. It makes half a million objects that garbage collection skips."""
-    if "torch" not in sys.modules:
-        check_address_space("torch")
-        with stage("loading torch", ""):
-            gc.disable()
-            importlib.import_module("torch")
-            gc.enable()
-            gc.freeze()
-    if threads is not None:
-        sys.modules["torch"].set_num_threads(threads)
 
 
 def tell(line: str) -> None:

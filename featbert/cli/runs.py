@@ -82,9 +82,10 @@ def show(
 ) -> None:
     """Show all of one run: scores by type, epochs, settings, cost."""
     from featbert.analysis.labels import signature_line
+    from featbert.analysis.lookup import find_run_called
     from featbert.report.listings import epochs_table, run_facts, run_scores_table
 
-    found = o.find_run_called(run, runs_dir or ctx.obj, best, data)
+    found = find_run_called(run, runs_dir or ctx.obj, best, data)
     if signature:
         typer.echo(printable(signature_line([found])))
         return

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from featbert.cli.options import check_folder
 from featbert.errors import InputError, check_known
-from featbert.io import check_ours, owning, remove_folder, write_text
+from featbert.io import check_folder, check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
 from featbert.report.figures.registry import FIGURES

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
+import importlib
 import platform
 import re
+import resource
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from featbert.errors import InputError, check_known
+from featbert.errors import FeatbertError, InputError, check_known
+from featbert.progress import stage
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 Precision = Literal["fp32", "bf16", "fp16"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICES = dict.fromkeys(("auto", "cpu", "cuda", "mps"))
+
+# Bytes of address space that a process takes which has loaded a library.
+ADDRESS_SPACE = {"scipy": 700_000_000, "torch": 1_300_000_000}
 
 
 @dataclass(frozen=True)
@@ -56,6 +64,32 @@ class Device:
             "threads": self.threads,
             "versions": library_versions(),
         }
+
+
+def check_address_space(library: str) -> None:
+    """Raises FeatbertError if a limit of the process leaves too little for a library.
+
+    OpenBLAS, which scipy brings, would wait for memory without end while it is imported.
+    """
+    limit, need = resource.getrlimit(resource.RLIMIT_AS)[0], ADDRESS_SPACE[library]
+    if limit != resource.RLIM_INFINITY and limit < need:
+        raise FeatbertError(
+            f"a limit (ulimit -v) leaves {limit / 1e6:,.0f} MB of address space, loading {library} "
+            f"takes {need / 1e6:,.0f} MB at least; raise it"
+        )
+
+
+def load_torch(threads: int | None = None) -> None:
+    """Imports torch as a stage. It makes half a million objects that garbage collection skips."""
+    if "torch" not in sys.modules:
+        check_address_space("torch")
+        with stage("loading torch", ""):
+            gc.disable()
+            importlib.import_module("torch")
+            gc.enable()
+            gc.freeze()
+    if threads is not None:
+        sys.modules["torch"].set_num_threads(threads)
 
 
 def use_threads(n: int | None) -> None:

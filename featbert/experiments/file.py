@@ -207,7 +207,7 @@ class Configuration(Data, Encoding, Compute):
         rows: RowsTable = getattr(self, table) or RowsTable()
         common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
         tuning = "none" if table == "features" else "full"
-        settings = rows.settings(tuning, num_layers, self.task, **common)
+        settings = rows.settings_for(tuning, num_layers, self.task, **common)
         if get_tuning(settings.tuning).frozen != (table == "features"):
             home = "[finetune]" if table == "features" else "[features]"
             raise InputError(f"tuning is {settings.tuning!r}; it belongs to {home}")

@@ -36,34 +36,6 @@ from featbert.progress import notice, shown, stage
 from featbert.text import counted, named_sentence
 
 
-def extract(
-    corpus: Corpus | str,
-    model: str | EncoderSource = DEFAULT_MODEL,
-    *,
-    cache_dir: str | Path = "cache",
-    progress: bool = True,
-    **options: Any,
-) -> FeatureStore:
-    """Hidden states of every word of a corpus, to a store under `cache_dir`.
-
-    `train` reads the targets of this corpus by default. An existing store that holds all of it is
-    returned. An interrupted extraction of the same plan resumes after its last finished block.
-
-    Args:
-        corpus: as loaded, or its folder. "sample" is the embedded one.
-        model: folder, packaged encoder or Hub id.
-        progress: whether a bar is shown, in a notebook or a terminal.
-        options: layers, context, casing, precision and the others of `EncodingOptions`.
-    """
-    with shown(progress):
-        corpus = load_corpus(corpus, targets=None) if isinstance(corpus, str) else corpus
-        source = find_encoder(model) if isinstance(model, str) else model
-        plan = plan_extraction(corpus, source, EncodingOptions(**options), cache_dir=cache_dir)
-        store = plan.hit or run_extraction(plan)
-    store.corpus = corpus
-    return store
-
-
 @freed_memory_kept()
 def run_extraction(
     plan: ExtractionPlan, encoders: dict[str, Encoder] | None = None

@@ -163,9 +163,8 @@ def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> E
     return dataclasses.replace(plan, path=path, manifest=manifest)
 
 
-def stored_size(plan: ExtractionPlan) -> str:
+def stored_size(m: Manifest) -> str:
     """Size of a store: vectors, layers, width, and bytes."""
-    m = plan.manifest
     rows = (f"{sum(m.rows(split, kind) for split in m.splits):,} {kind}" for kind in m.kinds)
     sizes = f"({' + '.join(rows)}) x {counted(len(m.layers), 'layer')} x {m.hidden_size}"
     return f"{sizes}, {m.dtype}: {scaled(m.data_bytes, 'B')}"
@@ -175,7 +174,7 @@ def under_way(plan: ExtractionPlan) -> str:
     """One line about an extraction that begins."""
     m = plan.manifest
     machine = f"{m.precision}, {m.device_name}"
-    return f"extracting {m.corpus} with {m.model} ({machine}): {stored_size(plan)}"
+    return f"extracting {m.corpus} with {m.model} ({machine}): {stored_size(m)}"
 
 
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:

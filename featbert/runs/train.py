@@ -6,28 +6,23 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 
-from featbert.config import Settings, defaults
 from featbert.data.corpus import Corpus, Split, join_splits
-from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from featbert.data.share import learned_part
-from featbert.data.tags import target_kind
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import computing_threads, find_device
-from featbert.encoders.encoding import Casing, Context, EncodingOptions, Packing, Pooling
+from featbert.encoders.device import computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
-from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
+from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
 from featbert.io import check_ours, explaining, file_hash, json_hash, owning, write_text
 from featbert.models.registry import KEPT_POOLINGS
-from featbert.progress import notice, report, shown, stage
+from featbert.progress import notice, report, stage
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
@@ -41,12 +36,12 @@ from featbert.runs.folder import (
     settle,
     working_folder,
 )
-from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.planned import PlannedRun
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
-from featbert.runs.run import RUNS_DIR, Run
+from featbert.runs.run import Run
 from featbert.runs.scores import scores_of
 from featbert.runs.states import training_states
-from featbert.tasks.base import IGNORED, get_task, task_of
+from featbert.tasks.base import IGNORED, get_task
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
@@ -62,95 +57,6 @@ from featbert.training.loop import (
     prediction_flops,
 )
 from featbert.training.tracking import epoch_log
-
-
-def train(
-    store: FeatureStore | str | Path,
-    layers: str = "concat_last4",
-    *,
-    corpus: Corpus | None = None,
-    seed: int = 1,
-    settings: Settings | None = None,
-    task: str = "entities",
-    tag_scheme: str = "bio",
-    runs_dir: str | Path = RUNS_DIR,
-    device: str = "auto",
-    precision: str = "auto",
-    overwrite: bool = False,
-    log_dir: Path | None = None,
-    progress: bool = True,
-) -> Run:
-    """A head on frozen features, trained, scored and recorded.
-
-    A finished run of the same name (same text, targets, encoder, settings, seed) is returned as it
-    is, unless `overwrite`. Where `settings.train_on` is "train+dev", the same run on train alone
-    is trained first, unless it is finished: its best epoch is the number of epochs.
-
-    Args:
-        layers: layer combination, such as "concat_last4", "last" or "weighted:0-6".
-        corpus: the text of the store with targets; by default the one that was extracted, read
-            again from its source where it has no targets or those of another task.
-        settings: defaults to `defaults("none")`.
-        tag_scheme: of the labels that are learned; scores are of the same entities.
-        log_dir: folder that the epochs are logged to (`log_folder`).
-        progress: whether bars and a line per epoch are shown, in a notebook or a terminal.
-
-    Raises:
-        BusyError: another process trains this run.
-    """
-    store = store if isinstance(store, FeatureStore) else FeatureStore(store)
-    m, read = store.manifest, corpus or store.corpus
-    source, reading = (m.source, m.reading) if read is None else (read.source, read.reading)
-    task = task_of(task, source)
-    targets = get_task(task).targets
-    if corpus is None:
-        known = read is not None and read.targets == target_kind(targets).name
-        corpus = read if known else load_corpus(source, ReadingOptions(**reading), targets=targets)
-    assert corpus is not None
-    settings = settings or defaults("none", task)
-    options = RunOptions(
-        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme
-    )
-    plan = plan_stored_run(m, store.path, corpus, layers, options)
-    with shown(progress):
-        return train_planned(plan, store, corpus, overwrite=overwrite, log_dir=log_dir)
-
-
-def finetune(
-    corpus: Corpus | str,
-    model: str | EncoderSource = DEFAULT_MODEL,
-    *,
-    seed: int = 1,
-    settings: Settings | None = None,
-    task: str = "entities",
-    context: Context = "sentence",
-    casing: Casing = "original",
-    pooling: Pooling | Literal["auto"] = "auto",
-    packing: Packing = "joint",
-    tag_scheme: str = "bio",
-    runs_dir: str | Path = RUNS_DIR,
-    device: str = "auto",
-    precision: str = "auto",
-    overwrite: bool = False,
-    log_dir: Path | None = None,
-    progress: bool = True,
-) -> Run:
-    """An encoder that is tuned with a head on top, scored and recorded; see `train`.
-
-    `settings` default to `defaults("full")`; their `tuning` says what is trained.
-    """
-    task = task_of(task, corpus if isinstance(corpus, str) else corpus.source)
-    if isinstance(corpus, str):
-        corpus = load_corpus(corpus, targets=get_task(task).targets)
-    source = find_encoder(model) if isinstance(model, str) else model
-    settings = settings or defaults("full", task)
-    options = RunOptions(
-        seed, settings, Path(runs_dir), find_device(device), precision, task, tag_scheme
-    )
-    encoding = EncodingOptions(context=context, casing=casing, pooling=pooling, packing=packing)
-    plan = plan_tuned_run(source, corpus, options, encoding)
-    with shown(progress):
-        return train_planned(plan, source, corpus, overwrite=overwrite, log_dir=log_dir)
 
 
 def train_planned(

@@ -17,7 +17,6 @@ from transformers import DataCollatorForTokenClassification
 
 from featbert.adaptation import adapt as adaptation
 from featbert.adaptation import language_model as lm
-from featbert.adaptation.adapt import adapt
 from featbert.adaptation.plan import decide_nsp, plan_adaptation
 from featbert.adaptation.text import (
     FOLLOWS,
@@ -30,6 +29,7 @@ from featbert.adaptation.text import (
     mask_pieces,
     pair_blocks,
 )
+from featbert.api import adapt
 from featbert.config import Adapt, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus

@@ -8,10 +8,10 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.encoders.batching import TokenBudget, length_batches, padded_tokens
 from featbert.encoders.encoder import Encoder
-from featbert.features.extraction import extract
 from featbert.progress import logged_by
 
 LACK = "out of memory. Tried to allocate 2.00 GiB"

@@ -10,6 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from featbert.api import extract
 from featbert.config import defaults
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.examples import example_of
@@ -19,7 +20,6 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
-from featbert.features.extraction import extract
 from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.encoders.test_alignment import assert_owned_once

@@ -3,7 +3,7 @@
 from typing import Any
 
 from featbert.analysis.comparison import Comparison
-from featbert.api import run_experiment
+from featbert.api import run
 from featbert.experiments.file import Experiment, check_experiment
 from featbert.experiments.plan import ExperimentPlan
 from featbert.experiments.schedule import carry_out
@@ -31,5 +31,5 @@ class Lab:
         return carry_out(ExperimentPlan(self.experiment(**keys), **self.where), **how)
 
     def run(self, *, jobs: int = 1, **keys: Any) -> Comparison:
-        (comparison,) = run_experiment(self.experiment(**keys), jobs=jobs, **self.where)
+        (comparison,) = run(self.experiment(**keys), jobs=jobs, **self.where).comparisons
         return comparison

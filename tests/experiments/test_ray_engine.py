@@ -16,13 +16,13 @@ from typing import Any
 import psutil
 import pytest
 
+from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError, MissingError
 from featbert.experiments import ray_engine
-from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore

@@ -13,7 +13,6 @@ from typing import Any
 import psutil
 import pytest
 
-from featbert.api import run_experiment
 from featbert.errors import FeatbertError
 from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
@@ -80,7 +79,7 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     (broken.run.folder / "weights.safetensors").rmdir()
     lab.run(**THREE)  # does only what is missing, in this process
     again = lab.space.folder / "again"
-    run_experiment(lab.experiment(**THREE), cache_dir=lab.space.cache, runs_dir=again)
+    run(lab.experiment(**THREE), cache_dir=lab.space.cache, runs_dir=again)
     expected = {run.name: run.record.scores for run in find_runs(again)}
     assert {run.name: run.record.scores for run in find_runs(lab.space.runs)} == expected
     for run in find_runs(lab.space.runs):

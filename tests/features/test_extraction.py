@@ -12,11 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
+from featbert.api import extract
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.errors import BusyError, InputError
 from featbert.features import extraction, plan
-from featbert.features.extraction import extract
 from featbert.features.plan import plan_extraction
 from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
@@ -64,6 +64,8 @@ def planned(corpus, folder, cache, **options):
 
 def run(corpus, folder, cache, **options) -> FeatureStore:
     options = {"precision": "fp32", "device": "cpu"} | options
+    if "dtype" in options:
+        options["store_dtype"] = options.pop("dtype")
     return extract(corpus, str(folder), cache_dir=cache, **options)
 
 

@@ -5,13 +5,14 @@ import dataclasses
 import numpy as np
 import pytest
 
+from featbert.api import extract
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import FeatbertError, MissingError
 from featbert.features import shards
-from featbert.features.extraction import extract, run_extraction
+from featbert.features.extraction import run_extraction
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore

@@ -15,10 +15,10 @@ import h5py
 import numpy as np
 import pytest
 
+from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.errors import FeatbertError, InputError
 from featbert.features import writer as writing
-from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
 from featbert.io import owning
 from tests.features.stores import Written, datasets, usual

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from featbert.api import extract
 from featbert.data.corpus import Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
-from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
 from featbert.inference import evaluate as module_evaluate
 from featbert.inference import load as module

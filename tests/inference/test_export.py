@@ -22,9 +22,9 @@ from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
-from featbert.runs.train import finetune
 from featbert.tasks.base import get_task
 from tests.runs import finished_runs, questions, test_choices, test_examples
+from tests.single_runs import finetune
 from tests.tiny_encoders import write_encoder
 from tests.workspace import error_of, ok
 
@@ -55,7 +55,7 @@ def tuned(tmp_path_factory):
             corpus_of(task),
             str(model),
             task=task,
-            settings=table.settings(tuning, 2, task),
+            settings=table.settings_for(tuning, 2, task),
             runs_dir=root / "runs",
             device="cpu",
             precision="fp32",
@@ -198,7 +198,7 @@ def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, famil
     run = finetune(
         load_corpus(tmp_path),
         str(model),
-        settings=table.settings("full", 2, "entities"),
+        settings=table.settings_for("full", 2, "entities"),
         runs_dir=tmp_path / "runs",
         device="cpu",
         precision="fp32",

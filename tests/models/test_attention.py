@@ -53,7 +53,7 @@ def test_what_is_asked_is_found_in_the_passage() -> None:
     torch.manual_seed(0)
     states, n = torch.randn(30, 16), 32
     table = RowsTable(lstm_size=16, lstm_layers=1, dropout=0)
-    settings = table.settings("none", 3, "spans")
+    settings = table.settings_for("none", 3, "spans")
     model = stored_model(parse_layers("last", 3), 16, ("answerable",), settings, texts=2)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(40):

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
+from featbert.api import extract
 from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
-from featbert.features.extraction import extract
 from featbert.runs.run import Run
-from featbert.runs.train import finetune, train
+from tests.single_runs import finetune, train
 from tests.workspace import write_splits
 
 SENTENCES = [
@@ -63,7 +63,7 @@ def stored_run(
     return train(
         store,
         layers,
-        corpus=read,
+        data=read,
         seed=seed,
         settings=STORED,
         tag_scheme=tag_scheme,

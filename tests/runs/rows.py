@@ -9,7 +9,7 @@ from featbert.data.corpus import Corpus
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.runs.run import Run
-from featbert.runs.train import finetune, train
+from tests.single_runs import finetune, train
 
 CPU = torch.device("cpu")
 FP32 = {"device": "cpu", "precision": "fp32"}
@@ -17,14 +17,14 @@ FP32 = {"device": "cpu", "precision": "fp32"}
 
 def settings_of(tuning: str, task: str, **given) -> Settings:
     table = RowsTable(**({"epochs": 2, "lstm_size": 8, "learning_rate": 1e-2} | given))
-    return table.settings(tuning, 4, task)
+    return table.settings_for(tuning, 4, task)
 
 
 def frozen(
     store: FeatureStore, layers: str, corpus: Corpus, task: str, folder: Path, seed=1, **given
 ) -> Run:
     settings = settings_of("none", task, **given)
-    options = {"corpus": corpus, "task": task, "seed": seed, "runs_dir": folder}
+    options = {"data": corpus, "task": task, "seed": seed, "runs_dir": folder}
     return train(store, layers, settings=settings, **options, **FP32)
 
 

@@ -10,12 +10,12 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
+from featbert.api import extract
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
-from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate
 from featbert.inference.load import load
 from featbert.report.tables import tables

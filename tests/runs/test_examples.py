@@ -8,6 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from featbert.api import extract
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
@@ -17,16 +18,15 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
-from featbert.features.extraction import extract
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.inference.load import load
 from featbert.inference.predict import answer_rows, predict_texts
 from featbert.runs import train as train_module
 from featbert.runs.run import Run
-from featbert.runs.train import finetune, train
 from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
+from tests.single_runs import finetune, train
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
 

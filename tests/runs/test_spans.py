@@ -11,6 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from featbert import compare, find_runs
+from featbert.api import extract
 from featbert.cli.main import app
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -21,7 +22,6 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features import extraction
-from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate, read_evaluation
 from featbert.inference.load import load
 from featbert.report.figures.confusion import confusion

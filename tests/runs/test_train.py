@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from featbert.api import extract
 from featbert.config import defaults
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
@@ -19,18 +20,17 @@ from featbert.encoders.device import find_device
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
-from featbert.features.extraction import extract
 from featbert.features.store import FeatureStore
 from featbert.inference.load import load
 from featbert.io import owning
 from featbert.runs import train as training
 from featbert.runs.planned import RunOptions, plan_stored_run, plan_tuned_run
 from featbert.runs.run import Run, find_runs
-from featbert.runs.train import finetune, train
 from featbert.tasks.entities import TASK
 from featbert.training.inputs import Inputs
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
+from tests.single_runs import finetune, train
 from tests.workspace import Workspace, write_corpus, write_splits
 
 TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n. O\n"
@@ -106,7 +106,7 @@ def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
         if make is tuned_run:
             return finetune(read, str(small_bert), settings=TUNED, overwrite=True, **where)
         (store,) = (tmp_path / "cache").glob("*.h5")
-        return train(store, "sum:1,2", corpus=read, settings=STORED, overwrite=True, **where)
+        return train(store, "sum:1,2", data=read, settings=STORED, overwrite=True, **where)
 
     def watched(*args: Any, **kwargs: Any) -> Any:
         calls.append(1)
@@ -153,7 +153,7 @@ def store(
         cache_dir=tmp_path_factory.mktemp("cache"),
         context=request.param,
         precision="fp32",
-        dtype="float32",
+        store_dtype="float32",
         device="cpu",
     )
 

@@ -5,13 +5,14 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from featbert import compare, defaults, extract, finetune, load_corpus, train
+from featbert import compare, defaults, extract, load_corpus
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.errors import InputError, MissingError
 from featbert.inference.load import load
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
 from featbert.training.loop import fit
+from tests.single_runs import finetune, train
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
 # Parameters of the encoder that are trained, of four layers of 16 dimensions.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from featbert import compare
+from featbert.api import extract
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
-from featbert.features.extraction import extract
 from featbert.inference.evaluate import evaluate
 from tests.runs.rows import FP32, frozen, tuned
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from featbert import compare, defaults, extract, find_runs, finetune, load_corpus, train
+from featbert import compare, defaults, extract, find_runs, load_corpus
 from featbert.tasks.base import Predictions, get_task
+from tests.single_runs import finetune, train
 from tests.workspace import Workspace, error_of
 
 TASK = get_task("labels")

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.api import extract
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
-from featbert.features.extraction import extract
 from featbert.training import inputs as inputs_module
 from featbert.training.inputs import GroupedInputs, PieceInputs, stored_inputs
 from tests.features.support import corpus_of, sentences_of

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import torch
 
+from featbert.api import extract
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device, autocast
 from featbert.encoders.encoding import Reading
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
-from featbert.features.extraction import extract
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.features.support import corpus_of
 from tests.models.support import TUNED, tuned
@@ -59,7 +59,7 @@ def test_both_approaches_begin_from_the_same_states(
         context=context,
         pooling=pooling or "auto",
         precision="fp32",
-        dtype=dtype,
+        store_dtype=dtype,
         device="cpu",
         token_budget=60,
     )

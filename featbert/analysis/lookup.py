@@ -1,0 +1,62 @@
+"""Runs by what people call them: ids, parts of names, folders, labels of rows."""
+
+from pathlib import Path
+
+from featbert.analysis.compare import compare
+from featbert.analysis.groups import rows_called
+from featbert.analysis.labels import base_name, run_labels
+from featbert.errors import InputError, MissingError, check_known, nearest
+from featbert.runs.record import RECORD_NAME
+from featbert.runs.results import exists
+from featbert.runs.run import Run, find_folders, find_run, find_runs
+from featbert.tasks.base import get_task
+from featbert.text import listed
+
+
+def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
+    """The run with this name or part of a name, or all runs of the rows with this label."""
+    folders = find_folders(name, runs_dir)
+    if len(folders) != 1 and runs_dir.exists():
+        finished = {run.name: run for run in find_runs(runs_dir)}
+        tables = [one.rows for one in compare(finished.values())]
+        called = [row for rows in tables for row in rows_called(name, rows)]
+        if called:
+            return [finished[run.name] for row in called for run in row.runs]
+        every = [row for rows in tables for row in rows]
+        labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
+        if not folders and (near := nearest(name, labels)):
+            raise MissingError(
+                f"no run or row {name!r} in {runs_dir}{near}; featbert runs lists them"
+            )
+        folders = [folder for folder in folders if exists(folder / RECORD_NAME)]
+    return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
+
+
+def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = None) -> Run:
+    """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task.
+
+    Of several, those alone that have `data` in the name of their corpus. Of those with several
+    measures of one task and text, the best by the task's default measure.
+    """
+    found = find_runs_called(name, runs_dir)
+    if data is not None and len(found) > 1:
+        by_corpus = {run.record.signature.corpus: None for run in found}
+        found = [r for r in found if data.casefold() in r.record.signature.corpus.casefold()]
+        check_known("corpus", [] if found else [data], by_corpus)
+    tasks = {run.record.task.partition(":")[0]: None for run in found}
+    if best and len(tasks) == len({run.record.signature.splits["dev"] for run in found}) == 1:
+        usual = get_task(next(iter(tasks))).measure.key
+        found = [run for run in found if run.task.measure.key == usual] or found
+    records = [run.record for run in found]
+    comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
+    if len(found) == 1 or (best and comparable):
+        return max(found, key=lambda run: run.record.score("dev") or 0.0)
+    labels = run_labels(records)
+    told = (f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in found)
+    runs = listed(told, 4, width=255)
+    corpora = {r.signature.corpus: None for r in records}
+    where, how = "", ", or --best"
+    if not comparable:
+        where = f" of {listed(corpora)}"
+        how = f", or --best --data {next(iter(corpora))}" * (len(corpora) > 1)
+    raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one{how}")

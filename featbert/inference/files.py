@@ -1,0 +1,164 @@
+"""Files and standard input answered by a finished run: which columns they have, and what is read.
+
+Columns are those that the run was trained with as far as the file has them, else have their usual
+names.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from featbert.data.examples import TextReader
+from featbert.data.files import opened, read_file, read_lines
+from featbert.data.options import ReadingOptions
+from featbert.data.streaming import kind_of, read_pieces, read_texts
+from featbert.data.tags import target_kind
+from featbert.errors import InputError
+from featbert.progress import Advance, report, stage
+from featbert.runs.run import UsableRun
+
+if TYPE_CHECKING:
+    from featbert.inference.load import LoadedRun
+    from featbert.inference.predict import Format
+
+STDIN = "-"
+# Characters of a line of a stream, which may never end; a file may have all of its JSON on one.
+LONGEST = 1 << 26
+DIALECT = ("delimiter", "quoting", "escape")
+COLUMNS = {"text", "pair", "token_column", *DIALECT}
+# The texts of a question about a passage.
+ASKED = ("question", "context")
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a run answers: a file or stream, its kind, and the columns that were named.
+
+    Attributes:
+        kind: as of `data.streaming.kind_of`, or "tsv" or "csv".
+        questions: JSONL in place of a file, of questions that were asked of a passage.
+    """
+
+    run: UsableRun
+    file: str
+    name: str
+    kind: str
+    columns: Mapping[str, Any]
+    encoding: str
+    reader: type[TextReader]
+    questions: bytes | None = None
+
+    def rows(self, load: Callable[[], LoadedRun], format: Format, *, bar: bool) -> Iterator[str]:
+        """The answers as text, line ends included, as the input comes; `bar` shows its bytes."""
+        from featbert.inference.predict import answer_rows, predict_stream, predict_texts, rows_of
+
+        of_texts, is_file = self.run.task.of_texts, Path(self.file).is_file()
+        with ExitStack() as stack:
+            source: Any = sys.stdin.buffer if self.file == STDIN else opened(Path(self.file))
+            if self.questions is not None:
+                source = io.BytesIO(self.questions)
+            stream: BinaryIO = stack.enter_context(source)
+            loaded = load()
+            report(f"tagging {self.name} with {self.run.name}")
+            if self.questions is None and self.file == STDIN and sys.stdin.isatty():
+                report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
+            returns = self.kind in ("text", "tsv", "csv")
+            longest = None if is_file else LONGEST
+            lines = read_lines(stream, self.encoding, self.name, returns=returns, longest=longest)
+            if is_file and bar:
+                size = os.fstat(stream.fileno()).st_size
+                advance = stack.enter_context(stage("reading", "bytes", size))
+                lines = _advancing(lines, stream, advance)
+            columns = ReadingOptions(**self.columns)
+            if self.kind != "text":
+                lines = chain([first := next(lines, "")], lines)
+                trained = _as_trained(self.run.record.reading, first, self.kind)
+                columns = ReadingOptions(**(trained | dict(self.columns)))
+            if of_texts:
+                pairs = self.run.record.signature.packing is not None
+                sentences = read_texts(
+                    lines,
+                    self.name,
+                    self.kind,
+                    pairs=pairs,
+                    options=columns,
+                    reader_type=self.reader,
+                )
+                yield from answer_rows(predict_texts(loaded, sentences), format)
+            else:
+                pieces = read_pieces(lines, self.name, self.kind, columns)
+                yield from rows_of(predict_stream(loaded, pieces), format)
+
+
+def input_of(
+    run: UsableRun,
+    file: str,
+    kind: str,
+    columns: Mapping[str, Any],
+    encoding: str,
+    questions: bytes | None = None,
+    name: str | None = None,
+) -> Input:
+    """What a run is to answer, with `kind` "auto" as of the file's suffix.
+
+    InputError for a kind or columns that the run does not read.
+    """
+    name = name or ("standard input" if file == STDIN else file)
+    of_texts, suffix = run.task.of_texts, Path(file).suffix.lower()
+    if questions is not None:
+        kind, encoding = "jsonl", "utf-8"
+    elif kind == "auto":
+        kind = suffix[1:] if of_texts and suffix in (".tsv", ".csv") else kind_of(file)
+    reader = target_kind(run.task.targets).reader or TextReader
+    kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
+    if kind not in kinds:
+        option = "--question and --passage" if reader.names_of_texts == ASKED else "--input"
+        readable = " or ".join(kinds)
+        raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {option}")
+    named = ReadingOptions(**columns)
+    if kind == "text" and named != ReadingOptions():
+        raise InputError(f"{name} is read as raw text, which has no columns; give --input")
+    if named.name_texts and not of_texts:
+        raise InputError(f"{run.name} reads words, which --text and --pair do not name")
+    return Input(run, file, name, kind, columns, encoding, reader, questions)
+
+
+def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> bytes:
+    """A line of JSONL for each question that is asked of a passage."""
+    context = "\n".join(read_file(passage, encoding))
+    rows = [dict(zip(ASKED, (question, context), strict=True)) for question in questions]
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def _as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
+    """The columns that a run was trained with, as far as a file with this first line has them."""
+    keys = re.findall(r'"([^"\\]+)"\s*:' if kind == "jsonl" else r'[^\t,;|"]+', first)
+    names = {key.strip().casefold() for key in keys}
+
+    def fits(name: str, column: Any) -> bool:
+        if isinstance(column, int):  # keys of JSON have names alone
+            return kind != "jsonl"
+        if name in DIALECT:
+            return column in first if name == "delimiter" else kind != "jsonl"
+        return column.casefold() in names
+
+    return {name: value for name, value in reading.items() if name in COLUMNS and fits(name, value)}
+
+
+def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iterator[str]:
+    """The lines, while `advance` gets the number of bytes of the stream that were read for them."""
+    before = 0
+    for line in lines:
+        advance(stream.tell() - before)
+        before = stream.tell()
+        yield line
