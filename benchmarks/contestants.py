@@ -53,9 +53,10 @@ def train(store: FeatureStore, corpus: Corpus, folder: Path, **options: Any) -> 
     """A BiLSTM on the last four layers of a store, from opening the store."""
 
     def work(runs: str, settings: Any, **others: Any) -> Run:
-        return featbert.train(
-            store.path, LAYERS, corpus=corpus, settings=settings, runs_dir=runs, **others
+        (run,) = featbert.train(
+            store.path, LAYERS, data=corpus, settings=settings, runs_dir=runs, **others
         )
+        return run
 
     return _trained(work, "none", folder, options)
 
@@ -65,7 +66,8 @@ def finetune(corpus: Corpus, model: str, folder: Path, **options: Any) -> Traine
     tuning = options.pop("tuning", "full")
 
     def work(runs: str, settings: Any, **others: Any) -> Run:
-        return featbert.finetune(corpus, model, settings=settings, runs_dir=runs, **others)
+        (run,) = featbert.finetune(corpus, model, settings=settings, runs_dir=runs, **others)
+        return run
 
     return _trained(work, tuning, folder, options)
 
@@ -83,6 +85,8 @@ def _trained(
     settings = {name: value for name, value in options.items() if name not in run_options}
     runs = tempfile.mkdtemp(dir=folder)
     started = time.perf_counter()
+    if "seed" in run_options:
+        run_options["seeds"] = run_options.pop("seed")
     run = work(
         runs, defaults(tuning, options.get("task", "entities")).but(**settings), **run_options
     )

@@ -46,7 +46,7 @@ PUBLIC = Registry(
         "find_runs": Entry("featbert.runs.run:find_runs"),
         "finetune": Entry("featbert.api:finetune"),
         "load": Entry("featbert.inference.load:load"),
-        "load_corpus": Entry("featbert.data.load:load_corpus"),
+        "load_corpus": Entry("featbert.api:load_corpus"),
         "parse_layers": Entry("featbert.encoders.layers:parse_layers"),
         "plot": Entry("featbert.report.figures.registry:plot"),
         "predict": Entry("featbert.api:predict"),

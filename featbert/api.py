@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import Field, InstanceOf, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf, model_validator
 
 from featbert.config import (
     LARGEST_SEED,
@@ -39,9 +39,9 @@ from featbert.config import (
     parse_seeds,
     validated,
 )
+from featbert.data import load as files
 from featbert.data.check import notice_doubts
 from featbert.data.corpus import Corpus
-from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
@@ -76,6 +76,8 @@ else:  # h5py, which light commands do without
 T = TypeVar("T")
 R = TypeVar("R", bound="Request")
 Folder = Annotated[Path, Field(strict=False)]
+# A path may be given where names are.
+_name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 Texts = Annotated[list[str], Field(strict=False)]
 CACHE_DIR = Path("cache")
 
@@ -154,7 +156,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 class Text(Data):
     """Which text: a corpus that is loaded already, or how its files are read."""
 
-    data: str | InstanceOf[Corpus] = Field(  # type: ignore[assignment]
+    data: Annotated[str | InstanceOf[Corpus], _name] = Field(  # type: ignore[assignment]
         "sample", description=Data.model_fields["data"].description
     )
 
@@ -162,13 +164,13 @@ class Text(Data):
         """The corpus with answers of this kind; one that is loaded already as it is."""
         if isinstance(self.data, Corpus):
             return self.data
-        return load_corpus(self.data, self.reading, targets=targets)
+        return files.load_corpus(self.data, self.reading, targets=targets)
 
 
 class Encoded(Encoding):
     """How words become vectors; the encoder may have been found already."""
 
-    model: str | InstanceOf[EncoderSource] = Field(  # type: ignore[assignment]
+    model: Annotated[str | InstanceOf[EncoderSource], _name] = Field(  # type: ignore[assignment]
         Encoding.model_fields["model"].default,
         description=Encoding.model_fields["model"].description,
     )
@@ -223,6 +225,21 @@ class Engine(Section):
         return ray_engine.joined(
             address, folders, cpus=self.cpus_per_run or 1, gpus=self.gpus_per_run, jobs=jobs
         )
+
+
+# Corpora
+
+
+class CorpusRequest(Text, Request):
+    """A corpus to read."""
+
+    without = frozenset({"tag_scheme"})
+
+
+@door("data")
+def load_corpus(request: CorpusRequest) -> Corpus:
+    """A corpus with its answers for a task; `reading` names how its files are read."""
+    return request.corpus(get_task(request.task).targets)
 
 
 # Extraction
@@ -459,7 +476,7 @@ def _corpus_of(store: FeatureStore | None, request: Text, task: Task) -> Corpus:
     if extracted.targets == target_kind(task.targets).name:
         return extracted
     options = ReadingOptions(**extracted.reading)
-    return load_corpus(extracted.source, options, targets=task.targets)
+    return files.load_corpus(extracted.source, options, targets=task.targets)
 
 
 def planned_store(
@@ -723,7 +740,7 @@ class OfRuns(InRuns, Request):
 class UseRequest(OfRuns):
     """A finished run to use."""
 
-    run: str | InstanceOf[Run]
+    run: Annotated[str | InstanceOf[Run], _name]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
 
 
@@ -783,7 +800,9 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     mapping = renamed if isinstance(renamed, dict) else parse_mapping(renamed)
     named = request.runs if isinstance(request.runs, list) else [request.runs]
     options = replace(request.reading, alone="test")
-    read = functools.cache(lambda place, targets: load_corpus(place, options, targets=targets))
+    read = functools.cache(
+        lambda place, targets: files.load_corpus(place, options, targets=targets)
+    )
     found = once(
         run
         for name in named
@@ -914,7 +933,7 @@ class PredictRequest(Compute, UseRequest, Data):
     without = frozenset({*Data.model_fields, "precision"}) - {
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
-    file: str = "-"
+    file: Annotated[str, _name] = "-"
     """What to tag; - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
     """What is read: raw text, a sentence a line, tokenised text, or columns of texts (tsv, csv,
@@ -1004,12 +1023,3 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
         features = made_store(features)
     check_same_text(features.manifest, features.path, corpus)
     return probe(features, corpus, task, combinations)
-
-
-# Corpora
-
-
-class CheckRequest(Text, Request):
-    """A corpus to check."""
-
-    without = frozenset({"tag_scheme"})

@@ -30,7 +30,7 @@ def _confusions(comparison: Comparison, members: Members) -> Iterator[Confusion]
             pairs = confused(members[row.name], split)
         except MissingError:
             continue
-        counts = tuple((gold, predicted, n) for (gold, predicted), n in pairs.items())
+        counts = tuple((gold, predicted, n) for (gold, predicted), n in sorted(pairs.items()))
         yield Confusion(row.name, split, counts)
 
 

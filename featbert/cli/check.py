@@ -36,8 +36,8 @@ _UNUSUAL = {
 }
 
 
-@o.command("check corpora/conll2003", api.CheckRequest, arguments=("data",))
-def check(request: api.CheckRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
+@o.command("check corpora/conll2003", api.CorpusRequest, arguments=("data",))
+def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Show what is read from a corpus: counts, repairs, overlap."""
     task = get_task(request.task)
     corpus = request.corpus(task.targets)

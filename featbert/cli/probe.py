@@ -22,10 +22,10 @@ def probe(request: api.ProbeRequest) -> None:
     for the tasks entities and labels. Features are found or made as in `featbert train`.
     """
     columns = get_task(request.task).columns
-    first, *_, last = columns
+    keys = [*columns]
     probed = []
     for one in api.probe(request):
-        scores = (f"{columns[key]} {100 * one.scores[key]:.2f}" for key in (first, last))
+        scores = (f"{columns[key]} {100 * one.scores[key]:.2f}" for key in (keys[0], keys[-1]))
         typer.echo(f"{one.layers}  dev {'  '.join(scores)}")
         probed.append(one)
     if len(probed) == 1:

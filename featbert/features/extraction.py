@@ -9,30 +9,24 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from featbert.data.corpus import Corpus
-from featbert.data.load import load_corpus
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.flops import forward_flops
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
-from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import BusyError, InputError
 from featbert.features.blocks import block_states
-from featbert.features.plan import ExtractionPlan, check_disk, plan_extraction
+from featbert.features.plan import ExtractionPlan, check_disk
 from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
 from featbert.io import owning
-from featbert.progress import notice, shown, stage
+from featbert.progress import notice, stage
 from featbert.text import counted, named_sentence
 
 

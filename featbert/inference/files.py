@@ -60,8 +60,6 @@ class Input:
 
     def rows(self, load: Callable[[], LoadedRun], format: Format, *, bar: bool) -> Iterator[str]:
         """The answers as text, line ends included, as the input comes; `bar` shows its bytes."""
-        from featbert.inference.predict import answer_rows, predict_stream, predict_texts, rows_of
-
         of_texts, is_file = self.run.task.of_texts, Path(self.file).is_file()
         with ExitStack() as stack:
             source: Any = sys.stdin.buffer if self.file == STDIN else opened(Path(self.file))
@@ -69,6 +67,13 @@ class Input:
                 source = io.BytesIO(self.questions)
             stream: BinaryIO = stack.enter_context(source)
             loaded = load()
+            from featbert.inference.predict import (
+                answer_rows,
+                predict_stream,
+                predict_texts,
+                rows_of,
+            )
+
             report(f"tagging {self.name} with {self.run.name}")
             if self.questions is None and self.file == STDIN and sys.stdin.isatty():
                 report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
@@ -82,7 +87,7 @@ class Input:
             columns = ReadingOptions(**self.columns)
             if self.kind != "text":
                 lines = chain([first := next(lines, "")], lines)
-                trained = _as_trained(self.run.record.reading, first, self.kind)
+                trained = columns_as_trained(self.run.record.reading, first, self.kind)
                 columns = ReadingOptions(**(trained | dict(self.columns)))
             if of_texts:
                 pairs = self.run.record.signature.packing is not None
@@ -140,7 +145,7 @@ def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> byte
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
-def _as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
+def columns_as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
     """The columns that a run was trained with, as far as a file with this first line has them."""
     keys = re.findall(r'"([^"\\]+)"\s*:' if kind == "jsonl" else r'[^\t,;|"]+', first)
     names = {key.strip().casefold() for key in keys}

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.cli.predict import _as_trained
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
+from featbert.inference.files import columns_as_trained
 from featbert.runs.run import Run, find_runs
 from tests.workspace import Workspace, error_of, ok
 
@@ -79,7 +79,7 @@ def test_tokenised_input_by_suffix_and_by_option(run, tmp_path):
     ],
 )
 def test_columns_of_training_are_read_where_a_file_has_them(kind, line, fits):
-    found = _as_trained({"text": "review", "delimiter": ";"}, line, kind)
+    found = columns_as_trained({"text": "review", "delimiter": ";"}, line, kind)
     assert ("text" in found, "delimiter" in found) == (fits, kind == "csv")
 
 

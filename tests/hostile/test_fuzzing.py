@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from featbert import FeatbertError, Run, compare, load_corpus, parse_layers, render
+from featbert import FeatbertError, Run, compare, parse_layers, render
 from featbert.data.conll import write_conll
+from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.experiments.file import read_experiment
 from featbert.runs.record import RunRecord, from_json, to_json

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from featbert import compare, defaults, extract, find_runs, load_corpus
+from featbert import compare, defaults, extract, find_runs
+from featbert.data.load import load_corpus
 from featbert.tasks.base import Predictions, get_task
 from tests.single_runs import finetune, train
 from tests.workspace import Workspace, error_of
