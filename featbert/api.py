@@ -464,8 +464,8 @@ def opened_store(request: R) -> tuple[FeatureStore | None, R]:
     from featbert.features.store import FeatureStore as Store
 
     store = features if isinstance(features, Store) else Store(features)
-    m = store.manifest
-    return store, request.but(**{"data": m.source, **m.reading, **request.given})
+    text = store.corpus or store.manifest
+    return store, request.but(**{"data": text.source, **text.reading, **request.given})
 
 
 def _corpus_of(store: FeatureStore | None, request: Text, task: Task) -> Corpus:
@@ -650,9 +650,9 @@ class ExperimentResult:
 class FailedRunsError(InputError):
     """Runs of an experiment failed; `result` has those that are finished."""
 
-    def __init__(self, text: str, result: ExperimentResult) -> None:
+    def __init__(self, text: str, result: ExperimentResult, count: str) -> None:
         super().__init__(text)
-        self.result = result
+        self.result, self.count = result, count
 
 
 @door("file")
@@ -681,8 +681,8 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
         waiting = sum(job.name not in plan.failures for job in plan.missing)
         skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""
         failed = f"{counted(len(plan.failures), 'failure')}{skipped}"
-        first = "; ".join(f"{name}: {reason}" for name, reason in [*plan.failures.items()][:1])
-        raise FailedRunsError(f"{failed}; run the same command to try again; {first}", result)
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in plan.failures.items())
+        raise FailedRunsError(f"{failed}: {reasons}", result, failed)
     return result
 
 

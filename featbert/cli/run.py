@@ -75,7 +75,7 @@ def run(
     if failed is not None:
         for name, reason in result.plan.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)
-        raise failed
+        raise InputError(f"{failed.count}; run the same command to try again")
 
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
