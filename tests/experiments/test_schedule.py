@@ -21,6 +21,7 @@ from featbert.features.store import FeatureStore
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import train
+from featbert.runs.folder import TESTS
 from featbert.runs.run import find_runs
 from featbert.text import scaled
 from tests.experiments.experiment_files import SMALL
@@ -32,7 +33,8 @@ THREE = {"seeds": [1, 2, 3], "features": SMALL}
 
 
 def hidden(folder: Path) -> list[str]:
-    return [p.name for p in folder.iterdir() if p.name.startswith(".")]
+    """What is left of unfinished work; tests of a comparison are kept."""
+    return [p.name for p in folder.iterdir() if p.name.startswith(".") and p.name != TESTS]
 
 
 # Runs in processes of their own ------------------------------------------------------------------
