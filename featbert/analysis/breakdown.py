@@ -37,23 +37,23 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
     check_known("facet", facets, task.facets)
     facets = [*dict.fromkeys(facets)]
     texts = TrainingTexts()
-    found: list[Breakdown] = []
-    missing: list[MissingBreakdown] = []
+    breakdowns: list[Breakdown] = []
+    unread: list[MissingBreakdown] = []
     for split, trained in itertools.product(comparison.splits, (False, True)):
-        asked = [name for name in facets if task.facets[name].needs_train == trained]
-        scored = [row for row in comparison.rows if asked and split in row.splits]
+        names = [name for name in facets if task.facets[name].needs_train == trained]
+        scored = [row for row in comparison.rows if names and split in row.splits]
         groups = grouped(
             ((row.data(split)[:2], trained and (row.trained_on, row.train_share)), row)
             for row in scored
         )
         for alike in groups.values():
             try:
-                found += _breakdowns(asked, split, alike, members, texts)
+                breakdowns += _breakdowns(names, split, alike, members, texts)
             except FeatbertError as error:
-                missing.append(MissingBreakdown(tuple(asked), split, str(error)))
-    found.sort(key=lambda one: facets.index(one.facet))
+                unread.append(MissingBreakdown(tuple(names), split, str(error)))
+    breakdowns.sort(key=lambda one: facets.index(one.facet))
     return dataclasses.replace(
-        comparison, breakdowns=tuple(found), missing_breakdowns=tuple(missing)
+        comparison, breakdowns=tuple(breakdowns), missing_breakdowns=tuple(unread)
     )
 
 
@@ -73,7 +73,7 @@ def _breakdowns(
         for row in track(rows, f"scoring by {', '.join(facets)} on {split}", "rows")
     }
     for facet in facets:
-        parts = {name: [one[facet] for one in runs] for name, runs in by_row.items()}
+        parts = {name: [buckets[facet] for buckets in runs] for name, runs in by_row.items()}
         first, *_ = parts.values()
         # What is only predicted by some, such as a length that gold has not, has no gold and no
         # column.

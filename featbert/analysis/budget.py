@@ -50,25 +50,31 @@ def with_budgets(comparison: Comparison, members: Members) -> Comparison:
 
     Searches are those of the experiments in the runs directories of its runs.
     """
-    found = [one for one in _searched(comparison, members) if len(one[1]) >= FEWEST_TRIALS]
-    most = 1 + max((max(trials) for _, trials, _ in found), default=0)
-    numbers = np.random.default_rng(0).integers(0, most, (RESAMPLES, 4 * most))
-    drawn = {
+    searched = [
+        searched_row
+        for searched_row in _searched(comparison, members)
+        if len(searched_row[1]) >= FEWEST_TRIALS
+    ]
+    n_numbers = 1 + max((max(trials) for _, trials, _ in searched), default=0)
+    numbers = np.random.default_rng(0).integers(0, n_numbers, (RESAMPLES, 4 * n_numbers))
+    resampled = {
         row.name: _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
-        for row, trials, _ in found
+        for row, trials, _ in searched
     }
     curves = {
-        row.name: _curve(row, [*trials.values()], left_out, drawn[row.name])
-        for row, trials, left_out in found
+        row.name: _curve(row, [*trials.values()], left_out, resampled[row.name])
+        for row, trials, left_out in searched
     }
     currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
     pairs = [
         (a.name, b.name)
-        for (a, *_), (b, *_) in itertools.product(found, found)
+        for (a, *_), (b, *_) in itertools.product(searched, searched)
         if a.frozen and not b.frozen and same_task(a, b)
     ]
     leads = [
-        BudgetLead(a, b, name, tuple(_spans(curves[a], curves[b], drawn[a], drawn[b], name)))
+        BudgetLead(
+            a, b, name, tuple(_spans(curves[a], curves[b], resampled[a], resampled[b], name))
+        )
         for name, (a, b) in itertools.product(currencies, pairs)
     ]
     return dataclasses.replace(
@@ -119,12 +125,12 @@ def _resampled(scores: Mapping[int, float], numbers: NDArray[np.int64]) -> Float
 
     They are the first n in each row of `numbers` (R, N) that these trials have.
     """
-    n, own = len(scores), np.array([*scores])
-    first = np.argsort(~np.isin(numbers, own), axis=1, kind="stable")[:, :n]
+    n, trial_numbers = len(scores), np.array([*scores])
+    first = np.argsort(~np.isin(numbers, trial_numbers), axis=1, kind="stable")[:, :n]
     # Where a row has fewer, as of few among very many trials, any others take their place.
-    places = np.searchsorted(own, np.take_along_axis(numbers, first, axis=1)) % n
-    found: Floats = np.sort(np.array([*scores.values()])[places], axis=1) @ subset_weights(n).T
-    return found
+    places = np.searchsorted(trial_numbers, np.take_along_axis(numbers, first, axis=1)) % n
+    best: Floats = np.sort(np.array([*scores.values()])[places], axis=1) @ subset_weights(n).T
+    return best
 
 
 def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floats) -> BudgetCurve:
@@ -146,7 +152,7 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
         "low": low,
         "high": high,
     }
-    curves = {name: tuple(one.tolist()) for name, one in arrays.items()}
+    curves = {name: tuple(array.tolist()) for name, array in arrays.items()}
     chosen = None if test is None else tuple(test.tolist())
     return BudgetCurve(row.name, **curves, test=chosen, left_out=left_out)
 
@@ -157,14 +163,14 @@ def _spans(
     """Budgets from the first that has room for a trial of each, by who can be said to be ahead."""
     costs = [np.array(getattr(curve, currency)) for curve in (one, two)]
     first = max(cost[0] for cost in costs)
-    budgets = sorted({float(cost) for own in costs for cost in own if cost >= first})
+    budgets = sorted({float(cost) for row_costs in costs for cost in row_costs if cost >= first})
     tail = (1 - CLAIM) / 2
     ahead: list[str | None] = []
     for budget in budgets:
-        room = [int(np.searchsorted(own, budget, "right")) for own in costs]
-        used = [min(n, len(own) // 2) for n, own in zip(room, costs, strict=True)]
+        room = [int(np.searchsorted(row_costs, budget, "right")) for row_costs in costs]
+        used = [min(n, len(row_costs) // 2) for n, row_costs in zip(room, costs, strict=True)]
         low, high = np.quantile(drawn[:, used[0] - 1] - other[:, used[1] - 1], [tail, 1 - tail])
-        whole = [n == most for n, most in zip(used, room, strict=True)]
+        whole = [n == budget_room for n, budget_room in zip(used, room, strict=True)]
         leader = one.row if low > 0 and whole[1] else two.row if high < 0 and whole[0] else None
         ahead.append(leader)
     places = [0, *(n for n in range(1, len(ahead)) if ahead[n] != ahead[n - 1])]

@@ -107,7 +107,7 @@ def build_comparisons(
         for group, freed in _groups(runs, request.groups, vary)
     ]
     _check_names(request, groups, show)
-    comparisons = [_analysed(one, members, request) for one, members in groups]
+    comparisons = [_analysed(comparison, members, request) for comparison, members in groups]
     _notice_nothing(request, comparisons)
     tables = [published_table(name) for name in dict.fromkeys(names)]
     comparisons, reasons = with_published(comparisons, tables)
@@ -189,7 +189,7 @@ def _analysed(comparison: Comparison, members: Members, request: ComparisonReque
 
 def _notice_nothing(request: ComparisonRequest, comparisons: Sequence[Comparison]) -> None:
     """Tells which of the analyses that were asked for have no result."""
-    tests = (one for c in comparisons for one in (*c.differences, *c.leads, *c.test_notes))
+    tests = (result for c in comparisons for result in (*c.differences, *c.leads, *c.test_notes))
     if request.stats and not any(tests):
         notice("nothing is tested: no two rows learned from as much of the same text")
     if request.budget and not any(comparison.budgets for comparison in comparisons):

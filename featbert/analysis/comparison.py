@@ -42,8 +42,8 @@ def grouped(pairs: Iterable[tuple[Key, Item]]) -> dict[Key, list[Item]]:
 
 def shared(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The entries that all tables have with the same value."""
-    first, *others = tables
-    return {n: v for n, v in first.items() if all(o.get(n, None) == v for o in others)}
+    first, *rest_of_tables = tables
+    return {n: v for n, v in first.items() if all(o.get(n, None) == v for o in rest_of_tables)}
 
 
 @dataclass(frozen=True)
@@ -251,8 +251,8 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     """Rows that learned from as much, the most there is, by text, encoder and context."""
     cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
-    most = [(cell, max(row.learned_from for row in cell)) for cell in cells]
-    return [[row for row in cell if row.learned_from == text] for cell, text in most]
+    largest = [(cell, max(row.learned_from for row in cell)) for cell in cells]
+    return [[row for row in cell if row.learned_from == text] for cell, text in largest]
 
 
 def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
@@ -612,11 +612,11 @@ class Comparison:
     @property
     def remarks(self) -> list[str]:
         """All notes, in the order of the analyses."""
-        missing = (
-            f"no scores by {', '.join(one.facets)} on {one.split}: {one.reason}"
-            for one in self.missing_breakdowns
+        unread = (
+            f"no scores by {', '.join(breakdown.facets)} on {breakdown.split}: {breakdown.reason}"
+            for breakdown in self.missing_breakdowns
         )
-        return [*self.notes, *self.test_notes, *self.cost_notes, *missing]
+        return [*self.notes, *self.test_notes, *self.cost_notes, *unread]
 
     @property
     def verdicts(self) -> list[str]:
@@ -651,10 +651,10 @@ class Comparison:
 
     def limited_to(self, view: View) -> Comparison:
         """The comparison without the analyses that a view does not show."""
-        untested = (dataclasses.replace(one, over_text=None, ahead=None) for one in self.contests)
-        missing = (
-            dataclasses.replace(one, facets=tuple(n for n in view.by if n in one.facets))
-            for one in self.missing_breakdowns
+        untested = (dataclasses.replace(part, over_text=None, ahead=None) for part in self.contests)
+        unread = (
+            dataclasses.replace(part, facets=tuple(n for n in view.by if n in part.facets))
+            for part in self.missing_breakdowns
         )
         return dataclasses.replace(
             self,
@@ -668,7 +668,7 @@ class Comparison:
             budget_leads=self.budget_leads if view.budget else (),
             scorers=self.scorers if view.scorers else (),
             breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
-            missing_breakdowns=tuple(one for one in missing if one.facets),
+            missing_breakdowns=tuple(part for part in unread if part.facets),
         )
 
 
@@ -832,13 +832,16 @@ class Comparisons(Sequence[Comparison]):
         """Comparisons of which all is shown that they hold."""
         if isinstance(comparisons, Comparisons):
             return comparisons
-        by = dict.fromkeys(b.facet for one in comparisons for b in one.breakdowns)
+        by = dict.fromkeys(b.facet for comparison in comparisons for b in comparison.breakdowns)
         view = View(stats=True, cost=True, budget=True, scorers=True, by=tuple(by))
         return cls(tuple(comparisons), view=view)
 
     def without_sentences(self) -> Comparisons:
         """Without any text of the corpora."""
-        bare = (dataclasses.replace(one, texts=(), missing_texts=()) for one in self.comparisons)
+        bare = (
+            dataclasses.replace(comparison, texts=(), missing_texts=())
+            for comparison in self.comparisons
+        )
         return dataclasses.replace(self, comparisons=tuple(bare))
 
     def with_view(self, view: View) -> Comparisons:
@@ -846,11 +849,11 @@ class Comparisons(Sequence[Comparison]):
         tasks = [comparison.task for comparison in self.comparisons]
         check_known("score", view.show, {key: 0 for task in tasks for key in task.columns})
         check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
-        both = {name: value or getattr(self.view, name) for name, value in vars(view).items()}
-        return dataclasses.replace(self, view=View(**both))
+        options = {name: value or getattr(self.view, name) for name, value in vars(view).items()}
+        return dataclasses.replace(self, view=View(**options))
 
     def viewed(self) -> Comparisons:
         """What the view shows, without anything else."""
-        shown = tuple(one.limited_to(self.view) for one in self.comparisons)
+        shown = tuple(comparison.limited_to(self.view) for comparison in self.comparisons)
         matrices = self.matrices if self.view.transfer else ()
         return dataclasses.replace(self, comparisons=shown, matrices=matrices)

@@ -22,11 +22,11 @@ def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """
     trained = [row for row in rows if row.trained_on == ("train",)]
     alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
-    named = []
+    rows_by_name = []
     for row, apart in itertools.chain.from_iterable(map(_apart, alike.values())):
         base = with_settings(base_name(row.tuning, row.layers), apart)
-        named.append((" · ".join([base, *row.varied.values()]), row))
-    lines = grouped(named).items()
+        rows_by_name.append((" · ".join([base, *row.varied.values()]), row))
+    lines = grouped(rows_by_name).items()
     return {name: sorted(line, key=lambda row: row.train_share) for name, line in lines}
 
 
@@ -41,23 +41,23 @@ def lead_lines(rows: Sequence[Row]) -> list[str]:
         for name, line in learning_lines(rows).items()
     }
     lines = [(name, line) for name, line in by_name.items() if line]
-    found = []
+    sentences = []
     for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
         if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
             continue
         means = {row.train_share: row.mean(_DEV) for row in theirs}
-        both = [row for row in ours if row.train_share in means]
-        ahead = [row for row in both if row.mean(_DEV) > means[row.train_share]]
-        behind = [row for row in both if row.mean(_DEV) < means[row.train_share]]
-        named = [
+        shared_rows = [row for row in ours if row.train_share in means]
+        ahead = [row for row in shared_rows if row.mean(_DEV) > means[row.train_share]]
+        behind = [row for row in shared_rows if row.mean(_DEV) < means[row.train_share]]
+        leaders = [
             f"{name} with {enumerated([in_percent(row.train_share) for row in better])}"
             for name, better in ((features, ahead), (tuned, behind))
             if better
         ]
-        if len(both) > 1:
-            shown = ", ".join(named) or "neither"
-            found.append(f"higher mean on {_DEV} by share of train: {shown}")
-    return found
+        if len(shared_rows) > 1:
+            shown = ", ".join(leaders) or "neither"
+            sentences.append(f"higher mean on {_DEV} by share of train: {shown}")
+    return sentences
 
 
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
@@ -66,32 +66,34 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     Of settings that a search chose, each that two rows of one share do not need is left out.
     """
     differing = _differing(rows)
-    names = dict.fromkeys(name for one in differing for name in one)
-    values = {name: {one.get(name) for one in differing} for name in names}
+    names = dict.fromkeys(name for settings in differing for name in settings)
+    values = {name: {settings.get(name) for settings in differing} for name in names}
     apart = [name for name in names if len(values[name]) > 1]
     if any(row.searched for row in rows):
         chosen = [name for name in apart if any(name in row.settings for row in rows)]
         for name in sorted(chosen, key=lambda name: -len(values[name])):
-            fewer = [other for other in apart if other != name]
+            fewer = [setting for setting in apart if setting != name]
             places = {
-                (row.train_share, *map(one.get, fewer))
-                for row, one in zip(rows, differing, strict=True)
+                (row.train_share, *map(settings.get, fewer))
+                for row, settings in zip(rows, differing, strict=True)
             }
             if len(places) == len(rows):
                 apart = fewer
     heads = [name for name in names if name in OF_HEADS and name not in apart]
-    for row, one in zip(rows, differing, strict=True):
-        yield row, {name: one[name] for name in (*heads, *apart) if name in one}
+    for row, settings in zip(rows, differing, strict=True):
+        yield row, {name: settings[name] for name in (*heads, *apart) if name in settings}
 
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
     """What labels say of each row besides its share; epochs as on all of train for equal steps."""
-    named = [{n: value for n, value in row.differing.items() if n != "train_share"} for row in rows]
+    labels = [
+        {n: value for n, value in row.differing.items() if n != "train_share"} for row in rows
+    ]
     epochs = [row.settings.get("epochs", 0) for row in rows]
     on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
     if len({*on_all}) < len({*epochs}):
-        named = [
-            one | ({"epochs": str(n)} if "epochs" in one else {})
-            for one, n in zip(named, on_all, strict=True)
+        labels = [
+            label | ({"epochs": str(n)} if "epochs" in label else {})
+            for label, n in zip(labels, on_all, strict=True)
         ]
-    return named
+    return labels

@@ -48,26 +48,26 @@ def comparison_frame(
             the same seed. "score": a line for each run, split and score, with its `value`.
     """
     rows = comparison.rows
-    known = {name for row in rows for name in row.settings}
+    setting_names = {name for row in rows for name in row.settings}
     differing = dict.fromkeys(name for row in rows for name in row.differing)
-    settings = [name for name in differing if name in known]
+    settings = [name for name in differing if name in setting_names]
     analysed: dict[str, dict[str, Any]] = defaultdict(dict)
-    for name, found in _analysed(comparison):
-        analysed[name] |= found
+    for name, columns in _analysed(comparison):
+        analysed[name] |= columns
     lines = []
     for row in rows:
-        named = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
+        names = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
         first = {"row": row.name, "label": row.label}
         if per == "row":
-            lines.append(first | _of_row(row) | analysed[row.name] | named)
+            lines.append(first | _of_row(row) | analysed[row.name] | names)
         elif per == "run":
-            lines += [first | _of_run(comparison, row, run) | named for run in row.runs]
+            lines += [first | _of_run(comparison, row, run) | names for run in row.runs]
         else:
             lines += [
                 first
                 | {"seed": run.seed, "run": run.name}
                 | {"split": split, "score": key, "value": value}
-                | named
+                | names
                 for run in row.runs
                 for split, scores in run.scores.items()
                 for key, value in scores.items()
@@ -117,9 +117,9 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
     for d in comparison.differences:
         intervals = {"text": d.pooled, "seeds": d.over_seeds}
         yield d.row, {"baseline_row": d.baseline, f"{d.split}_difference": d.mean}
-        for over, found in intervals.items():
+        for over, interval in intervals.items():
             name = f"{d.split}_over_{over}"
-            ends = (None, None) if found is None else (found.low, found.high)
+            ends = (None, None) if interval is None else (interval.low, interval.high)
             yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
         yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
     yield from ((name, dataclasses.asdict(price)) for name, price in comparison.prices.items())
@@ -141,8 +141,13 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
         scores = run.scores.get(split, {})
         line |= {f"{split}_{key}": scores.get(key) for key in row.task.columns}
         rival = comparison.rival(row, split)
-        same = [other for other in rival.runs if other.seed == run.seed] if rival else []
-        pair = scores.get(measure), same[0].scores.get(split, {}).get(measure) if same else None
+        same_seed = (
+            [rival_run for rival_run in rival.runs if rival_run.seed == run.seed] if rival else []
+        )
+        pair = (
+            scores.get(measure),
+            same_seed[0].scores.get(split, {}).get(measure) if same_seed else None,
+        )
         difference = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
         line[f"{split}_{measure}_difference"] = difference
     return {**line, "best_epoch": run.best_epoch, **run.cost}

@@ -52,7 +52,7 @@ def compare_group(
     pairs = build_rows(groups, freed)
     by_layer = any((row.layers or "").startswith("layer:") for row, _ in pairs)
     pairs.sort(key=lambda pair: row_order(pair[0], by_layer))
-    rows, members = [row for row, _ in pairs], {row.name: own for row, own in pairs}
+    rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}

@@ -95,7 +95,7 @@ def run_title(
 def signature_line(runs: Sequence[Run]) -> str:
     """The runs of one row in a line that a paper can quote, as sacreBLEU's of a score."""
     r, s = runs[0].record, runs[0].record.signature
-    texts = [(name, one.text, one.tags) for name, one in s.splits.items()]
+    texts = [(name, split.text, split.tags) for name, split in s.splits.items()]
     parts: dict[str, Any] = {
         "task": r.task,
         "corpus": f"{s.corpus} {json_hash(texts)[:8]}",
@@ -166,23 +166,27 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     """For each way the settings and conditions that its label names, as labels show them."""
     values = [way.values for way in ways]
     namesakes = grouped(((w.table, w.tuning, w.body, w.layers), {*w.settings}) for w in ways)
-    seen: dict[tuple[Any, ...], set[str | None]] = {}
+    values_by_scope: dict[tuple[Any, ...], set[str | None]] = {}
     candidates = list[list[str]]()
     for way, valued in zip(ways, values, strict=True):
         # What a namesake has and this way lacks is unset; a head lacks what its body does not have.
-        others = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
-        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(others - {*OF_HEADS})])
-        candidates.append([n for n in names if n in valued or n in others - {*OF_HEADS}])
+        namesake_settings = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
+        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(namesake_settings - {*OF_HEADS})])
+        candidates.append([n for n in names if n in valued or n in namesake_settings - {*OF_HEADS}])
         for name in candidates[-1]:
             scopes = way.scopes(name)
             for scope in scopes if name in valued else scopes[:1]:
                 value = canonical(valued[name]) if name in valued else None
-                seen.setdefault(scope, set()).add(value)
+                values_by_scope.setdefault(scope, set()).add(value)
     # `--precision` is of both: it is named once unless a store had another.
     one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
     differences = []
-    for way, valued, named in zip(ways, values, candidates, strict=True):
-        shown = [n for n in named if any(len(seen.get(s, ())) > 1 for s in way.scopes(n))]
+    for way, valued, names_of_way in zip(ways, values, candidates, strict=True):
+        shown = [
+            n
+            for n in names_of_way
+            if any(len(values_by_scope.get(s, ())) > 1 for s in way.scopes(n))
+        ]
         if {*shown} >= _INSTEAD:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
         texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
@@ -195,8 +199,8 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
 
 def way_labels(ways: Sequence[Way]) -> list[str]:
     """Names of ways, with the settings and conditions in which those of a table differ."""
-    named = zip(ways, named_differences(ways), strict=True)
-    return [with_settings(base_name(way.tuning, way.layers), shown) for way, shown in named]
+    pairs = zip(ways, named_differences(ways), strict=True)
+    return [with_settings(base_name(way.tuning, way.layers), shown) for way, shown in pairs]
 
 
 def label_conditions(signature: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,8 +221,10 @@ def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
         for r, place in zip(runs, places, strict=True)
     ]
     apart = [i for i in range(3) if len({place[i] for place in places}) > 1]
-    named = zip(runs, places, way_labels(ways), strict=True)
-    return {run.name: ", ".join([*(place[i] for i in apart), label]) for run, place, label in named}
+    labelled = zip(runs, places, way_labels(ways), strict=True)
+    return {
+        run.name: ", ".join([*(place[i] for i in apart), label]) for run, place, label in labelled
+    }
 
 
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
@@ -268,13 +274,13 @@ def reading_key(row: Row) -> str:
 
 def search_line(search: SearchRecord) -> str:
     """What a search chose and among how many; or how many were tried so far."""
-    what = base_name(search.tuning, search.layers)
+    row = base_name(search.tuning, search.layers)
     if search.configuration:
-        what += f" ({search.configuration})"
+        row += f" ({search.configuration})"
     configurations = counted(len(search.tried), "configuration")
     if search.chosen is None:
-        done = sum(one.dev is not None for one in search.tried)
-        return f"{what}: {done} of {configurations} tried so far"
+        done = sum(trial.dev is not None for trial in search.tried)
+        return f"{row}: {done} of {configurations} tried so far"
     chosen = search.tried[search.chosen]
     settings = listed({name: setting_text(chosen.settings, name) for name in chosen.settings})
-    return f"{what}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"
+    return f"{row}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"

@@ -29,15 +29,15 @@ def run_lines(
     lines += [{"run": p.name, "state": "damaged", "reason": r} for p, r in found.problems.items()]
     lines += map(_finished, found)
     lines = [line for line in lines if _fits(line, filters or {})]
-    named = [line for line in lines if line.get("tuning")]
+    planned = [line for line in lines if line.get("tuning")]
     ways = [
         Way(
             tuple(line[name] for name in PLACE),
             *(line[name] for name in ("tuning", "layers", "settings", "conditions")),
         )
-        for line in named
+        for line in planned
     ]
-    for line, row in zip(named, way_labels(ways), strict=True):
+    for line, row in zip(planned, way_labels(ways), strict=True):
         line["row"] = row
 
     def value(line: Mapping[str, Any]) -> Any:
@@ -46,8 +46,8 @@ def run_lines(
 
     falls = sort not in ("corpus", "model", "row", "seed")
     valued = [line for line in lines if value(line) is not None]
-    others = [line for line in lines if value(line) is None]
-    return others + sorted(valued, key=value, reverse=falls)
+    unvalued = [line for line in lines if value(line) is None]
+    return unvalued + sorted(valued, key=value, reverse=falls)
 
 
 def _finished(run: Run) -> dict[str, Any]:

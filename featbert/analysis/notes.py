@@ -41,7 +41,7 @@ def comparison_notes(
         (row.cost.extraction_words, members[row.name][0].record.cost.extraction_words)
         for row in rows
     ]
-    if any(read and stored and read < stored for read, stored in words):
+    if any(words_read and stored and words_read < stored for words_read, stored in words):
         yield "costs count extraction for the part of train that a row read alone"
     yield from _seed_notes(rows)
     machines = Counter(

@@ -21,7 +21,9 @@ def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
     import pandas
 
     lines = []
-    for comparison, contest in ((one, contest) for one in comparisons for contest in one.contests):
+    for comparison, contest in (
+        (shown, contest) for shown in comparisons for contest in shown.contests
+    ):
         if contest.features is None or contest.tuned is None or contest.split is None:
             continue
         features, tuned = comparison.row(contest.features), comparison.row(contest.tuned)

@@ -48,9 +48,9 @@ def published_figures(comparison: Comparison, table: PublishedTable) -> Publishe
     if not splits:
         raise InputError(f"{table.id} has no figures by split that a comparison could be next to")
     lines = []
-    own = [row for row in comparison.rows if _is_of(row, table)]
+    rows_of_corpus = [row for row in comparison.rows if _is_of(row, table)]
     for published in table.rows:
-        rows = [row for row in own or comparison.rows if _is_called(row, published)]
+        rows = [row for row in rows_of_corpus or comparison.rows if _is_called(row, published)]
         lines += [_line(published, row, table, splits) for row in rows or (None,)]
     return PublishedFigures(table, splits, tuple(lines))
 
@@ -63,16 +63,16 @@ def is_matrix(table: PublishedTable) -> bool:
 def _line(
     published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
 ) -> dict[str, Any]:
-    same = row and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
+    comparable = row and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
     line: dict[str, Any] = {"published": _label(published), "row": row and row.name}
     for split in splits:
         printed = _figure(published, split)
-        found = row.score(split) if row else None
+        score = row.score(split) if row else None
         # The one standard deviation of a row is of its last split.
         sd = published.sd / 100 if published.sd is not None and split == splits[-1] else None
         line |= {f"{split}_published": printed, f"{split}_published_sd": sd}
-        line |= statistic(f"{split}_here", found)
-        apart = found.mean - printed if same and found and printed is not None else None
+        line |= statistic(f"{split}_here", score)
+        apart = score.mean - printed if comparable and score and printed is not None else None
         line[f"{split}_difference"] = apart
     return line
 
@@ -87,9 +87,13 @@ def _is_called(row: Row, published: PublishedRow) -> bool:
     base = base_name(published.tuning or "full", published.layers)
     if row.train_share != 1 or base_name(row.tuning, row.layers) != base:
         return False
-    said = published.conditions
-    named = {**row.differing, **row.varied}
-    return all(_agrees(said[name], shown) for name, shown in named.items() if name in said)
+    conditions = published.conditions
+    label_parts = {**row.differing, **row.varied}
+    return all(
+        _agrees(conditions[name], shown)
+        for name, shown in label_parts.items()
+        if name in conditions
+    )
 
 
 def _agrees(said: object, shown: str) -> bool:
@@ -100,8 +104,8 @@ def _agrees(said: object, shown: str) -> bool:
 
 
 def _label(published: PublishedRow) -> str:
-    said = published.conditions.items()
-    inner = [v if name == "model" else f"{name}={v}" for name, v in said]
+    conditions = published.conditions.items()
+    inner = [v if name == "model" else f"{name}={v}" for name, v in conditions]
     base = base_name(published.tuning or "full", published.layers)
     return f"{base} ({', '.join(inner)})" if inner else base
 

@@ -82,7 +82,7 @@ def randomisation(
     """
     change = (second - first).astype(np.float64)
     totals = first.sum(0), second.sum(0)
-    seen = abs(float(of(totals[1]) - of(totals[0])))
+    n_extreme = abs(float(of(totals[1]) - of(totals[0])))
     # Units in which the systems agree swap without effect.
     change = change[change.any(axis=1)]
     exact = 2 ** min(len(change), 62) <= resamples
@@ -91,7 +91,7 @@ def randomisation(
     for swap in swaps:
         moved = swap @ change
         differences = of(totals[1] - moved) - of(totals[0] + moved)
-        as_far += int((np.abs(differences) >= seen - TIE).sum())
+        as_far += int((np.abs(differences) >= n_extreme - TIE).sum())
         drawn += len(swap)
     # The text as it is counts as one of the resamples.
     return (as_far / drawn if exact else (as_far + 1) / (drawn + 1)), exact
@@ -103,13 +103,13 @@ def bootstrap_interval(
     """Percentile interval of the difference over texts of as many units, drawn with replacement."""
     units, width = first.shape
     random = np.random.default_rng([seed, 1])
-    both = np.concatenate([first, second], axis=1).astype(np.float64)
+    counts = np.concatenate([first, second], axis=1).astype(np.float64)
     differences: list[Floats] = []
     for rows in _blocks(units, resamples):
-        drawn = random.integers(0, units, (rows, units))
-        drawn += np.arange(rows)[:, None] * units
-        weights = np.bincount(drawn.ravel(), minlength=rows * units).reshape(rows, units)
-        totals = weights.astype(np.float64) @ both
+        places = random.integers(0, units, (rows, units))
+        places += np.arange(rows)[:, None] * units
+        weights = np.bincount(places.ravel(), minlength=rows * units).reshape(rows, units)
+        totals = weights.astype(np.float64) @ counts
         differences.append(of(totals[:, width:]) - of(totals[:, :width]))
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(np.concatenate(differences), [tail, 1 - tail])

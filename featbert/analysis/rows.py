@@ -70,10 +70,10 @@ def build_rows(
     ]
     texts = {way.conditions["train"] for way in ways}
     rows = []
-    for runs, way, columns, named in zip(
+    for runs, way, columns, differences in zip(
         members, ways, varied, named_differences(ways), strict=True
     ):
-        differing = {name: value for name, value in named.items() if name not in columns}
+        differing = {name: value for name, value in differences.items() if name not in columns}
         if "train" in differing:
             differing["train"] = _training_text(differing["train"], texts)
         label = with_settings(base_name(way.tuning, way.layers), differing)
@@ -118,7 +118,11 @@ def build_row(
         splits=splits,
         scores=scores,
         intervals={split: interval for split, interval in intervals.items() if interval},
-        floors={s: one.floor for s, one in first.scores.items() if one.floor is not None},
+        floors={
+            s: split_scores.floor
+            for s, split_scores in first.scores.items()
+            if split_scores.floor is not None
+        },
         learned=tuple(s for s in splits if any(r.record.scores[s].exceeds_floor for r in by_seed)),
         cost=_cost(by_seed, last),
         cell=cell,
@@ -139,8 +143,8 @@ def _compared(run: Run) -> ComparedRun:
         scores={split: scores.values for split, scores in record.scores.items()},
         best_epoch=record.best_epoch,
         history=tuple(
-            EpochScore(one.epoch, one.train_loss, (one.dev or {}).get(key))
-            for one in record.history
+            EpochScore(epoch.epoch, epoch.train_loss, (epoch.dev or {}).get(key))
+            for epoch in record.history
         ),
         cost=vars(record.cost),
     )
@@ -203,9 +207,9 @@ def _conditions(record: RunRecord) -> dict[str, str]:
 def _training_text(value: str, among: Iterable[str]) -> str:
     """A training text by its size; with fingerprints where another one has the same size."""
     size, _, fingerprints = value.rpartition(" ")
-    if sum(other.rpartition(" ")[0] == size for other in among) == 1:
+    if sum(text.rpartition(" ")[0] == size for text in among) == 1:
         return size or value
-    return f"{size} {'/'.join(one[:8] for one in fingerprints.split('/'))}"
+    return f"{size} {'/'.join(fingerprint[:8] for fingerprint in fingerprints.split('/'))}"
 
 
 def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
@@ -226,9 +230,9 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
-    read = statistics.fmean(_read(run.record) for run in runs)
+    share_read = statistics.fmean(_read(run.record) for run in runs)
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
-        whole[name] = whole[name] and read * whole[name]
+        whole[name] = whole[name] and share_read * whole[name]
     whole["extraction_words"] = whole["extraction_words"] and round(whole["extraction_words"])
     if speeds:
         for name in ("one_by_one_seconds", "batched_seconds"):

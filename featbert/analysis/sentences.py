@@ -34,8 +34,8 @@ def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) ->
     compares the best row on features with its baseline, if a text has them.
     """
     texts: list[JudgedText] = []
-    missing: list[str] = []
-    best = [comparison.row(one.features) for one in comparison.contests if one.features]
+    reasons: list[str] = []
+    best = [comparison.row(contest.features) for contest in comparison.contests if contest.features]
     bases = [base for row in best if (base := comparison.rival(row, "dev")) is not None]
     for split in comparison.splits:
         scored = [row for row in comparison.rows if split in row.splits]
@@ -45,30 +45,36 @@ def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) ->
             try:
                 text = _judged(rows, members, split, most)
             except FeatbertError as error:
-                missing.append(f"no sentences of {corpus} {split}: {error}")
+                reasons.append(f"no sentences of {corpus} {split}: {error}")
             else:
                 a, b = _sides(rows, best, bases)
                 texts.append(dataclasses.replace(text, name=name, a=a, b=b))
-    return dataclasses.replace(comparison, texts=tuple(texts), missing_texts=tuple(missing))
+    return dataclasses.replace(comparison, texts=tuple(texts), missing_texts=tuple(reasons))
 
 
 def _sides(rows: Sequence[Row], best: Sequence[Row], bases: Sequence[Row]) -> tuple[int, int]:
     """Places of the two rows that are compared at first."""
     names = [row.name for row in rows]
     a = next((names.index(row.name) for row in best if row.name in names), 0)
-    others = [*(row.name for row in bases), *reversed(names)]
-    b = next((names.index(n) for n in others if n in names and n != names[a]), a)
+    candidates = [*(row.name for row in bases), *reversed(names)]
+    b = next((names.index(n) for n in candidates if n in names and n != names[a]), a)
     return a, b
 
 
 def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> JudgedText:
     seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
     by_row = [members[row.name] for row in rows]
-    runs = [next((run for run in own if run.record.seed == seed), own[0]) for own in by_row]
+    runs = [
+        next((run for run in row_runs if run.record.seed == seed), row_runs[0])
+        for row_runs in by_row
+    ]
     predictions = [run.predictions(split) for run in runs]
     first, marks = predictions[0], rows[0].task.marks
     gold = _spans(first, marks(first, first.gold))
-    answers = [_spans(one, marks(one, one.predicted)) for one in predictions]
+    answers = [
+        _spans(answers_of_run, marks(answers_of_run, answers_of_run.predicted))
+        for answers_of_run in predictions
+    ]
     wrong = [i for i, right in enumerate(gold) if any(spans[i] != right for spans in answers)]
     seeds = sorted({run.record.seed for run in runs})
     about = (

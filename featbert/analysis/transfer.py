@@ -47,7 +47,7 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
     Reads every evaluation of every run, on any split.
     """
     parts = [(run, comparable_key(run.record).items()) for run in once(runs)]
-    keys = ((tuple(part for part in own if part[0] not in _CORPUS), run) for run, own in parts)
+    keys = ((tuple(part for part in key if part[0] not in _CORPUS), run) for run, key in parts)
     groups = [
         compare_group(group, check_comparable(group, vary=["corpus"]))
         for group in grouped(keys).values()
@@ -58,7 +58,7 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
         scored = {
             row.name: [_read(run, split) for run in members[row.name]] for row in comparison.rows
         }
-        data = _all_data([one for own in scored.values() for one in own])
+        data = _all_data([run_scores for key in scored.values() for run_scores in key])
         for rows in grouped((_way(row), row) for row in comparison.rows).values():
             pairs = [(row, scored[row.name]) for row in rows]
             matrices.append(_matrix(comparison, pairs, data, split))
@@ -77,7 +77,7 @@ class _Scored(NamedTuple):
 def _read(run: Run, split: str) -> _Scored:
     """A run with its evaluations on `split` by its own scorer."""
     record = run.record
-    kept, notes = [], []
+    usable, notes = [], []
     for path in evaluation_files(run.folder):
         try:
             evaluation = read_evaluation(run, path)
@@ -87,12 +87,12 @@ def _read(run: Run, split: str) -> _Scored:
         if evaluation.split != split or _is_sample(evaluation.corpus, record.signature.corpus):
             continue
         if evaluation.scorer == record.signature.scorer:
-            kept.append(evaluation)
+            usable.append(evaluation)
         else:
-            what = f"{run.name} on {evaluation.corpus}"
-            notes.append(f"left out: {what}, which was scored by {evaluation.scorer}")
-    own = record.signature.splits.get(split) if split in record.scores else None
-    return _Scored(run, own, kept, notes)
+            subject = f"{run.name} on {evaluation.corpus}"
+            notes.append(f"left out: {subject}, which was scored by {evaluation.scorer}")
+    identity = record.signature.splits.get(split) if split in record.scores else None
+    return _Scored(run, identity, usable, notes)
 
 
 def _is_sample(one: str, other: str) -> bool:
@@ -102,8 +102,8 @@ def _is_sample(one: str, other: str) -> bool:
 
 def _way(row: Row) -> str:
     """How its runs were trained, on whatever corpus."""
-    given = {**row.conditions, "train": None}
-    return repr((row.tuning, row.layers, sorted(row.settings.items()), given))
+    conditions = {**row.conditions, "train": None}
+    return repr((row.tuning, row.layers, sorted(row.settings.items()), conditions))
 
 
 def _matrix(
@@ -113,16 +113,16 @@ def _matrix(
     split: str,
 ) -> TransferMatrix:
     labels = _distinct([_row_names(scored[0], data) for _, scored in rows])
-    named = sorted(zip(labels, rows, strict=True), key=lambda pair: natural(pair[0]))
-    every = [one for _, (_, scored) in named for one in scored]
+    labelled = sorted(zip(labels, rows, strict=True), key=lambda pair: natural(pair[0]))
+    every = [run_scores for _, (_, scored) in labelled for run_scores in scored]
     # What the rows own, in their order, then what else they were scored on, by label.
-    own = [one.own for one in every if one.own is not None]
-    others = {e.identity for one in every for e in one.evaluations} - {*own}
-    by_label = sorted(others, key=lambda one: natural(data[one].label))
-    places = list(dict.fromkeys([*own, *by_label]))
+    own_data = [run_scores.own for run_scores in every if run_scores.own is not None]
+    other_data = {e.identity for run_scores in every for e in run_scores.evaluations} - {*own_data}
+    by_label = sorted(other_data, key=lambda run_scores: natural(data[run_scores].label))
+    places = list(dict.fromkeys([*own_data, *by_label]))
     columns = tuple(data[place] for place in places)
     matrix_rows, repeated = list[TransferRow](), list[list[str]]()
-    for name, (row, scored) in named:
+    for name, (row, scored) in labelled:
         trained = dataclasses.replace(row, label=name)
         cells = tuple(_cell(trained, scored, place, split) for place in places)
         matrix_rows.append(TransferRow(name, trained.seeds, cells, *_average(cells)))
@@ -141,7 +141,7 @@ def _matrix(
         rows=tuple(matrix_rows),
         notes=(
             *_notes(matrix_rows, columns, repeated),
-            *(note for one in every for note in one.notes),
+            *(note for run_scores in every for note in run_scores.notes),
         ),
     )
 
@@ -166,14 +166,16 @@ def _cell(
     """
     if kept[0].own == place and (score := trained.score(split)) is not None:
         return TransferCell(score, trained.seeds, own=True)
-    found = [(s.run, e) for s in kept for e in s.evaluations if e.identity == place]
-    if not found:
+    scores = [(s.run, e) for s in kept for e in s.evaluations if e.identity == place]
+    if not scores:
         return None
-    found.sort(key=lambda pair: pair[1].started, reverse=True)
-    mapping = found[0][1].mapping
-    newest = grouped((run.record.seed, (run, e)) for run, e in found if e.mapping == mapping)
+    scores.sort(key=lambda pair: pair[1].started, reverse=True)
+    mapping = scores[0][1].mapping
+    newest = grouped((run.record.seed, (run, e)) for run, e in scores if e.mapping == mapping)
     pairs = [newest[seed][0] for seed in sorted(newest)]
-    remarks = dict.fromkeys(one for run, e in pairs for one in remarks_on(run, e, trained.label))
+    remarks = dict.fromkeys(
+        remark for run, e in pairs for remark in remarks_on(run, e, trained.label)
+    )
     return TransferCell(
         score=Statistic.of([e.scores.values[run.task.measure.key] for run, e in pairs]),
         seeds=tuple(run.record.seed for run, _ in pairs),
@@ -184,13 +186,13 @@ def _cell(
 
 def _average(cells: Sequence[TransferCell | None]) -> tuple[float | None, float | None]:
     """Mean over the cells on other data, and its sample standard deviation over seeds."""
-    others = [cell for cell in cells if cell is not None and not cell.own]
-    if not others:
+    foreign = [cell for cell in cells if cell is not None and not cell.own]
+    if not foreign:
         return None, None
-    mean = statistics.fmean(cell.score.mean for cell in others)
-    if len({cell.seeds for cell in others}) > 1:
+    mean = statistics.fmean(cell.score.mean for cell in foreign)
+    if len({cell.seeds for cell in foreign}) > 1:
         return mean, None
-    by_seed = [statistics.fmean(v) for v in zip(*(c.score.values for c in others), strict=True)]
+    by_seed = [statistics.fmean(v) for v in zip(*(c.score.values for c in foreign), strict=True)]
     return mean, Statistic.of(by_seed).sd
 
 
@@ -200,37 +202,40 @@ def _notes(
     """`repeated` are notes on seeds that a row has twice."""
     for row, repeated_seeds in zip(rows, repeated, strict=True):
         for column, cell in zip(columns, row.cells, strict=True):
-            where = f"{row.label} on {column.label}"
+            place = f"{row.label} on {column.label}"
             if cell is None:
-                yield f"{where}: not evaluated"
+                yield f"{place}: not evaluated"
                 continue
             if cell.seeds != row.seeds:
-                yield f"{where}: of seeds {', '.join(map(str, cell.seeds))} only"
-            yield from (f"{where}: {remark}" for remark in cell.remarks)
+                yield f"{place}: of seeds {', '.join(map(str, cell.seeds))} only"
+            yield from (f"{place}: {remark}" for remark in cell.remarks)
         yield from repeated_seeds
 
 
 def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, ScoredData]:
     """All data that anything was scored on, with distinct labels."""
     # Those that were trained on it know best what a corpus is called.
-    found: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
+    pairs: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
         (s.own, s.run.record.signature) for s in scored if s.own is not None
     ]
-    found += [(e.identity, e) for s in scored for e in s.evaluations]
+    pairs += [(e.identity, e) for s in scored for e in s.evaluations]
     called, names = [], []
-    for place, about in grouped(found).items():
-        language = next((one.language for one in about if one.language), None)
+    for place, about in grouped(pairs).items():
+        language = next((record.language for record in about if record.language), None)
         corpus = about[0].corpus
         called.append((place, language, corpus))
         base, exact = language or corpus, f"{corpus} {place.text[:8]}/{place.tags[:8]}"
         names.append((base, f"{base} ({corpus})" if language else base, f"{base} ({exact})"))
     return {
-        one[0]: ScoredData(label, *one[1:], *dataclasses.astuple(one[0]))
-        for label, one in zip(_distinct(names), called, strict=True)
+        record[0]: ScoredData(label, *record[1:], *dataclasses.astuple(record[0]))
+        for label, record in zip(_distinct(names), called, strict=True)
     }
 
 
 def _distinct(names: Sequence[tuple[str, str, str]]) -> list[str]:
     """For each, the first of its names, from short to exact, that no other one has."""
-    counts = Counter(name for own in names for name in {*own})
-    return [next((name for name in own if counts[name] == 1), own[-1]) for own in names]
+    counts = Counter(name for candidates in names for name in {*candidates})
+    return [
+        next((name for name in candidates if counts[name] == 1), candidates[-1])
+        for candidates in names
+    ]

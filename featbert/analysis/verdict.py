@@ -110,17 +110,17 @@ def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
             split = leader.splits[-1]
             result = f"{_called(contest, leader)} reaches {_score(leader, split)} on {split}."
             yield "Quality", result + _floor(leader, split)
-        missing = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
-        yield "Missing", f"There are no runs {missing} here to compare with."
+        side = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
+        yield "Missing", f"There are no runs {side} here to compare with."
     else:
         yield "Quality", _quality(contest, features, tuned, split)
         yield "Cost", _cost(contest, features, tuned)
-        both = {features.name, tuned.name}
+        sides = {features.name, tuned.name}
         for breakdown in comparison.breakdowns:
             if (
                 breakdown.split == split
                 and len(breakdown.gold) > 1
-                and both <= breakdown.rows.keys()
+                and sides <= breakdown.rows.keys()
             ):
                 yield "Where", _where(contest, breakdown, features, tuned)
                 break
@@ -128,17 +128,19 @@ def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
 
 def _called(contest: _Case, row: Row) -> str:
     """A row without its settings, where no other row of the contest has its name."""
-    names = [base_name(one.tuning, one.layers) for one in contest.rows]
+    names = [
+        base_name(row_of_contest.tuning, row_of_contest.layers) for row_of_contest in contest.rows
+    ]
     name = base_name(row.tuning, row.layers)
     return name if names.count(name) == 1 else row.label
 
 
 def _leads(contest: _Case, leader: Row) -> dict[str, Difference]:
     """Tests of the other rows against the leader, by what these are called, the nearest first."""
-    named = {row.name: _called(contest, row) for row in contest.rows}
+    names = {row.name: _called(contest, row) for row in contest.rows}
     leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
     leads.sort(key=lambda lead: -lead.mean)
-    return {named[lead.row]: lead for lead in leads if lead.row in named}
+    return {names[lead.row]: lead for lead in leads if lead.row in names}
 
 
 def _verdict(contest: _Case, leader: Row) -> str:
@@ -152,8 +154,8 @@ def _verdict(contest: _Case, leader: Row) -> str:
     if not leads:
         return f"Undecided: {score}; differences are not tested."
     near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
-    left = len(contest.rows) - 1 - len(leads)
-    untested = f" {counted(left, 'row is', 'rows are')} not tested." if left else ""
+    n_untested = len(contest.rows) - 1 - len(leads)
+    untested = f" {counted(n_untested, 'row is', 'rows are')} not tested." if n_untested else ""
     if not near:
         label, lead = next(iter(leads.items()))
         return (
@@ -163,14 +165,14 @@ def _verdict(contest: _Case, leader: Row) -> str:
     parts, alike = [f"Undecided: {score}"], dict[str, list[str]]()
     for label, lead in near.items():
         alike.setdefault(_stands(lead), []).append(f"{label} ({_apart(lead)})")
-    for stands, named in alike.items():
-        if len(named) > _NAMED:
-            named[_NAMED:] = [f"{len(named) - _NAMED} more"]
-        parts.append(f"{stands}: {enumerated(named)}")
+    for stands, labels in alike.items():
+        if len(labels) > _NAMED:
+            labels[_NAMED:] = [f"{len(labels) - _NAMED} more"]
+        parts.append(f"{stands}: {enumerated(labels)}")
     if behind := len(leads) - len(near):
         parts.append(f"Clearly below it: {counted(behind, 'row')}")
-    if (most := max(len(lead.seeds) for lead in near.values())) < FEWEST:
-        parts.append(few_seeds(most))
+    if (n_seeds := max(len(lead.seeds) for lead in near.values())) < FEWEST:
+        parts.append(few_seeds(n_seeds))
     return f"{'. '.join(parts)}.{untested}"
 
 
@@ -217,21 +219,23 @@ def _trade_offs(contest: _Case, leader: Row) -> str:
     """
     split, leads, best = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     rows = [row for row in contest.rows if split in row.splits]
-    found = {best: [f"the best {leader.splits[0]} score"]}
+    gains_by_row = {best: [f"the best {leader.splits[0]} score"]}
     for name in _BOUGHT:
         currency, places = CURRENCIES[name], machines_of(contest.comparison, name)
-        known = [(cost, row) for row in rows if (cost := currency.of(row))]
-        if len(known) > 1 and len(places) < 2:
-            show, least = units.SHOWN[currency.unit], min(cost for cost, _ in known)
-            most = _AS_QUICK * least if currency.timed else least
-            equal = [one for one in known if one[0] <= most or show(one[0]) == show(least)]
-            cost, row = max(equal, key=lambda one: one[1].mean(split))
-            found.setdefault(_called(contest, row), []).append(f"{currency.least} ({show(cost)})")
+        costs = [(cost, row) for row in rows if (cost := currency.of(row))]
+        if len(costs) > 1 and len(places) < 2:
+            show, least = units.SHOWN[currency.unit], min(cost for cost, _ in costs)
+            limit = _AS_QUICK * least if currency.timed else least
+            equal = [pair for pair in costs if pair[0] <= limit or show(pair[0]) == show(least)]
+            cost, row = max(equal, key=lambda pair: pair[1].mean(split))
+            gains_by_row.setdefault(_called(contest, row), []).append(
+                f"{currency.least} ({show(cost)})"
+            )
     for label, lead in leads.items():
-        if label in found:
+        if label in gains_by_row:
             holds = "" if lead.sign else f" ({_holds(lead).lstrip(', ')})"
-            found[label].append(f"{_above(lead.mean)} {best} on {split}{holds}")
-    return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in found.items()) + "."
+            gains_by_row[label].append(f"{_above(lead.mean)} {best} on {split}{holds}")
+    return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in gains_by_row.items()) + "."
 
 
 def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
@@ -239,28 +243,28 @@ def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
     theirs, ours = _called(contest, tuned), _called(contest, features)
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
     part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
-    said = (
+    text = (
         f"On {split}{only}{part}, {theirs} reaches {_score(tuned, split)}, and the best row on "
         f"features by dev, {ours}, {_score(features, split)}"
     )
     floor, difference = _floor(tuned, split), features.mean(split) - tuned.mean(split)
     if not (split in features.learned or split in tuned.learned):
-        return f"{said}: neither learned anything.{floor}"
+        return f"{text}: neither learned anything.{floor}"
     equal = units.points(difference) == units.points(0.0)
-    said += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
+    text += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
     test = contest.over_text
     if test is None:
-        return f"{said} (not tested against each other).{floor}"
+        return f"{text} (not tested against each other).{floor}"
     if not equal:
-        said += _holds(test)
+        text += _holds(test)
     over = "" if test.over_seeds is None else f"over seeds: {_from_to(test.over_seeds)}; "
-    said += (
+    text += (
         f" ({100 * test.pooled.level:.0f}% interval {over}over text: {_from_to(test.pooled)}; "
         f"adjusted {_p(test.adjusted)})."
     )
     if test.over_seeds is None:
-        said += f" {few_seeds(len(test.seeds))}."
-    return said + floor
+        text += f" {few_seeds(len(test.seeds))}."
+    return text + floor
 
 
 def _floor(row: Row, split: str) -> str:
@@ -277,20 +281,20 @@ def _cost(contest: _Case, features: Row, tuned: Row) -> str:
     price = comparison.prices.get(features.name)
     once = price.seconds_once if price else ours.extraction_seconds
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
-    said = (
+    text = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
         f"{units.duration(ours.training_seconds.mean)}{paid}; a tuned run "
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}."
     )
     if price is None or price.tuned_row != tuned.name:
-        return said
+        return text
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = price.seconds_cheaper_from, price.flops_cheaper_from
     time, operations = (words.get(run or 0, f"from run {run:.0f} on") for run in runs)
     timed = len(machines_of(comparison)) < 2 and contest.timed
-    less = f"less time {time}, and " * timed
-    return f"{said} Features take {less}fewer operations {operations}."
+    time_part = f"less time {time}, and " * timed
+    return f"{text} Features take {time_part}fewer operations {operations}."
 
 
 def _where(contest: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
@@ -299,15 +303,15 @@ def _where(contest: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
     leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
-    said = [
+    parts = [
         f"{_called(contest, row)} at {bucket} by {_points(ahead[bucket])} "
         f"({found.gold[bucket]:,} in gold)"
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    if not said:
+    if not parts:
         return f"By {found.meaning} on {found.split}, neither row leads anywhere."
-    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(said)}."
+    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(parts)}."
 
 
 def _score(row: Row, split: str) -> str:

@@ -57,7 +57,7 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
         "",
         frame_of(cells, [column.name for column in columns]),
         columns,
-        " · ".join(next(iter(same)) for same in values.values() if len(same) == 1),
+        " · ".join(next(iter(value)) for value in values.values() if len(value) == 1),
         legend=legend,
         notes=[f"{line['run']}: {line['reason']}" for line in lines if "reason" in line],
     )
@@ -134,10 +134,15 @@ def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
 
 def corpus_table(corpus: Corpus) -> Table:
     """A line for each split: its counts, and each of its most frequent labels or types."""
-    found = check_corpus(corpus).splits
-    total = sum((Counter(one.labels) for one in found.values()), Counter[str]())
+    splits = check_corpus(corpus).splits
+    total = sum(
+        (Counter(counted_split.labels) for counted_split in splits.values()), Counter[str]()
+    )
     kinds = sorted(kind for kind, _ in total.most_common(MOST_KINDS))
-    lines = [{"split": name, **vars(one), **one.labels} for name, one in found.items()]
+    lines = [
+        {"split": name, **vars(counted_split), **counted_split.labels}
+        for name, counted_split in splits.items()
+    ]
     counts = {"sentences": "sentences", "words": "words", "longest": "longest_sentence"}
     columns = [
         name_column("split"),
@@ -155,18 +160,21 @@ def run_scores_table(run: Run) -> Table:
     """
     lines: list[dict[str, Any]] = []
     splits = dict(run.record.scores)
-    for one, _ in evaluations(run):
-        mapped = "".join(f" {old}={new}" for old, new in one.mapping.items())
-        splits[f"{one.corpus} {one.split}{mapped}"] = one.scores
-    for split, found in splits.items():
-        counts = {n: sum(v.get(n, 0) for v in found.by_class.values()) for n in _COUNTS}
-        named = {"all": {**found.values, **(counts if found.by_class else {})}, **found.by_class}
-        lines += [{"scores": f"{split} {name}", **values} for name, values in named.items()]
+    for evaluation, _ in evaluations(run):
+        mapped = "".join(f" {old}={new}" for old, new in evaluation.mapping.items())
+        splits[f"{evaluation.corpus} {evaluation.split}{mapped}"] = evaluation.scores
+    for split, scored in splits.items():
+        counts = {n: sum(v.get(n, 0) for v in scored.by_class.values()) for n in _COUNTS}
+        by_name = {
+            "all": {**scored.values, **(counts if scored.by_class else {})},
+            **scored.by_class,
+        }
+        lines += [{"scores": f"{split} {name}", **values} for name, values in by_name.items()]
     frame = frame_of(lines, ["scores", *run.task.columns, *_COUNTS])
     columns = [name_column("scores")]
     columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
-    known = [name for name in _COUNTS if frame[name].notna().any()]
-    columns += [Column(name, name, "{:,.0f}".format) for name in known]
+    count_names = [name for name in _COUNTS if frame[name].notna().any()]
+    columns += [Column(name, name, "{:,.0f}".format) for name in count_names]
     sections = [name.endswith(" all") and i > 0 for i, name in enumerate(frame["scores"])]
     return Table(f"Scores of {run.task.title} in percent", frame, columns, sections=sections)
 
@@ -176,7 +184,9 @@ def evaluations_tables(
 ) -> list[Table]:
     """A table for each task: a line for each run and data that it was evaluated on."""
     tables = []
-    for pairs in grouped((run.record.task, (run.record, one)) for run, one in found).values():
+    for pairs in grouped(
+        (run.record.task, (run.record, evaluation)) for run, evaluation in found
+    ).values():
         task, scores = get_task(pairs[0][0].task), pairs[0][1].scores
         keys = [key for key in task.columns if key in scores.values][:3]
         lines = [
@@ -184,12 +194,12 @@ def evaluations_tables(
                 "row": run_title(r.tuning, r.layers, r.settings, r.task),
                 "seed": r.seed,
                 "id": r.name.rpartition("--")[2],
-                "on": f"{one.corpus} {one.split}",
-                "seconds": one.prediction_seconds + (one.extraction_seconds or 0.0),
-                **vars(one.scores),
-                **one.scores.values,
+                "on": f"{evaluation.corpus} {evaluation.split}",
+                "seconds": evaluation.prediction_seconds + (evaluation.extraction_seconds or 0.0),
+                **vars(evaluation.scores),
+                **evaluation.scores.values,
             }
-            for r, one in pairs
+            for r, evaluation in pairs
         ]
         columns = [
             name_column("row"),
@@ -212,21 +222,24 @@ def evaluations_tables(
 def epochs_table(run: Run) -> Table:
     """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
     history, best = run.record.history, run.record.best_epoch
-    marked = [place for place, one in enumerate(history) if one.epoch == best]
+    marked = [place for place, epoch_row in enumerate(history) if epoch_row.epoch == best]
     columns = [
         Column("epoch", "epoch", lambda epoch: f"{epoch} best" if epoch == best else str(epoch)),
         Column("train loss", "train_loss", "{:.4f}".format),
         Column("dev", "dev_score", percent, best=marked),
         Column("time", "seconds", units.duration),
     ]
-    lines = [{column.name: getattr(one, column.name) for column in columns} for one in history]
+    lines = [
+        {column.name: getattr(epoch_row, column.name) for column in columns}
+        for epoch_row in history
+    ]
     return Table("", frame_of(lines, [column.name for column in columns]), columns)
 
 
 def experiments_table(files: Mapping[str, Path]) -> Table:
     """Experiment files by name and what they ask."""
-    read = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
-    lines = [{"name": name, "about": data.get("description", "")} for name, data in read]
+    tables = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
+    lines = [{"name": name, "about": data.get("description", "")} for name, data in tables]
     columns = [name_column("name"), name_column("what it compares", "about")]
-    where = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
-    return Table("", frame_of(lines), columns, legend=[where])
+    hint = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
+    return Table("", frame_of(lines), columns, legend=[hint])

@@ -102,19 +102,19 @@ def as_text(table: Table, width: int | None = None) -> str:
     first = next(apart, 1)
     first = first if width and sum(narrow[:first]) <= width // 2 else 1
     for chosen in _packs(narrow, joined, width, first):
-        drawn = RichTable(box=box.HORIZONTALS, padding=(0, 1))
+        rich_table = RichTable(box=box.HORIZONTALS, padding=(0, 1))
         spare = max(0, (width or 0) - 1 - sum(narrow[i] for i in chosen))
         for place in chosen:
             column, (size, least) = table.columns[place], sizes[place]
             justify: Literal["left", "right"] = "right" if column.right else "left"
             wider = min(spare, size - least)
             spare -= wider
-            drawn.add_column(Text(column.head), justify=justify, width=least + wider - _AROUND)
+            rich_table.add_column(Text(column.head), justify=justify, width=least + wider - _AROUND)
         for section, row in zip(table.sections, rows, strict=True):
             if section:
-                drawn.add_section()
-            drawn.add_row(*(Text(row[i].text, "bold" if row[i].best else "") for i in chosen))
-        console.print(drawn)
+                rich_table.add_section()
+            rich_table.add_row(*(Text(row[i].text, "bold" if row[i].best else "") for i in chosen))
+        console.print(rich_table)
     for line in (*table.legend, *table.notes):
         console.print(Padding(Text(line, "dim"), (0, 1)))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
@@ -178,7 +178,7 @@ def as_markdown(table: Table) -> str:
     lines.append(line([markdown_text(column.head) for column in columns]))
     lines.append(line(["---:" if column.right else "---" for column in columns]))
     lines += [line([text(cell) for cell in row]) for row in rows]
-    about = [f"- {markdown_text(one)}" for one in (*table.legend, *table.notes)]
+    about = [f"- {markdown_text(remark)}" for remark in (*table.legend, *table.notes)]
     return "\n".join([*lines, *([""] if about else []), *about]) + "\n"
 
 
@@ -193,11 +193,18 @@ def as_latex(table: Table) -> str:
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
-        *(rf"\caption{{{f'{one}.'.translate(_LATEX)}}}" for one in [caption] if one),
+        *(
+            rf"\caption{{{f'{text_line}.'.translate(_LATEX)}}}"
+            for text_line in [caption]
+            if text_line
+        ),
         *(rf"\begin{{tabular}}{{{places}}}", r"\toprule"),
         *(line(Cell(column.head) for column in table.columns), r"\midrule"),
         *(*map(line, table.rows()), r"\bottomrule", r"\end{tabular}"),
-        *(rf"\par\smallskip {one.translate(_LATEX)}" for one in (*table.legend, *table.notes)),
+        *(
+            rf"\par\smallskip {text_line.translate(_LATEX)}"
+            for text_line in (*table.legend, *table.notes)
+        ),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"
@@ -212,7 +219,7 @@ def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
 
 def _lines(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
     """Lines of all frames with the number of their comparison; None for a missing value."""
-    frames = ((n, one.frame().astype(object)) for n, one in enumerate(comparisons, 1))
+    frames = ((n, comparison.frame().astype(object)) for n, comparison in enumerate(comparisons, 1))
     return [
         {"comparison": number, **line}
         for number, frame in frames

@@ -49,13 +49,16 @@ class Column:
         ]
         if self.second:
             pairs = zip(shown, self._texts(frame, self.second), strict=True)
-            shown = [one if two is None else f"{one}{self.joint}{two}" for one, two in pairs]
+            shown = [
+                first if second is None else f"{first}{self.joint}{second}"
+                for first, second in pairs
+            ]
         best = {*self.best}
         return [Cell(visible(text), place in best) for place, text in enumerate(shown)]
 
     def _texts(self, frame: pandas.DataFrame, name: str) -> list[str | None]:
         pairs = zip(frame[name].tolist(), frame[name].notna(), strict=True)
-        return [self.show(value) if there else None for value, there in pairs]
+        return [self.show(value) if present else None for value, present in pairs]
 
 
 @dataclass

@@ -65,17 +65,19 @@ def comparison_tables(
             *([_cost_table(comparison, frame)] if comparison.prices else []),
             *([_budget_table(comparison)] if comparison.budgets else []),
         ],
-        "where": [_breakdown_table(comparison, frame, one) for one in comparison.breakdowns],
-        "published": [_published_table(one) for one in comparison.published],
+        "where": [_breakdown_table(comparison, frame, part) for part in comparison.breakdowns],
+        "published": [_published_table(part) for part in comparison.published],
     }
 
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
     check_known("score", show, {k: 0 for c in comparisons for k in c.task.columns})
-    own = [[key for key in show if key in one.task.columns] for one in comparisons]
-    pairs = zip(comparisons, own, strict=True)
-    parts = [comparison_tables(one, show=keys).values() for one, keys in pairs]
+    keys_of_each = [
+        [key for key in show if key in comparison.task.columns] for comparison in comparisons
+    ]
+    pairs = zip(comparisons, keys_of_each, strict=True)
+    parts = [comparison_tables(comparison, show=keys).values() for comparison, keys in pairs]
     return _numbered([[*itertools.chain(*part)] for part in parts])
 
 
@@ -134,8 +136,8 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
             columns.append(score_column(f"{split} {task.columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
             bases = frame["is_baseline"] & frame[f"{name}_mean"].notna()
-            missing = dict.fromkeys(np.flatnonzero(bases).tolist(), "baseline")
-            columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=missing))
+            baselines = dict.fromkeys(np.flatnonzero(bases).tolist(), "baseline")
+            columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=baselines))
     columns += [
         Column("trained", "trained_parameters", units.parameters),
         Column("operations", "training_flops", units.operations),
@@ -196,8 +198,8 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):
-        own = " of the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
-        yield f"Δ: difference from the mean of the baseline{own}, in points"
+        scope = " of the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
+        yield f"Δ: difference from the mean of the baseline{scope}, in points"
     yield (
         "trained: trained parameters; operations (estimated from shapes), training (wall time): of "
         "one seed, without extraction"
@@ -256,8 +258,10 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
     if any(d.over_seeds for d in differences):
         yield f"over seeds: {level} t interval of the mean difference of runs with equal seeds"
     ways = {"every exchange counted" if t.exact else f"{t.resamples:,} resamples" for t in tests}
-    how = " or, where that is less, ".join(sorted(ways))
-    yield f"p: two-sided, approximate randomisation, {how}; Holm: for all pairs tested on a split"
+    methods = " or, where that is less, ".join(sorted(ways))
+    yield (
+        f"p: two-sided, approximate randomisation, {methods}; Holm: for all pairs tested on a split"
+    )
     if any(len(d.seeds) > 1 for d in differences):
         yield "over text and p are of the counts of all common seeds added up"
 
@@ -308,10 +312,10 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
             Column("one at a time", "one_by_one_seconds", units.duration),
             Column("batched", "batched_seconds", units.duration),
         ]
-        where = "; ".join(machines_of(comparison, "one_by_one"))
+        machines = "; ".join(machines_of(comparison, "one_by_one"))
         legend.append(
             f"one at a time, batched: time to label {TIMED_SENTENCES:,} {comparison.task.unit}s "
-            f"({where})"
+            f"({machines})"
         )
     return Table(
         "Cost",
@@ -369,14 +373,14 @@ def _budget_table(comparison: Comparison) -> Table:
 def lead_line(lead: BudgetLead) -> str:
     """Which of two rows is ahead at which budget, in a sentence."""
     show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
-    said = []
+    parts = []
     for span in lead.spans:
         who = f"{span.ahead} is ahead" if span.ahead else "it is not clear which is ahead"
         end = "on" if span.end is None else f"to {show(span.end)}"
         start = show(span.start)
-        said.append(f"{who} at {start}" if span.end == span.start else f"{who} from {start} {end}")
+        parts.append(f"{who} at {start}" if span.end == span.start else f"{who} from {start} {end}")
     by = "time" if lead.currency == "seconds" else lead.currency
-    return f"by {by}, {lead.row} against {lead.against}: {'; '.join(said)}"
+    return f"by {by}, {lead.row} against {lead.against}: {'; '.join(parts)}"
 
 
 def _from_run(number: float) -> str:
@@ -428,7 +432,7 @@ def transfer_tables(
     order = matrices[0].evaluated_on if matrices else ()
     return [
         *_numbered([[_transfer_table(matrix)] for matrix in matrices]),
-        *(_published_matrix(one, order) for one in published),
+        *(_published_matrix(table, order) for table in published),
     ]
 
 
@@ -463,8 +467,8 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
 
 def _published_matrix(one: PublishedTable, order: Sequence[str]) -> Table:
     rows, percents = matrix_rows(one), [row.test for row in one.rows if isinstance(row.test, dict)]
-    known = dict.fromkeys(name for by_name in percents for name in by_name)
-    names = dict.fromkeys([*(name for name in order if name in known), *known])
+    columns = dict.fromkeys(name for by_name in percents for name in by_name)
+    names = dict.fromkeys([*(name for name in order if name in columns), *columns])
     digits = max(len(str(p).partition(".")[2]) for by_name in percents for p in by_name.values())
     show = functools.partial(percent, digits=digits)
     return Table(

@@ -38,8 +38,8 @@ def budget(comparison: Comparison, split: str, width: float | None) -> dict[str,
 
 
 def _figure(comparison: Comparison, spent: str, title: str, width: float | None) -> Figure:
-    drawn = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
-    axes, keys = drawn.subplots(), []
+    fig = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
+    axes, keys = fig.subplots(), []
     for curve, look in zip(comparison.budgets, style.looks(), strict=False):
         places = getattr(curve, spent)
         line: dict[str, Any] = {"color": look.color, "linewidth": 1.3}
@@ -71,4 +71,4 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
         "dashed: test score of the trial chosen on dev",
         *(comparison.machines if spent == "seconds" else ()),
     )
-    return style.header(drawn, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)
+    return style.header(fig, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)

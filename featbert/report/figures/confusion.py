@@ -26,7 +26,9 @@ _NONE = "none"
 )
 def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Drawn if the best row has predictions of two classes or more."""
-    confusions = [one for one in comparison.confusions if one.split == split]
+    confusions = [
+        pairs_of_split for pairs_of_split in comparison.confusions if pairs_of_split.split == split
+    ]
     if not confusions:
         return None
     row = comparison.row(confusions[0].row)
@@ -40,12 +42,12 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     gold = counts.sum(axis=1)
     cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
     width = width or (COLUMN_WIDTH if len(names) <= 5 else FULL_WIDTH)
-    drawn = new_figure(width, CELL * len(names) + 0.9)
-    axes = drawn.subplots()
+    fig = new_figure(width, CELL * len(names) + 0.9)
+    axes = fig.subplots()
     draw_cells(axes, cells, (0, 100), framed=np.eye(len(names), dtype=bool).tolist())
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
     name_cells(axes, shown, lines, upright=len(names) > 8)
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
-    return header(drawn, f"Confusions of {row.label} on {split}", about(comparison, seeds))
+    return header(fig, f"Confusions of {row.label} on {split}", about(comparison, seeds))

@@ -15,28 +15,28 @@ from featbert.report.figures.registry import figure
 )
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Fine-tuning to features (Wu and Dredze 2019, section 4); features are level lines."""
-    scored = [(row, found) for row in comparison.rows if (found := row.score(split))]
-    tuned = [(row, found) for row, found in scored if "freeze_to" in row.settings]
+    scored = [(row, score) for row in comparison.rows if (score := row.score(split))]
+    tuned = [(row, score) for row, score in scored if "freeze_to" in row.settings]
     steps = sorted({_frozen(row) for row, _ in tuned})
     if len(steps) < 3:
         return None
     names = line_names([row for row, _ in tuned], ("freeze_to",), "fine-tuning")
     points = [
-        (name, row.tuning, steps.index(_frozen(row)), found)
-        for name, (row, found) in zip(names, tuned, strict=True)
+        (name, row.tuning, steps.index(_frozen(row)), score)
+        for name, (row, score) in zip(names, tuned, strict=True)
     ]
     levels = [
-        (row.label, found.mean)
-        for row, found in scored
+        (row.label, score.mean)
+        for row, score in scored
         if row.frozen and not (row.layers or "").startswith("layer:")
     ]
     by = "by how much of the encoder is frozen"
-    drawn, axes = line_figure(comparison, split, points, by, width, levels=levels)
+    fig, axes = line_figure(comparison, split, points, by, width, levels=levels)
     whole = {_frozen(row): "all" for row, _ in tuned if _frozen(row) == row.encoder_layers}
     ticks = {-1: "none", 0: "emb.", **whole}
     axes.set_xticks(range(len(steps)), [ticks.get(step, str(step)) for step in steps])
     axes.set(xlim=(-0.35, len(steps) - 0.65), xlabel="frozen up to layer")
-    return drawn
+    return fig
 
 
 def _frozen(row: Row) -> int:

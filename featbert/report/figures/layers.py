@@ -19,27 +19,25 @@ def layers(comparison: Comparison, split: str, width: float | None) -> Figure | 
     rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
     rows = [row for row in rows if row.score(split)]
     names = line_names(rows, (), "features")
-    known = {(name, _layer(row)) for name, row in zip(names, rows, strict=True)}
-    if not any({(name, n + 1), (name, n + 2)} <= known for name, n in known):
+    places = {(name, _layer(row)) for name, row in zip(names, rows, strict=True)}
+    if not any({(name, n + 1), (name, n + 2)} <= places for name, n in places):
         return None
     # `last` and `layer:12` may be the same state: the row with more seeds counts.
     best: dict[tuple[str, int], Row] = {}
     for name, row in zip(names, rows, strict=True):
-        other = best.get((name, _layer(row)))
-        if other is None or len(row.runs) > len(other.runs):
+        earlier = best.get((name, _layer(row)))
+        if earlier is None or len(row.runs) > len(earlier.runs):
             best[name, _layer(row)] = row
     points = [
-        (name, row.tuning, layer, found)
+        (name, row.tuning, layer, score)
         for (name, layer), row in best.items()
-        if (found := row.score(split))
+        if (score := row.score(split))
     ]
-    drawn, axes = line_figure(
-        comparison, split, points, "by single layer of frozen features", width
-    )
+    fig, axes = line_figure(comparison, split, points, "by single layer of frozen features", width)
     deepest = max(row.encoder_layers for row in rows)
     layer_ticks(axes, range(deepest + 1))
     axes.set(xlim=(-0.5, deepest + 0.5), xlabel="layer (emb.: the embeddings)")
-    return drawn
+    return fig
 
 
 def _layer(row: Row) -> int:

@@ -33,7 +33,7 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     sizes = [(row.train_share, row.train_sentences.mean) for _, row, _ in scored]
     points = [(line, row.tuning, row.train_sentences.mean, score) for line, row, score in scored]
     unit = f"{comparison.task.unit}s"
-    drawn, axes = line_figure(comparison, split, points, f"by training {unit}", width)
+    fig, axes = line_figure(comparison, split, points, f"by training {unit}", width)
     axes.set_xscale("log")
     axes.minorticks_off()
     axes.set_xlabel(f"{unit} trained on")
@@ -46,16 +46,16 @@ def learning(comparison: Comparison, split: str, width: float | None) -> Figure 
     else:  # shares of several texts
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:,.0f}")
-    return drawn
+    return fig
 
 
 def _shown(places: Mapping[float, float], inches: float) -> list[float]:
     """The largest, the smallest, and what there is room for."""
     order = sorted(places, reverse=True)
     decades = math.log10(places[order[0]] / places[order[-1]]) or 1.0
-    kept: list[float] = []
+    ticks: list[float] = []
     for share in [order[0], order[-1], *order[1:-1]]:
-        near = (abs(math.log10(places[share] / places[one])) for one in kept)
+        near = (abs(math.log10(places[share] / places[tick])) for tick in ticks)
         if all(apart / decades * inches > _ROOM for apart in near):
-            kept.append(share)
-    return kept
+            ticks.append(share)
+    return ticks

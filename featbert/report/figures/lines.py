@@ -32,17 +32,19 @@ def line_figure(
     `points` are the name of a line, its way to tune, a place and the score there; `levels`, dashed
     lines across the figure, are names and scores of frozen features. `by` ends the title.
     """
-    lines = grouped((name, (tuning, place, found)) for name, tuning, place, found in points)
-    looks = _line_looks([own[0][0] for own in lines.values()])
+    lines = grouped((name, (tuning, place, score)) for name, tuning, place, score in points)
+    looks = _line_looks([points_of_line[0][0] for points_of_line in lines.values()])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
     shown, keys = [mean for _, mean in levels], []
     short = functools.partial(style.wrapped, width=style.COLUMN_WIDTH - 0.4)
-    for (name, own), look in zip(lines.items(), looks, strict=True):
-        shown += _draw(axes, look, sorted(((p, s) for _, p, s in own), key=lambda point: point[0]))
+    for (name, points_of_line), look in zip(lines.items(), looks, strict=True):
+        shown += _draw(
+            axes, look, sorted(((p, s) for _, p, s in points_of_line), key=lambda point: point[0])
+        )
         keys.append(style.key(short(name), look, linestyle="-", linewidth=1.3))
-    others = itertools.filterfalse(looks.__contains__, style.looks())
-    for (name, mean), look in zip(levels, others, strict=False):
+    spare_looks = itertools.filterfalse(looks.__contains__, style.looks())
+    for (name, mean), look in zip(levels, spare_looks, strict=False):
         dashed: dict[str, Any] = {"color": look.color, "linestyle": style.DASHED, "linewidth": 0.9}
         axes.axhline(100 * mean, zorder=1, **dashed)
         keys.append(style.key(short(name), **dashed))
@@ -54,7 +56,7 @@ def line_figure(
     limits = style.percent_limits([*shown, *lowest], comparison.task.measure.lowest)
     axes.set(ylim=limits, ylabel=f"{label} (%)")
     axes.grid(axis="y")
-    many = any(found.n > 1 for own in lines.values() for _, _, found in own)
+    many = any(score.n > 1 for points_of_line in lines.values() for _, _, score in points_of_line)
     spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"
     note = about(comparison, spread, "dashed: frozen features" if levels else "")
     return style.header(figure, f"{label} {by}", note, keys if len(keys) > 1 else ()), axes
@@ -63,14 +65,14 @@ def line_figure(
 def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]]) -> list[float]:
     """Draws one line; returns the scores in [0, 1] that the axes must show."""
     places = [place for place, _ in points]
-    means = np.array([found.mean for _, found in points])
+    means = np.array([score.mean for _, score in points])
     # A point of one seed has no spread: the band has a gap there, not a width of nothing.
-    spreads = np.array([math.nan if found.sd is None else found.sd for _, found in points])
+    spreads = np.array([math.nan if score.sd is None else score.sd for _, score in points])
     low, high = means - spreads, means + spreads
     color, marker = look
     axes.fill_between(places, 100 * low, 100 * high, color=color, alpha=0.18, linewidth=0)
     axes.plot(places, 100 * means, color=color, marker=marker, markersize=3.6, linewidth=1.3)
-    seeds = [(p, value) for p, found in points if found.n > 1 for value in found.values]
+    seeds = [(p, value) for p, score in points if score.n > 1 for value in score.values]
     right = axes.transData + ScaledTranslation(4 / 72, 0, axes.figure.dpi_scale_trans)
     xs, ys = [x for x, _ in seeds], [100 * y for _, y in seeds]
     axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=right, zorder=3)
@@ -83,13 +85,13 @@ def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
     firsts: dict[style.Look, int] = {}
     for place, name in enumerate(tunings):
         firsts.setdefault(tuning_look(name), place)
-    others = itertools.filterfalse(firsts.__contains__, style.looks())
+    spare_looks = itertools.filterfalse(firsts.__contains__, style.looks())
     places = {place: look for look, place in firsts.items()}
-    return [places[n] if n in places else next(others) for n in range(len(tunings))]
+    return [places[n] if n in places else next(spare_looks) for n in range(len(tunings))]
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:
     """Numbers of layers, twelve at most; 0 is the embeddings."""
     step = math.ceil(len(layers) / 13)
-    kept = layers[::step]
-    axes.set_xticks(kept, ["emb." if layer == 0 else str(layer) for layer in kept])
+    ticks = layers[::step]
+    axes.set_xticks(ticks, ["emb." if layer == 0 else str(layer) for layer in ticks])

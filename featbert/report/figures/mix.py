@@ -25,26 +25,30 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
     if not mixes:
         return None
     width = width or (style.COLUMN_WIDTH if len(mixes) == 1 else style.FULL_WIDTH)
-    drawn, panes = style.panels(len(mixes), width, _NARROWEST, _HEIGHT)
+    fig, panes = style.panels(len(mixes), width, _NARROWEST, _HEIGHT)
     for axes, (row, weights) in zip(panes, mixes, strict=True):
         _panel(axes, weights)
         scale = weights.scale
         spread = "" if scale.sd is None else f" ± {scale.sd:.2f}"
         title = f"{row.name} · scale {scale.mean:.2f}{spread}"
         axes.set_title(style.wrapped(title, _NARROWEST - 0.5))
-    seeds = "dots: seeds, line: ± 1 sd" if any(one.scale.n > 1 for _, one in mixes) else ""
+    seeds = (
+        "dots: seeds, line: ± 1 sd"
+        if any(learned_mix.scale.n > 1 for _, learned_mix in mixes)
+        else ""
+    )
     note = about(comparison, seeds, "dashed: equal weights")
-    return style.header(drawn, "Learned weights of the scalar mix by layer", note)
+    return style.header(fig, "Learned weights of the scalar mix by layer", note)
 
 
 def _panel(axes: Axes, mix: MixStatistic) -> None:
     layers, weights, color = list(mix.layers), mix.weights, style.COLORS[0]
-    axes.bar(layers, [one.mean for one in weights], width=0.72, color=color, alpha=0.45)
-    for layer, one in zip(layers, weights, strict=True):
-        if one.sd is not None:
-            ends = one.mean - one.sd, one.mean + one.sd
+    axes.bar(layers, [weight.mean for weight in weights], width=0.72, color=color, alpha=0.45)
+    for layer, weight in zip(layers, weights, strict=True):
+        if weight.sd is not None:
+            ends = weight.mean - weight.sd, weight.mean + weight.sd
             axes.vlines(layer, *ends, color=style.INK, linewidth=0.9, zorder=3)
-            axes.scatter([layer + 0.16] * one.n, one.values, s=7, color=color, lw=0, zorder=3)
+            axes.scatter([layer + 0.16] * weight.n, weight.values, s=7, color=color, lw=0, zorder=3)
     equal = 1 / len(layers)
     axes.axhline(equal, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED, zorder=1)
     axes.set(xlabel="layer", ylabel="weight", xlim=(layers[0] - 0.6, layers[-1] + 0.6))

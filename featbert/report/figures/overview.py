@@ -25,28 +25,30 @@ _LINE = 0.3  # inches
 )
 def overview(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """The best row on features less the best tuned row by dev, with its intervals."""
-    found = overview_frame(comparisons).to_dict("records")
-    if len(found) < 2:
+    lines = overview_frame(comparisons).to_dict("records")
+    if len(lines) < 2:
         return None
-    drawn = style.new_figure(width or style.FULL_WIDTH, _LINE * len(found) + 0.5)
-    axes = drawn.subplots()
-    for place, one in enumerate(found):
-        known = one["ahead"] in TUNINGS
-        color = tuning_look(one["ahead"]).color if known else style.FAINT
+    fig = style.new_figure(width or style.FULL_WIDTH, _LINE * len(lines) + 0.5)
+    axes = fig.subplots()
+    for place, contest in enumerate(lines):
+        is_tuning = contest["ahead"] in TUNINGS
+        color = tuning_look(contest["ahead"]).color if is_tuning else style.FAINT
         for over, above, line in (("text", -0.13, 2.2), ("seeds", 0.13, 0.9)):
-            low, high = one[f"over_{over}_low"], one[f"over_{over}_high"]
+            low, high = contest[f"over_{over}_low"], contest[f"over_{over}_high"]
             if low is not None and not math.isnan(low):
                 axes.hlines(place + above, 100 * low, 100 * high, color, linewidth=line)
-        axes.plot(100 * one["difference"], place, color=color, marker="o", markersize=4.5)
+        axes.plot(100 * contest["difference"], place, color=color, marker="o", markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
-    apart = [n for n in ("model", "context") if len({one[n] for one in found}) > 1]
-    names = [visible(" · ".join(one[n] for n in ("corpus", *apart, "task"))) for one in found]
-    axes.set_yticks(range(len(found)), names)
-    axes.set(ylim=(len(found) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
+    apart = [n for n in ("model", "context") if len({contest[n] for contest in lines}) > 1]
+    names = [
+        visible(" · ".join(contest[n] for n in ("corpus", *apart, "task"))) for contest in lines
+    ]
+    axes.set_yticks(range(len(lines)), names)
+    axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
     axes.grid(axis="x")
     note = "rows chosen on dev, last split; 95% intervals: thick over text, thin over seeds"
     keys = [
         style.key(f"{tuning_title(name)} better", tuning_look(name)) for name in ("none", "full")
     ]
     keys.append(style.key("not significant, or not tested", style.Look(style.FAINT, "o")))
-    return style.header(drawn, "Features against fine-tuning", note, keys)
+    return style.header(fig, "Features against fine-tuning", note, keys)

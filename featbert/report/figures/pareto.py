@@ -46,12 +46,14 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
 
     The figure of operations has no name of its own.
     """
-    found = {}
+    by_name = {}
     for name in CURRENCIES:
         fronts = [front for front in drawable_fronts(comparison, split) if front.name == name]
         if fronts:
-            found["" if name == "operations" else name] = _figure(comparison, fronts, split, width)
-    return found
+            by_name["" if name == "operations" else name] = _figure(
+                comparison, fronts, split, width
+            )
+    return by_name
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,13 @@ def _figure(
     longest = max(len(mark.name) for front in fronts for mark in front.marks)
     short = len(fronts) == 1 and longest <= 18
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
-    drawn, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
+    fig, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
     for axes, front in zip(panes, fronts, strict=True):
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
         if front.label:
             axes.set_title(style.wrapped(front.label, _NARROWEST))
     title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
-    return draw_fronts(drawn, panes, fronts, title, about(comparison))
+    return draw_fronts(fig, panes, fronts, title, about(comparison))
 
 
 def draw_fronts(
@@ -130,11 +132,11 @@ def draw_fronts(
     for axes, front in zip(panes, fronts, strict=True):
         _draw(axes, front)
     drawn.draw_without_rendering()  # so that the axes have their places
-    named = [_label(axes, front) for axes, front in zip(panes, fronts, strict=True)]
+    labelled = [_label(axes, front) for axes, front in zip(panes, fronts, strict=True)]
     marks = [mark for front in fronts for mark in front.marks]
     keys = tuning_keys(mark.tuning for mark in marks)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
-    numbered = [mark for found in named for mark in found]
+    numbered = [mark for marks_of_front in labelled for mark in marks_of_front]
     width = 0.8 * drawn.get_figwidth()
     keys += [style.key(style.wrapped(f"{p.number}  {p.name}", width)) for p in numbered]
     several = any(mark.sd is not None for mark in marks)
@@ -193,10 +195,14 @@ def _label(axes: Axes, front: Front) -> list[Mark]:
     pixels = axes.figure.dpi / 72
     places = [(point.cost, 100 * point.mean) for point in front.marks]
     marks = axes.transData.transform(places)
-    taken = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in marks]
+    boxes = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in marks]
     steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
-    taken += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
-    bars = [one.get_window_extent() for one in axes.collections if isinstance(one, LineCollection)]
+    boxes += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
+    bars = [
+        collection.get_window_extent()
+        for collection in axes.collections
+        if isinstance(collection, LineCollection)
+    ]
     inside = axes.get_window_extent()
     numbered = []
     for point in sorted(front.marks, key=lambda point: not point.on_front):
@@ -220,23 +226,25 @@ def _label(axes: Axes, front: Front) -> list[Mark]:
                 zorder=5,
             )
             box = note.get_window_extent().padded(1)
-            found = []
+            candidates = []
             for reach, across, along in _AROUND if point.on_front else _AROUND[: len(_AROUND) // 3]:
                 x = across * (reach + box.width / pixels / 2)
                 y = along * (reach + box.height / pixels / 2)
-                there = box.translated(x * pixels, y * pixels)
-                outside = not (inside.contains(*there.min) and inside.contains(*there.max))
-                apart = np.maximum(np.maximum(there.min - marks, marks - there.max), 0)
+                target = box.translated(x * pixels, y * pixels)
+                outside = not (inside.contains(*target.min) and inside.contains(*target.max))
+                apart = np.maximum(np.maximum(target.min - marks, marks - target.max), 0)
                 nearer = np.hypot(*apart.T) < pixels * reach  # to another mark than its own
-                hidden = there.count_overlaps(taken) + outside + nearer.sum()
-                found.append((hidden, there.count_overlaps(bars), reach, (x, y), there))
-            hidden, _, reach, note.xyann, there = min(found, key=lambda one: one[:3])
+                hidden = target.count_overlaps(boxes) + outside + nearer.sum()
+                candidates.append((hidden, target.count_overlaps(bars), reach, (x, y), target))
+            hidden, _, reach, note.xyann, target = min(
+                candidates, key=lambda collection: collection[:3]
+            )
             if hidden and text != str(point.number):
                 note.remove()
                 continue
             if note.arrow_patch and reach == _AROUND[0][0]:
                 note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
-            taken.append(there)
+            boxes.append(target)
             numbered += [point] * (text not in names)
             break
     return numbered

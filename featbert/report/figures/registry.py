@@ -74,8 +74,8 @@ class Kind:
         from featbert.report.figures.style import styled
 
         with styled():
-            drawn = self.draw(subject, split, width)
-        by_name = drawn if isinstance(drawn, Mapping) else {} if drawn is None else {"": drawn}
+            result = self.draw(subject, split, width)
+        by_name = result if isinstance(result, Mapping) else {} if result is None else {"": result}
         ending = "" if self.splits == "none" else split
         return {
             "-".join(part for part in (self.name, name, ending) if part): figure
@@ -99,20 +99,20 @@ def plot(
 
     InputError if these runs have nothing to draw for it, MissingError without matplotlib.
     """
-    base = next((known for known in FIGURES if name.startswith(f"{known}-")), name)
+    base = next((registered for registered in FIGURES if name.startswith(f"{registered}-")), name)
     kind: Kind = FIGURES.load(base)
     if kind.of != "comparison":
         raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
     split = comparison.splits[0] if split is None else split
     check_known("split", [split], comparison.splits)
-    found = kind.figures(comparison, split, width)
-    wanted = name if kind.splits == "none" else f"{name}-{split}"
-    if not found:
+    figures = kind.figures(comparison, split, width)
+    full_name = name if kind.splits == "none" else f"{name}-{split}"
+    if not figures:
         raise InputError(f"nothing to draw for {name!r} on {split}: it needs {kind.needs}")
-    if wanted not in found and (name != base or len(found) > 1):
-        names = [full.removesuffix(f"-{split}") for full in found]
+    if full_name not in figures and (name != base or len(figures) > 1):
+        names = [full.removesuffix(f"-{split}") for full in figures]
         raise InputError(f"{name!r} has several figures here; choose {', '.join(names)}")
-    return found.get(wanted) or next(iter(found.values()))
+    return figures.get(full_name) or next(iter(figures.values()))
 
 
 def comparison_figures(
@@ -121,8 +121,8 @@ def comparison_figures(
     """Kind, full name and figure of all, or of `only` some kinds, that have something to show."""
     for kind in _kinds(only, "comparison"):
         for split in comparison.splits if kind.splits == "each" else comparison.splits[-1:]:
-            for name, drawn in kind.figures(comparison, split).items():
-                yield kind, name, drawn
+            for name, fig in kind.figures(comparison, split).items():
+                yield kind, name, fig
 
 
 def crossing_figures(
@@ -133,8 +133,8 @@ def crossing_figures(
     """The same of all comparisons together, and of transfer matrices."""
     for of, subject in (("comparisons", comparisons), ("matrices", matrices)):
         for kind in _kinds(only, of) if subject else ():
-            for name, drawn in kind.figures(subject, "").items():
-                yield kind, name, drawn
+            for name, fig in kind.figures(subject, "").items():
+                yield kind, name, fig
 
 
 def _kinds(only: Collection[str], of: str) -> list[Kind]:

@@ -28,10 +28,10 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     standard deviation.
     """
     rows = [*itertools.chain(*grouped((row.data(split), row) for row in comparison.rows).values())]
-    scored = {i: found for i, row in enumerate(rows) if (found := row.score(split))}
-    if sum(found.n for found in scored.values()) < 2:
+    scored = {i: score for i, row in enumerate(rows) if (score := row.score(split))}
+    if sum(score.n for score in scored.values()) < 2:
         return None
-    several = [found.n for found in scored.values() if found.n > 1]
+    several = [score.n for score in scored.values() if score.n > 1]
     intervals = bool(several) and min(several) >= FEWEST
     bars = {i: _bar(rows[i], split, intervals=intervals) for i in scored}
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
@@ -39,17 +39,17 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     levels, lowest = floors(comparison, split), comparison.task.measure.lowest
     shown = [
         *levels,
-        *itertools.chain(*(found.values for found in scored.values())),
+        *itertools.chain(*(score.values for score in scored.values())),
         *itertools.chain(*(bar for bar in bars.values() if bar)),
         *baselines.values(),
     ]
-    drawn, axes, places = _row_axes(rows, style.percent_limits(shown, lowest), width)
+    fig, axes, places = _row_axes(rows, style.percent_limits(shown, lowest), width)
     axes.set_xlabel(f"{score_name(comparison, split)} (%)")
     for level in levels:
         axes.axvline(100 * level, **style.FLOOR)
     for i, (row, (y, height)) in enumerate(zip(rows, places, strict=True)):
-        found, baseline = scored.get(i), baselines.get(i)
-        if found is None:
+        score, baseline = scored.get(i), baselines.get(i)
+        if score is None:
             why = f"trained on {split}" if split in row.trained_on else f"no {split}"
             within = "axes fraction", "data"
             axes.annotate(why, (0.02, y), xycoords=within, va="center", color=style.FAINT)
@@ -63,11 +63,11 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         if bar := bars[i]:
             low, high = (100 * min(max(end, lowest), 1.0) for end in bar)
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
-        if found.n > 1:
-            axes.vlines(100 * found.mean, y - 0.075, y + 0.075, color=color, linewidth=1.5)
+        if score.n > 1:
+            axes.vlines(100 * score.mean, y - 0.075, y + 0.075, color=color, linewidth=1.5)
         axes.scatter(
-            [100 * value for value in found.values],
-            [y + _LEVELS[n % len(_LEVELS)] for n in range(found.n)],
+            [100 * value for value in score.values],
+            [y + _LEVELS[n % len(_LEVELS)] for n in range(score.n)],
             s=13,
             color=color,
             marker=marker,
@@ -80,9 +80,13 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         keys.append(style.key("baseline", linestyle=style.DASHED, linewidth=0.8))
     if levels:
         keys.append(style.key(comparison.task.floor, **style.FLOOR))
-    what = f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
-    note = about(comparison, f"dots: seeds, tick: mean, bar: {what}" if several else "one seed")
-    return style.header(drawn, f"{score_name(comparison, split)} of every seed", note, keys)
+    bar_meaning = (
+        f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
+    )
+    note = about(
+        comparison, f"dots: seeds, tick: mean, bar: {bar_meaning}" if several else "one seed"
+    )
+    return style.header(fig, f"{score_name(comparison, split)} of every seed", note, keys)
 
 
 def _bar(row: Row, split: str, *, intervals: bool) -> tuple[float, float] | None:

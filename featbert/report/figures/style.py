@@ -144,10 +144,10 @@ def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
     texts = [(wrapped(title, width, TITLE), TITLE, INK), (wrapped(note, width), SMALL, FAINT)]
-    labels = [str(one.get_label()).split("\n") for one in keys]
-    taken = [max(map(len, lines)) + 7 for lines in labels]
+    labels = [str(handle.get_label()).split("\n") for handle in keys]
+    label_widths = [max(map(len, lines)) + 7 for lines in labels]
     room = _fitting(width, SMALL)
-    columns = len(keys) if sum(taken) <= room else max(1, room // max(taken))
+    columns = len(keys) if sum(label_widths) <= room else max(1, room // max(label_widths))
     heights = [_LINE * size / 72 * (text.count("\n") + 1) for text, size, _ in texts]
     high = max(map(len, labels), default=0) * math.ceil(len(keys) / max(columns, 1))
     legend = _LINE * SMALL / 72 * high + _MARGIN if keys else 0.0

@@ -35,7 +35,12 @@ class _Line:
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """Scores of single layers, and weights of learned mixes; colours are of one row each."""
-    lines = [line for one in comparisons for line in _lines(one) if len(line.scores) >= _FEWEST]
+    lines = [
+        line
+        for comparison in comparisons
+        for line in _lines(comparison)
+        if len(line.scores) >= _FEWEST
+    ]
     if len(lines) < 2:
         return None
     deepest = max(layer for line in lines for layer in (*line.scores, *line.weights))
@@ -43,12 +48,16 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     mixed = any(line.weights for line in lines)
     width = width or style.FULL_WIDTH
     height = CELL * len(lines) + 0.4
-    drawn, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
+    fig, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
     for axes, (kind, title) in zip(panes, _PANELS.items(), strict=False):
-        found = [getattr(line, kind) for line in lines]
-        cells = np.array([[one.get(n, np.nan) for n in range(deepest + 1)] for one in found])
-        known = np.ma.masked_invalid(cells)  # a row may lack a mix
-        low, high = (np.ma.filled(ends, np.nan) for ends in (known.min(axis=1), known.max(axis=1)))
+        values = [getattr(line, kind) for line in lines]
+        cells = np.array(
+            [[comparison.get(n, np.nan) for n in range(deepest + 1)] for comparison in values]
+        )
+        finite = np.ma.masked_invalid(cells)  # a row may lack a mix
+        low, high = (
+            np.ma.filled(ends, np.nan) for ends in (finite.min(axis=1), finite.max(axis=1))
+        )
         shades = (cells - low[:, None]) / np.maximum(high - low, 1e-9)[:, None]
         best = cells == high[:, None]
         draw_cells(axes, cells, (0, 1), framed=best.tolist(), bold=best, shades=shades)
@@ -56,9 +65,9 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         name_cells(axes, columns, names, upright=False)
         axes.set_title(title)
         axes.set_xlabel("layer")
-    encoders = ", ".join(dict.fromkeys(one.model for one in comparisons))
+    encoders = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
     note = f"{encoders} · means over seeds; framed: highest of the row"
-    return style.header(drawn, "Layers by task, on frozen features", note)
+    return style.header(fig, "Layers by task, on frozen features", note)
 
 
 def _lines(comparison: Comparison) -> Iterator[_Line]:

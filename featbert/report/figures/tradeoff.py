@@ -34,9 +34,9 @@ def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None)
     if len(shown) < 2 * len(_CURRENCIES):
         return None
     width = width or style.FULL_WIDTH
-    drawn, panes = style.panels(len(shown), width, width / len(_CURRENCIES), _HEIGHT)
+    fig, panes = style.panels(len(shown), width, width / len(_CURRENCIES), _HEIGHT)
     for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
         axes.set_ylabel(ylabel)
         axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
-    models = ", ".join(dict.fromkeys(one.model for one in comparisons))
-    return draw_fronts(drawn, panes, [f for *_, f in shown], "Score against cost", models)
+    models = ", ".join(dict.fromkeys(shown_comparison.model for shown_comparison in comparisons))
+    return draw_fronts(fig, panes, [f for *_, f in shown], "Score against cost", models)

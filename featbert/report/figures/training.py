@@ -32,8 +32,8 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     columns = math.ceil(len(rows) / lines)
     heads = [style.wrapped(row.name, width / columns - 0.3) for row in rows]
     above = 0.14 * max(head.count("\n") + 1 for head in heads)
-    drawn = style.new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
-    grid = drawn.subplots(2 * lines, columns, squeeze=False, height_ratios=[_SCORE, _LOSS] * lines)
+    fig = style.new_figure(width, lines * (_SCORE + _LOSS + _TEXT + above))
+    grid = fig.subplots(2 * lines, columns, squeeze=False, height_ratios=[_SCORE, _LOSS] * lines)
     score, loss = grid[0, 0], grid[1, 0]
     for n, (row, head) in enumerate(zip(rows, heads, strict=True)):
         line, column = divmod(n, columns)
@@ -65,7 +65,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
         "mark: the epoch whose weights were kept",
         "loss: of training, logarithmic",
     )
-    return style.header(drawn, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
+    return style.header(fig, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
 
 
 def _dev_scores(run: ComparedRun) -> list[float]:

@@ -36,7 +36,7 @@ def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -
     above = 0.14 * max(label.count("\n") + 1 for label in labels) + 0.1
     below = 0.06 * max(len(label) for g in grids for label in g.evaluated_on) if upright else 0.15
     height = CELL * max(len(g.trained_on) for g in grids) + above + below + 0.3
-    drawn, panes = panels(len(grids), width, width / across - 0.01, height)
+    fig, panes = panels(len(grids), width, width / across - 0.01, height)
     scale = scale_of([row for grid in grids for row in grid.means])
     for axes, grid, label in zip(panes, grids, labels, strict=True):
         draw_cells(axes, grid.means, scale, framed=grid.own)
@@ -44,8 +44,8 @@ def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -
         name_cells(axes, [*columns], [*rows], upright=upright)
         axes.set_title(label, weight="bold")
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))
-    drawn.supxlabel(f"evaluated on ({splits})", size="medium")
-    drawn.supylabel("trained on", size="medium")
+    fig.supxlabel(f"evaluated on ({splits})", size="medium")
+    fig.supylabel("trained on", size="medium")
     encodings = " · ".join(dict.fromkeys(grid.encoding for grid in grids))
     title = f"{grids[0].task.measure.name} (%) by corpus trained on and evaluated on"
-    return header(drawn, title, f"{encodings} · framed: the corpus trained on")
+    return header(fig, title, f"{encodings} · framed: the corpus trained on")

@@ -29,16 +29,24 @@ def types(comparison: Comparison, split: str, width: float | None) -> dict[str, 
     Rows of several texts have one each. All splits and texts share one colour scale.
     """
     parts = comparison.breakdowns
-    found: dict[str, Figure] = {}
-    shown = [one for one in parts if one.split == split and one.gold and one.rows]
+    by_name: dict[str, Figure] = {}
+    shown = [
+        other_part
+        for other_part in parts
+        if other_part.split == split and other_part.gold and other_part.rows
+    ]
     for breakdown in shown:
         base = "" if breakdown.facet == "type" else breakdown.facet
-        number = 1 + [one for one in shown if one.facet == breakdown.facet].index(breakdown)
+        number = 1 + [
+            other_part for other_part in shown if other_part.facet == breakdown.facet
+        ].index(breakdown)
         name = base if number == 1 else f"{base}-{number}".strip("-")
-        alike = [one for one in parts if one.facet == breakdown.facet]
-        means = [s.mean for one in alike for row in one.rows.values() for s in row.values()]
-        found[name] = _draw(comparison, breakdown, scale_of([means]), width)
-    return found
+        alike = [other_part for other_part in parts if other_part.facet == breakdown.facet]
+        means = [
+            s.mean for other_part in alike for row in other_part.rows.values() for s in row.values()
+        ]
+        by_name[name] = _draw(comparison, breakdown, scale_of([means]), width)
+    return by_name
 
 
 def _draw(
@@ -49,25 +57,25 @@ def _draw(
     names = [style.wrapped(name, _SHARE * width) for name in rows]
     column = 0.06 * max(len(line) for name in names for line in name.split("\n")) + 0.3
     blocks = math.ceil(len(buckets) / max(1, int((width - column) / _NARROWEST)))
-    each = math.ceil(len(buckets) / blocks)
+    columns = math.ceil(len(buckets) / blocks)
     cells = np.array([[breakdown.rows[row][b].mean for b in buckets] for row in rows])
     few = np.array([breakdown.gold[b] < _FEW for b in buckets])
     best = (cells == cells.max(axis=0)) & (cells > cells.min(axis=0))
     height = max(CELL, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
     upright = max(len(word) for b in buckets for word in b.split()) > _UPRIGHT
     head = 0.055 * max(map(len, buckets)) + 0.2 if upright else 0.45
-    drawn = style.new_figure(width, blocks * (len(rows) * height + head))
-    for n, axes in enumerate(drawn.subplots(blocks, 1, squeeze=False).flat):
-        part = slice(n * each, (n + 1) * each)
+    fig = style.new_figure(width, blocks * (len(rows) * height + head))
+    for n, axes in enumerate(fig.subplots(blocks, 1, squeeze=False).flat):
+        part = slice(n * columns, (n + 1) * columns)
         draw_cells(axes, cells[:, part], scale, bold=best[:, part], pale=few[part])
-        axes.set_xlim(0, each)
+        axes.set_xlim(0, columns)
         heads = [
             f"{visible(b) if upright else style.wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
             for b in buckets[part]
         ]
         name_cells(axes, heads, names, upright=upright)
         axes.tick_params(axis="x", top=False, labeltop=True, bottom=False, labelbottom=False)
-    seeds = max(found.n for row in breakdown.rows.values() for found in row.values())
+    seeds = max(score.n for row in breakdown.rows.values() for score in row.values())
     title = f"{score_name(comparison, breakdown.split)} by {breakdown.meaning}"
     note = about(
         comparison,
@@ -76,4 +84,4 @@ def _draw(
         "bold: best of the column" if len(rows) > 1 else "",
         f"pale: fewer than {_FEW} in gold" if few.any() else "",
     )
-    return style.header(drawn, title, note)
+    return style.header(fig, title, note)

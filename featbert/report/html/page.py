@@ -44,12 +44,14 @@ _SCALE = 1.4
 def html_report(comparisons: Sequence[Comparison]) -> str:
     """The whole page as text: all that the comparisons hold, whatever their view."""
     shown = Comparisons.of(comparisons)
-    matrices = [one for one in shown.matrices if any(row.average is not None for row in one.rows)]
+    matrices = [
+        matrix for matrix in shown.matrices if any(row.average is not None for row in matrix.rows)
+    ]
     crossed = _figures(crossing_figures(shown, matrices), "t")
     script = _asset("report.js")
     return html_template("report.html.j2").render(
         title=_title(shown),
-        sections=[_section(one, number) for number, one in enumerate(shown, 1)],
+        sections=[_section(matrix, number) for number, matrix in enumerate(shown, 1)],
         overview=[
             *overview_tables(shown),
             *([] if matrices else transfer_tables([], shown.published)),
@@ -111,19 +113,19 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
 
 def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[str, list[Any]]:
     """By the part of the page that shows them; the first of a kind has its caption."""
-    found: dict[str, list[Any]] = {}
+    by_section: dict[str, list[Any]] = {}
     captioned = set()
     for kind, name, figure in figures:
         title = str(figure.get_label())
-        drawn = {
+        shown = {
             "title": title,
             "caption": "" if kind.name in captioned else kind.caption,
             "svg": Markup(_inline_svg(figure, prefix=f"{prefix}-{name}", label=escape(title))),
             "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
         }
         captioned.add(kind.name)
-        found.setdefault(kind.section, []).append(drawn)
-    return found
+        by_section.setdefault(kind.section, []).append(shown)
+    return by_section
 
 
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
@@ -133,9 +135,9 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     text = _NAME.sub(rf"\g<1>{prefix}-\g<2>", text)
     # A hundredth of a point is finer than any screen.
     text = _PATH.sub(lambda path: _LONG.sub(r"\1", path[0]), text)
-    head, end, rest = re.sub(r"\n\s*", "\n", text).partition(">")
+    head, end, body = re.sub(r"\n\s*", "\n", text).partition(">")
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
-    return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + rest
+    return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + body
 
 
 def _scores(row: Row, run: ComparedRun) -> str:
