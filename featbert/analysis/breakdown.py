@@ -1,7 +1,7 @@
 """Scores by facet, and by several scorers.
 
-Whether something was seen in training is known only where the training text, with the fingerprint
-in the run's record, can be read again. Where a run learned from a part of it, that is drawn again.
+Facets of words seen in training need the training text with the fingerprint in the run's record. If
+a run learned from a part of it, the same part is drawn again.
 """
 
 import dataclasses
@@ -28,7 +28,7 @@ from featbert.text import in_percent
 
 
 def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[str]) -> Comparison:
-    """The comparison with a breakdown by each facet on each split; InputError for an unknown facet.
+    """The comparison with a breakdown by each facet on each split. InputError for an unknown facet.
 
     Rows of each text are apart, and by a facet that depends on the training text those that
     learned from as much of it. Predictions that cannot be read are in `missing_breakdowns`.
@@ -64,7 +64,7 @@ def _breakdowns(
     members: Members,
     texts: TrainingTexts,
 ) -> Iterator[Breakdown]:
-    """One by each facet; either all or none of them need the training text."""
+    """One by each facet. Either all or none of them need the training text."""
     task, of = rows[0].task, rows[0].task.measure.of
     by_row = {
         row.name: [
@@ -95,7 +95,7 @@ def _breakdowns(
 
 
 def _learned(row: Row) -> str:
-    """What a row learned from, where that is not all of train."""
+    """What a row learned from, if that is not all of train."""
     if row.train_share != 1:
         return f" (trained on {in_percent(row.train_share)} of it)"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
@@ -103,7 +103,7 @@ def _learned(row: Row) -> str:
 
 # Several scorers ----------------------------------------------------------------------------------
 
-# Differences are shown in points with two digits; what those show as nothing is nothing.
+# Differences are shown in points with two digits. A smaller difference counts as none.
 _DIGITS = 4
 
 

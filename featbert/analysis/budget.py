@@ -2,10 +2,10 @@
 
 The best of k of n trials is the i-th lowest score x_(i) in C(i-1, k-1) of the C(n, k) subsets. The
 mean over all subsets is an unbiased estimate of the expected best of k trials (Tang et al. 2020,
-ACL); that over draws with replacement (Dodge et al. 2019, EMNLP) is too low.
+ACL). The mean over draws with replacement (Dodge et al. 2019, EMNLP) is too low.
 
 A row costs its extraction once, and each trial the mean of all. Bands are percentile bootstrap
-intervals over trials; trials of one number are drawn together, as a sampler's seed draws the same
+intervals over trials. Trials of one number are drawn together, as a sampler's seed draws the same
 parts of their ranges for all rows. Who is ahead at a budget is said where the bootstrap interval of
 the difference at the level `CLAIM` excludes 0, with at most half of each row's trials: beyond, the
 bootstrap of a maximum is too narrow. A row for which a budget has room for more is taken with half
@@ -38,9 +38,9 @@ from featbert.runs.results import listed_in
 Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
 FEWEST_TRIALS = 8
-# Of differences: in simulations an interval of 99% excludes a true difference of 0 in 1 to 6% of
-# searches with 24 or more trials, whether or not trials of one number are correlated; one of 95%
-# in up to 11%.
+# Level of differences. In simulations an interval of 99% excludes a true difference of 0 in 1 to 6%
+# of searches with 24 or more trials, whether or not trials of one number are correlated. An interval
+# of 95% does in up to 11%.
 CLAIM = 0.99
 RESAMPLES = 2000
 
@@ -48,7 +48,7 @@ RESAMPLES = 2000
 def with_budgets(comparison: Comparison, members: Members) -> Comparison:
     """The comparison with curves of the rows that a random search found, and who is ahead.
 
-    Searches are those of the experiments in the runs directories of its runs.
+    Reads the searches of experiments in the runs directories of its runs.
     """
     searched = [
         searched_row

@@ -66,7 +66,7 @@ class ComparisonRequest(View):
 
 
 def compare(runs: Iterable[Run], **request: Any) -> Comparisons:
-    """A comparison for each group of comparable runs, such as those of `find_runs(directory)`.
+    """A comparison for each group of comparable runs, such as `find_runs(directory)`.
 
     `request` are fields of `ComparisonRequest`, such as `stats=True` or `by=["type"]`. MissingError
     if there is no row that `against` names.
@@ -75,16 +75,16 @@ def compare(runs: Iterable[Run], **request: Any) -> Comparisons:
 
 
 def compare_runs(runs: Iterable[Run], **request: Any) -> Comparison:
-    """One comparison of runs that were named one by one; `request` as in `compare`.
+    """One comparison of runs that were named one by one. `request` as in `compare`.
 
-    They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare; InputError
+    They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare. InputError
     names the other keys in which they do.
     """
     return build_comparisons(runs, ComparisonRequest(groups="one", **request))[0]
 
 
 def compare_tasks(runs: Iterable[Run], **request: Any) -> Comparisons:
-    """A comparison for each task of runs that belong together; see `compare_runs`."""
+    """A comparison for each task of runs that belong together. See `compare_runs`."""
     return build_comparisons(runs, ComparisonRequest(groups="task", **request))
 
 

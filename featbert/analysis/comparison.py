@@ -48,7 +48,7 @@ def shared(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Statistic:
-    """A number over a row's runs, in their order; `sd` is the sample standard deviation (n - 1)."""
+    """A number over a row's runs, in their order. `sd` is the sample standard deviation (n - 1)."""
 
     mean: float
     sd: float | None
@@ -69,11 +69,11 @@ class RowCost:
     Attributes:
         extraction_seconds, extraction_words, extraction_flops: for the words of the store that a
             run read: the part of train that it learned from, dev and test.
-        prediction_words_per_second: over all runs; from stored states for a run on features.
-        text_words_per_second: from text; for features with extraction of as many words.
+        prediction_words_per_second: over all runs. From stored states for a run on features.
+        text_words_per_second: from text, including extraction for features.
         peak_memory_bytes: highest of the runs.
         one_by_one_seconds, batched_seconds: to label 1,000 sentences from words, by `featbert
-            speed`; mean of the runs that were timed, None without.
+            speed`. Mean of the runs that were timed, None without.
     """
 
     trained_parameters: int
@@ -109,7 +109,7 @@ class ComparedRun:
     Attributes:
         scores: by split and key.
         cost: fields of `Cost` in the run's record.
-        facts: the run's record as a page shows it, by dotted names; empty unless asked for.
+        facts: the run's record as a page shows it, by dotted names. Empty unless asked for.
     """
 
     name: str
@@ -123,7 +123,7 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class MixStatistic:
-    """Learned weights of a layer mix over seeds, and its scale; all numbers are finite."""
+    """Learned weights of a layer mix over seeds, and its scale. All numbers are finite."""
 
     layers: tuple[int, ...]
     weights: tuple[Statistic, ...]
@@ -135,19 +135,19 @@ class Row:
     """One row of a comparison: runs that differ in nothing but the seed.
 
     Attributes:
-        task_name: as in records; `task` is the task itself.
+        task_name: as in records. `task` is the task itself.
         varied: values in which rows differ by declaration, by name (`model`, `corpus`), as shown.
         differing: the settings and conditions in the label, by name, as shown.
         conditions: of its runs besides settings, by `CONDITIONS`, and their training text.
         runs: in the order of their seeds.
         left_out: names of runs of a seed that a newer run of the row has.
-        scores: over seeds, by split and key; a score that some run lacks is absent.
-        intervals: t intervals of the mean of the task's measure, by split; of three seeds or more.
+        scores: over seeds, by split and key. A score that some run lacks is absent.
+        intervals: t intervals of the mean of the task's measure, by split, for three seeds or more.
         floors: scores of a system without skill, by split, as far as known.
         learned: splits on which some run's score is above the floor.
         cell: freed parts of the comparable key: data and encoder.
-        baseline: name of the row it is compared with; a baseline is compared with itself.
-        difference: mean score less the baseline's, by split; None without baseline, and for it.
+        baseline: name of the row it is compared with. A baseline is compared with itself.
+        difference: mean score less the baseline's, by split. None without baseline, and for it.
         train_sentences: sentences (or other examples) that its runs learned from.
         quote: its signature in a line, to be quoted.
     """
@@ -196,7 +196,7 @@ class Row:
         return self.scores.get(split, {}).get(key or self.task.measure.key)
 
     def mean(self, split: str, key: str | None = None) -> float:
-        """The mean of `score`; the row must have scores on `split`."""
+        """The mean of `score`. The row must have scores on `split`."""
         score = self.score(split, key)
         assert score is not None
         return score.mean
@@ -240,7 +240,7 @@ def same_task(row: Row, other: Row) -> bool:
 
 
 def best_by_dev(rows: Sequence[Row]) -> Row | None:
-    """The row with the best mean score on dev, or on test where none was scored on dev."""
+    """The row with the best mean score on dev, or on test if none was scored on dev."""
     for split in EVALUATED:
         scored = [row for row in rows if split in row.splits]
         if scored:
@@ -274,13 +274,13 @@ class Difference:
     """A row against its baseline on one split, or against the row that leads.
 
     Attributes:
-        seeds: that both have; the numbers are of their runs only.
+        seeds: that both have. The numbers are of their runs only.
         units: what was resampled: "documents", or what the task has: "sentences", "examples".
         mean: difference of the mean scores.
         over_seeds: the same with its t interval, None for fewer than three seeds.
         pooled: the test of the counts summed over seeds.
         adjusted: the pooled p-value, adjusted for the pairs that were tested on the split.
-        uncounted: a results file has the test but no counts, so nobody can compute it again.
+        uncounted: a results file has the test but no counts, so it cannot be computed again.
     """
 
     row: str
@@ -308,7 +308,7 @@ class Difference:
 
     @property
     def holds_over_seeds(self) -> bool | None:
-        """Whether the seeds say that the two differ; None for too few seeds."""
+        """Whether the seeds say that the two differ. None for too few seeds."""
         seeds = self.over_seeds
         return None if seeds is None else not seeds.low <= 0 <= seeds.high
 
@@ -322,7 +322,7 @@ class Price:
         seconds_once, flops_once: of extraction.
         seconds_run, flops_run: of training one run.
         seconds_cheaper_from, flops_cheaper_from: the number of runs from which the row costs less
-            than `tuned_row` as often; infinite if it never does.
+            than `tuned_row` as often. Infinite if it never does.
     """
 
     tuned_row: str | None
@@ -352,7 +352,7 @@ class ParetoFront:
         currency: name of the cost, see `featbert.analysis.cost.CURRENCIES`.
         label: the part of the text's name that distinguishes the comparison's fronts, or "".
         machine: where seconds were measured, "" for a cost that holds on every machine.
-        left_out: names of rows with a score whose cost is not known.
+        left_out: names of rows with a score of unknown cost.
     """
 
     split: str
@@ -367,7 +367,7 @@ class ParetoFront:
 class Breakdown:
     """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
 
-    `gold` are gold items by bucket, in the order of buckets; if each seed learned from a part of
+    `gold` are gold items by bucket, in the order of buckets. If each seed learned from a part of
     its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
     left out.
     """
@@ -426,8 +426,8 @@ class BudgetCurve:
     Attributes:
         trials: k.
         operations, seconds: that k trials cost, with extraction once.
-        dev: expected best score, in [0, 1]; `low` and `high` are its bootstrap band.
-        test: expected test score of the trial that dev chooses; None without test scores.
+        dev: expected best score, in [0, 1]. `low` and `high` are its bootstrap band.
+        test: expected test score of the trial that dev chooses. None without test scores.
         left_out: trials that were pruned or failed, which n does not count.
     """
 
@@ -466,7 +466,7 @@ class PublishedFigures:
     """A published table next to a comparison: a line for each published row, by name of column.
 
     For each split a line has the `_published` score and its `_published_sd`, `_here_mean` and
-    `_here_sd` of the comparison's `row`, and the `_difference` if the two are comparable; None for
+    `_here_sd` of the comparison's `row`, and the `_difference` if the two are comparable. None for
     a figure that was not published or not reproduced.
     """
 
@@ -482,12 +482,12 @@ class Contest:
     Attributes:
         about: values that distinguish it from the comparison's other contests, or "".
         rows: names of those among which they were chosen: all that learned from as much.
-        features, tuned: names of the two rows; None if there is none.
+        features, tuned: names of the two rows. None if there is none.
         split: the last that both were scored on, None without rows of both.
         over_seeds: t interval of the mean difference (features less tuned) of runs with the same
-            seeds; None for fewer than three.
+            seeds. None for fewer than three.
         over_text: the test of the difference, None unless it was asked for.
-        ahead: name of the row that text and seeds both say is better; None if one of them does
+        ahead: name of the row that text and seeds both say is better. None if one of them does
             not, and if neither row learned anything.
         findings: (topic, sentence) in order.
     """
@@ -522,7 +522,7 @@ class JudgedText:
 
     Attributes:
         a, b: places of the rows that are compared at first.
-        sentences: number in the split, from 1; words; gold spans; for each row its spans, None if
+        sentences: number in the split, from 1. Words. Gold spans. For each row its spans, None if
             it has the gold ones.
     """
 
@@ -538,7 +538,7 @@ class JudgedText:
 
 @dataclass(frozen=True)
 class Floor:
-    """What a system without skill gets (`Task.floor`) on a split of a corpus."""
+    """The score without skill (`Task.floor`) on a split of a corpus."""
 
     corpus: str
     split: str
@@ -550,8 +550,8 @@ class Comparison:
     """Comparable runs side by side.
 
     Attributes:
-        corpus, model, context, scorer: names; several, joined by commas, if they vary.
-        sizes: (examples, words) by evaluated split; a split whose text varies is absent.
+        corpus, model, context, scorer: names. Several, joined by commas, if they vary.
+        sizes: (examples, words) by evaluated split. A split with varying text is absent.
         floors: scores without skill, by corpus and split.
         key: parts of the comparable key that all rows share.
         machines, speed_machines: where training, and labelling, were timed.
@@ -633,7 +633,7 @@ class Comparison:
         return next(row for row in self.rows if row.name == name)
 
     def rival(self, row: Row, split: str) -> Row | None:
-        """The baseline of a row; None for a baseline and if `split` has no difference."""
+        """The baseline of a row. None for a baseline and if `split` has no difference."""
         if row.baseline is None or split not in (row.difference or {}):
             return None
         return self.row(row.baseline)
@@ -685,7 +685,7 @@ def encoding_title(model: str, context: str, casing: str) -> str:
 class ScoredData:
     """What a column is scored on: one split of one corpus, before any mapping of types.
 
-    Its `label` is the language if known, else the corpus; if several share one, with the corpus,
+    Its `label` is the language if known, else the corpus. If several share one, with the corpus,
     and with 8 hex digits of the fingerprints `text` and `tags` if that is not enough.
     """
 
@@ -700,7 +700,7 @@ class ScoredData:
 
 @dataclass(frozen=True)
 class TransferCell:
-    """A row on the data of a column; `remarks` are those on its evaluations (`remarks_on`).
+    """A row on the data of a column. `remarks` are on its evaluations (`remarks_on`).
 
     `own`: whether it is the corpus that they were trained on, with no type mapped.
     """
@@ -716,8 +716,8 @@ class TransferRow:
     """The runs that were trained on one corpus.
 
     Attributes:
-        cells: by column; None if no run was scored on it.
-        average: mean over the cells on other data of their means; None without any.
+        cells: by column. None if no run was scored on it.
+        average: mean over the cells on other data of their means. None without any.
         average_sd: its spread over seeds, None if the cells do not share two seeds or more.
     """
 
@@ -798,7 +798,7 @@ class View:
 
 @dataclass(frozen=True)
 class Comparisons(Sequence[Comparison]):
-    """Comparisons with all that is shown next to them; notebooks show them as tables.
+    """Comparisons with all that is shown next to them. Notebooks show them as tables.
 
     Attributes:
         matrices: of transfer between corpora.
@@ -845,7 +845,7 @@ class Comparisons(Sequence[Comparison]):
         return dataclasses.replace(self, comparisons=tuple(bare))
 
     def with_view(self, view: View) -> Comparisons:
-        """With what a view shows besides their own; scores and facets in place of their own."""
+        """With a view added to their own. Its scores and facets replace their own."""
         tasks = [comparison.task for comparison in self.comparisons]
         check_known("score", view.show, {key: 0 for task in tasks for key in task.columns})
         check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
@@ -853,7 +853,7 @@ class Comparisons(Sequence[Comparison]):
         return dataclasses.replace(self, view=View(**options))
 
     def viewed(self) -> Comparisons:
-        """What the view shows, without anything else."""
+        """Only what the view shows."""
         shown = tuple(comparison.limited_to(self.view) for comparison in self.comparisons)
         matrices = self.matrices if self.view.transfer else ()
         return dataclasses.replace(self, comparisons=shown, matrices=matrices)

@@ -1,6 +1,6 @@
 """What rows cost, when features become cheaper, and the Pareto front of quality and cost.
 
-n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`); E is of the words that
+n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). E is of the words that
 a row read (`RowCost`).
 
 A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
@@ -43,7 +43,7 @@ def with_costs(comparison: Comparison) -> Comparison:
 
 
 def cheaper_from(once: float, run: float, other: float) -> int | None:
-    """The fewest runs n with once + n * run < n * other; None if there are none."""
+    """The fewest runs n with once + n * run < n * other. None if there are none."""
     return None if run >= other else math.floor(once / (other - run)) + 1
 
 
@@ -68,7 +68,7 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
 
 
 def paid_once(row: Row, currency: Spent) -> float:
-    """Extraction of what the row read; 0 where it is not known, or nothing was extracted."""
+    """Extraction of the words that the row read. 0 if it is not known, or nothing was extracted."""
     return _spent(row, currency)[0] or 0.0
 
 
@@ -106,9 +106,9 @@ class Currency:
     Attributes:
         title: of an axis.
         unit: "operations", "seconds", "bytes" or "parameters".
-        least: what the row is that has the least of it.
-        of: a row's cost, None where it is not known.
-        timed: "training" or "labelling" where it depends on the machine.
+        least: description of the row with the least cost.
+        of: a row's cost, None if it is not known.
+        timed: "training" or "labelling" if it depends on the machine.
     """
 
     title: str
@@ -118,7 +118,7 @@ class Currency:
     timed: Literal["", "training", "labelling"] = ""
 
 
-# By the names that figures have; the first is that of `--figure pareto` without more.
+# By figure name. `--figure pareto` means the first.
 CURRENCIES = {
     "operations": Currency(
         "operations of one run, extraction included",
@@ -163,7 +163,7 @@ CURRENCIES = {
 
 
 def pareto_fronts(comparison: Comparison) -> Iterator[ParetoFront]:
-    """A front for each split, currency and text; none for seconds of several machines."""
+    """A front for each split, currency and text, except for seconds of several machines."""
     for split, (name, currency) in itertools.product(comparison.splits, CURRENCIES.items()):
         machines = machines_of(comparison, name)
         scored = [row for row in comparison.rows if split in row.splits]
@@ -192,13 +192,13 @@ def _points(
 
 
 def machines_of(comparison: Comparison, currency: str = "time") -> tuple[str, ...]:
-    """Where seconds of a currency were measured; none for what holds on every machine."""
+    """Where seconds of a currency were measured. Empty for a cost that holds on every machine."""
     machines = {"training": comparison.machines, "labelling": comparison.speed_machines}
     return machines.get(CURRENCIES[currency].timed, ())
 
 
 def _of_one_run(row: Row, currency: Spent) -> float | None:
-    """Of one run, extraction included; None where a part of it is not known."""
+    """One run's cost with extraction. None if a part of it is not known."""
     extraction, training = _spent(row, currency)
     if not row.frozen:
         return training

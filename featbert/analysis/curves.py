@@ -85,7 +85,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """What labels say of each row besides its share; epochs as on all of train for equal steps."""
+    """What labels say of each row besides its share. Epochs as on all of train for equal steps."""
     labels = [
         {n: value for n, value in row.differing.items() if n != "train_share"} for row in rows
     ]

@@ -39,7 +39,7 @@ def _finite(value: Any) -> Any:
 
 
 def read_comparisons(path: Path) -> Comparisons:
-    """The comparisons in a file that `to_json` wrote; else MissingError or InputError."""
+    """The comparisons in a file that `to_json` wrote. Else MissingError or InputError."""
     try:
         data = json.loads(regular_file(path).read_text("utf-8"))
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """A comparison as pandas frames, of which its tables in every format are views.
 
-Unrounded, scores in [0, 1]; the unit of a cost ends its name. Columns of comparisons of one task
+Unrounded, scores in [0, 1]. The unit of a cost ends its name. Columns of comparisons of one task
 are the same (except settings), so that frames of several can be put under one another.
 """
 
@@ -44,7 +44,7 @@ def comparison_frame(
     Args:
         per: "row": a line a row, with means (`_mean`) and sample standard deviations (`_sd`) over
             seeds, and further analyses (all columns: `docs/how-to/notebooks.md`). "run": a line a
-            run, with its `seed` and name (`run`); a difference is then to the baseline's run with
+            run, with its `seed` and name (`run`). A difference is then to the baseline's run with
             the same seed. "score": a line for each run, split and score, with its `value`.
     """
     rows = comparison.rows
@@ -79,7 +79,7 @@ def comparison_frame(
 
 
 def frame_of(lines: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pandas.DataFrame:
-    """Lines by name, with values as they are; `columns` also where there is no line."""
+    """Lines by name, with values as they are. `columns` also if there is no line."""
     import pandas
 
     return pandas.DataFrame([*lines], columns=columns or None, dtype=object)

@@ -46,7 +46,7 @@ def compare_group(
 ) -> tuple[Comparison, Members]:
     """A comparison of runs with what their records say, and the runs of each row by its name.
 
-    `freed` are parts of the comparable key; `against` names the baseline, see `rows_called`.
+    `freed` are parts of the comparable key. `against` names the baseline, see `rows_called`.
     """
     groups = list(grouped((row_key(run, freed), run) for run in runs).values())
     pairs = build_rows(groups, freed)
@@ -87,7 +87,7 @@ def compare_group(
 
 
 def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:
-    """Rows with this label, or a run of this name; else those whose label begins with it."""
+    """Rows of this label or with a run of this name, else rows with a label that begins with it."""
     rows = [*rows]
     exact = [r for r in rows if name in (r.label, r.name, *(run.name for run in r.runs))]
     return exact or [row for row in rows if name == base_name(row.tuning, row.layers)]
@@ -109,7 +109,7 @@ def _floors(runs: Sequence[Run], splits: Sequence[str]) -> dict[tuple[str, str],
 
 def _with_baseline(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:
     """The row with its baseline: one of those that are `named`, or a fully tuned one."""
-    # Encoder and context may differ from those of a named baseline; texts and scorer may not.
+    # A named baseline may have another encoder or context, but no other text or scorer.
     reachable = [o for o in named if all(o.data(s) == row.data(s) for s in EVALUATED)]
     tuned = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
     alike = [o for o in reachable if same_task(o, row)]

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from featbert.runs.record import RunRecord, SearchRecord
     from featbert.runs.run import Run
 
-# Parts of the head, which labels name without their key; and what a record without one had.
+# Parts of the head, which labels name without their key. And what a record without one had.
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings whose values say enough without their key.
 BARE = (*PARTS, "sentence_pooling")
 # Settings that labels name where any two rows of a table differ in them.
 OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
-# How words become vectors, by parts of the signature; and what labels may name besides.
+# How words become vectors, by parts of the signature, and other parts that labels may name.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
 _PRECISIONS = ("encoder_precision", "training_precision")
 _LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
@@ -36,12 +36,12 @@ _LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
 _PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
-# Settings that a line of signature names, by what it calls them; it has a hash of all.
+# Settings that a line of signature names, by what it calls them. It has a hash of all.
 QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
 
 
 def base_name(tuning: str, layers: str | None) -> str:
-    """What a row is called by itself: its layers where it reads a store, or its tuning."""
+    """A row's name without settings: its layers if it reads a store, or its tuning."""
     way = get_tuning(tuning)
     return layers if way.frozen and layers else way.title
 
@@ -54,7 +54,7 @@ def part_of(settings: Mapping[str, Any], name: str) -> str:
 
 
 def with_settings(base: str, differing: Mapping[str, str]) -> str:
-    """`fine-tuning (learning_rate=3e-05)`; parts are named without their key."""
+    """`fine-tuning (learning_rate=3e-05)`. Parts are named without their key."""
     return f"{base} ({listed(differing)})" if differing else base
 
 
@@ -73,7 +73,7 @@ def setting_text(settings: Mapping[str, Any], name: str) -> str:
     if value is None:
         return "none"
     if isinstance(value, float):
-        return f"{value:.10g}"  # 1, not 1.0; 0.00012, not 0.00012000000000000002
+        return f"{value:.10g}"  # 1, not 1.0, and 0.00012, not 0.00012000000000000002
     return value if isinstance(value, str) else canonical(value)
 
 
@@ -84,7 +84,7 @@ def canonical(value: Any) -> str:
 def run_title(
     tuning: str, layers: str | None, settings: Mapping[str, Any], task: str = "entities"
 ) -> str:
-    """A run without its seed, and what is unusual in it: `last (CRF), 25% of train`."""
+    """A run's name without its seed, with unusual settings: `last (CRF), 25% of train`."""
     usual = defaults(tuning, task).model_dump() if settings else {}
     head = [n for n in BARE if n in settings and settings[n] != usual[n]]
     parts = {name: setting_text(settings, name) for name in head}
@@ -116,11 +116,11 @@ def signature_line(runs: Sequence[Run]) -> str:
 
 @dataclass(frozen=True)
 class Way:
-    """What a label may name of runs that differ only in their seed.
+    """Parts of a label of runs that differ only in their seed.
 
     Attributes:
         table: the same for all that are shown together.
-        cell: what conditions may follow from, such as the encoder; they are named within one.
+        cell: what conditions may follow from, such as the encoder. They are named within one.
         settings: as in a record.
         conditions: parts of the signature, by name.
         searched: whether a search chose settings for these layers.
@@ -140,7 +140,7 @@ class Way:
 
     @property
     def values(self) -> dict[str, Any]:
-        """Settings and conditions as they are compared; only frozen rows have a store."""
+        """Settings and conditions as they are compared. Only frozen rows have a store."""
         parts = {name: without for name, (_, without) in PARTS.items()}
         values = {**parts, **self.conditions, **self.settings}
         if (precision := values.get("encoder_precision")) is not None:
@@ -169,7 +169,7 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     values_by_scope: dict[tuple[Any, ...], set[str | None]] = {}
     candidates = list[list[str]]()
     for way, valued in zip(ways, values, strict=True):
-        # What a namesake has and this way lacks is unset; a head lacks what its body does not have.
+        # What a namesake has and this way lacks is unset. A head lacks what its body does not have.
         namesake_settings = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
         names = dict.fromkeys([*OF_HEADS, *valued, *sorted(namesake_settings - {*OF_HEADS})])
         candidates.append([n for n in names if n in valued or n in namesake_settings - {*OF_HEADS}])
@@ -198,7 +198,7 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
 
 
 def way_labels(ways: Sequence[Way]) -> list[str]:
-    """Names of ways, with the settings and conditions in which those of a table differ."""
+    """Names of ways, with the settings and conditions in which the ways of a table differ."""
     pairs = zip(ways, named_differences(ways), strict=True)
     return [with_settings(base_name(way.tuning, way.layers), shown) for way, shown in pairs]
 
@@ -228,7 +228,7 @@ def run_labels(runs: Iterable[RunRecord | PlannedRun]) -> dict[str, str]:
 
 
 def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = None) -> Any:
-    """Sort key: tunings as registered, then combinations; with `indices` single layers first."""
+    """Sort key: tunings as registered, then combinations. With `indices` single layers first."""
     name = layers or ""
     single = len(indices or ()) == 1
     order = indices[0] if indices and single else [*NAMES, name].index(name)
@@ -247,17 +247,17 @@ def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
 
 
 def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
-    """Sort key of a row; single layers come first where some are read by number."""
+    """Sort key of a row. Single layers come first if some are read by number."""
     way = way_order(row.tuning, row.layers, row.layer_indices if by_layer else None)
     varied = [natural(value) for value in row.varied.values()]
     settings = [by_value(value) for value in row.differing.values()]
-    # Nothing frozen comes before what is.
+    # Rows with nothing frozen come first.
     some = "none" not in row.differing.values()
     return (*way, varied, some, row.train_share, settings, natural(row.label))
 
 
 def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:
-    """What tells each row's line from others: what it varies, and settings but `without`."""
+    """Name of each row's line: its varied values, and settings but `without`."""
     names = dict.fromkeys(name for row in rows for name in row.differing if name not in without)
     # Rows without namesakes have no setting in their label.
     shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]
@@ -266,14 +266,14 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
 
 
 def reading_key(row: Row) -> str:
-    """What a row shares with rows that differ from it only in their layers."""
+    """Key shared by rows that differ only in their layers."""
     # Only a learned mix has a rate of its own.
     settings = {n: value for n, value in row.settings.items() if n != "mix_learning_rate"}
     return canonical([dict(row.cell), settings, row.conditions])
 
 
 def search_line(search: SearchRecord) -> str:
-    """What a search chose and among how many; or how many were tried so far."""
+    """A search's choice and number of trials, or its progress."""
     row = base_name(search.tuning, search.layers)
     if search.configuration:
         row += f" ({search.configuration})"

@@ -18,7 +18,7 @@ PLACE = ("corpus", "model", "task")
 def run_lines(
     found: FoundRuns, filters: Mapping[str, str | None] | None = None, sort: str = "date"
 ) -> list[dict[str, Any]]:
-    """What is known of each run whose fields have the texts of `filters` in them.
+    """Known fields of each run that matches `filters`.
 
     They are sorted by a column of `runs_table`: dates and scores fall, all else rises.
     """
@@ -71,7 +71,7 @@ def _finished(run: Run) -> dict[str, Any]:
 
 
 def _fits(line: Mapping[str, Any], filters: Mapping[str, str | None]) -> bool:
-    """Whether fields begin with texts, whatever their case; names and tags may have them inside."""
+    """Whether fields begin with texts, whatever their case. Names and tags may have them inside."""
     for name, part in filters.items():
         text, part = str(line.get(name) or "").casefold(), (part or "").casefold()
         inside = name in ("corpus", "model", "tags") and part in text

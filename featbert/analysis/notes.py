@@ -19,7 +19,7 @@ def comparison_notes(
 ) -> Iterator[str]:
     """The notes of a comparison.
 
-    `members` are the runs of each row by its name; `runs` all, also those of a seed twice.
+    `members` are the runs of each row by its name. `runs` also has older runs of a seed.
     """
     yield from left_out(rows)
     unlearned: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def _learned(run: Run) -> bool:
 
 
 def why_unlearned(run: Run) -> str:
-    """Says that a run did not learn, with the likely cause; empty for a run that did."""
+    """Says that a run did not learn, with the likely cause. Empty for a run that did."""
     if _learned(run):
         return ""
     scores = run.record.scores[EVALUATED[0]]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
     """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
 
-    Differences are features less tuned, in [0, 1]; `ahead` is the tuning that text and seeds both
+    Differences are features less tuned, in [0, 1]. `ahead` is the tuning that text and seeds both
     say is better, "neither" if they do not, and None if that was not tested.
     """
     import pandas

@@ -1,8 +1,8 @@
 """Published figures next to what comparable runs reached.
 
 A published row is next to the comparison rows that have its name, unless their labels have other
-settings; to those on the published corpus alone, if there are any. A difference is computed only
-where corpus and encoder are the published ones.
+settings. If some of these are on the published corpus, only those count. A difference is computed
+only if corpus and encoder are the published ones.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def with_published(
 def published_figures(comparison: Comparison, table: PublishedTable) -> PublishedFigures:
     """The figures of `table` next to the rows of `comparison`, in the table's order.
 
-    InputError where they are by language, data set or tuning.
+    InputError if they are by language, data set or tuning.
     """
     splits = tuple(s for s in EVALUATED if any(_figure(row, s) is not None for row in table.rows))
     if not splits:
@@ -97,7 +97,7 @@ def _is_called(row: Row, published: PublishedRow) -> bool:
 
 
 def _agrees(said: object, shown: str) -> bool:
-    """Whether a published setting is that of a label; one that is true is any but none."""
+    """Whether a published setting fits a label. `true` fits any value but none."""
     if isinstance(said, bool):
         return said == (shown not in ("0", "false", "none", "unset"))
     return str(said).casefold() == shown.casefold()

@@ -40,11 +40,11 @@ TIE = 1e-12
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class PairedTest:
-    """A difference between two systems on one text: the value of the second less that of the first.
+    """A difference between two systems on one text: the second's value less the first's.
 
     Attributes:
         low, high: percentile bootstrap interval of the difference at `level`.
-        p_value: two-sided, by approximate randomisation; `exact` if every way to swap was counted.
+        p_value: two-sided, by approximate randomisation. `exact` if every way to swap was counted.
         units: number of documents or sentences that were drawn.
     """
 
@@ -61,7 +61,7 @@ class PairedTest:
 def paired_test(first: Counts, second: Counts, of: Of, *, resamples: int = RESAMPLES) -> PairedTest:
     """Tests the difference of two systems on one text.
 
-    `first` and `second` are (U, K) counts of each unit, summed over seeds to pool them; `of` is the
+    `first` and `second` are (U, K) counts of each unit, summed over seeds to pool them. `of` is the
     measure of summed counts.
     """
     if first.shape != second.shape or not len(first):
@@ -78,7 +78,7 @@ def randomisation(
     """Two-sided p-value of the difference, and whether it is exact.
 
     Under the null hypothesis a unit's counts could as well be the other system's. Every way to swap
-    is counted where there are no more of them than resamples.
+    is counted if there are no more of them than resamples.
     """
     change = (second - first).astype(np.float64)
     totals = first.sum(0), second.sum(0)
@@ -160,7 +160,7 @@ class Interval:
 
 
 def t_interval(values: Sequence[float]) -> Interval | None:
-    """The interval of the mean of independent numbers; None for fewer than three."""
+    """The interval of the mean of independent numbers. None for fewer than three."""
     from scipy.special import stdtrit
 
     n = len(values)

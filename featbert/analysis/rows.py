@@ -181,7 +181,7 @@ def _cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str],
 
 
 def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
-    """For each row's first run what varies, by column; fingerprints where names are the same."""
+    """For each row's first run what varies, by column. Fingerprints where names are the same."""
     columns: list[dict[str, str]] = [{} for _ in runs]
     cells = [_cell_of(run.record, freed) for run in runs]
     for column, parts in VARIED.items():
@@ -205,7 +205,7 @@ def _conditions(record: RunRecord) -> dict[str, str]:
 
 
 def _training_text(value: str, among: Iterable[str]) -> str:
-    """A training text by its size; with fingerprints where another one has the same size."""
+    """A training text by its size. With fingerprints where another one has the same size."""
     size, _, fingerprints = value.rpartition(" ")
     if sum(text.rpartition(" ")[0] == size for text in among) == 1:
         return size or value
@@ -241,12 +241,12 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
 
 
 def _read(record: RunRecord) -> float:
-    """Part of the words in its store that a run read; 1 without a store."""
+    """Part of the words in its store that a run read. 1 without a store."""
     splits, stored = record.signature.splits, record.cost.extraction_words
     learned = sum(splits[name].words for name in record.trained_on if name in splits)
     return 1 - (learned - record.train_words) / _words(record) if stored else 1.0
 
 
 def _words(record: RunRecord) -> int:
-    """Words of all splits. A store has fewer where texts of pairs that are apart are there once."""
+    """Words of all splits. A store has fewer if pairs share texts, which are stored once."""
     return sum(split.words for split in record.signature.splits.values())

@@ -20,9 +20,9 @@ from featbert.tasks.base import Predictions
 from featbert.text import counted
 from featbert.units import visible
 
-# Sentences of one text that are kept; a page with more of them would be slow to open.
+# Sentences of one text that are kept. A page with more of them would be slow to open.
 MOST = 2000
-# Joiners belong to the spelling of some languages; other format characters could reorder a page.
+# Joiners belong to the spelling of some languages. Other format characters could reorder a page.
 _JOINERS = "\u200c\u200d"
 
 
@@ -105,7 +105,7 @@ def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> Jud
 
 
 def _in_line(found: Predictions, number: int) -> list[str]:
-    """The words of a sequence; a bar is between two of its texts."""
+    """The words of a sequence. A bar is between two of its texts."""
     words = np.array([visible(word, _JOINERS) for word in found.words[number]], dtype=object)
     return np.insert(words, _bars(found, number), "‖").tolist()
 

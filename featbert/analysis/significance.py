@@ -175,7 +175,7 @@ def paired_runs(base: Sequence[Run], row: Sequence[Run]) -> list[tuple[Run, Run]
 
 
 def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:
-    """The score of each pair's second run less that of its first."""
+    """Second run's score less the first's, for each pair."""
     scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
     return [second - first for first, second in scores]
 

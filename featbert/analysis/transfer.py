@@ -1,7 +1,7 @@
 """Transfer matrices: each way of training, trained on each corpus and scored on all.
 
-Rows are what was trained on, columns what was evaluated on. Scores on a row's own corpus are those
-of the runs' records; the others come from their evaluations.
+A row is a training corpus, a column an evaluated one. Scores on a row's own corpus are from
+the runs' records, others from evaluations.
 """
 
 import dataclasses
@@ -66,7 +66,7 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
 
 
 class _Scored(NamedTuple):
-    """A run with all that it was scored on in one split; `notes`: what was left out."""
+    """A run with all that it was scored on in one split. `notes`: evaluations left out."""
 
     run: Run
     own: SplitIdentity | None
@@ -147,7 +147,7 @@ def _matrix(
 
 
 def _row_names(one: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[str, str, str]:
-    """A row is called like its own column; two on one corpus by the size of what they read."""
+    """A row is called like its own column, on one corpus also by the size of its train."""
     signature = one.run.record.signature
     train = signature.splits.get("train")
     base = data[one.own].label if one.own else signature.language or signature.corpus
@@ -160,7 +160,7 @@ def _row_names(one: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[
 def _cell(
     trained: Row, kept: Sequence[_Scored], place: SplitIdentity, split: str
 ) -> TransferCell | None:
-    """None where no run was scored on its data.
+    """None if no run was scored on its data.
 
     All its scores have the newest evaluation's mapping of types, or their mean would mean nothing.
     """

@@ -1,7 +1,7 @@
 """A comparison in words: which way is better, is that significant, what does it cost.
 
-Each sentence says what a number of the tables says and no more. The features row and the tuned row
-were chosen on dev; they are compared on the last split that both were scored on.
+Each sentence repeats numbers of the tables, and says no more. The features row and the tuned row
+were chosen on dev. They are compared on the last split that both were scored on.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ _AS_QUICK = 1.1
 
 @dataclass(frozen=True)
 class _Case:
-    """A contest with its rows, of which sentences are made; `timed`: whether times compare."""
+    """A contest with its rows, of which sentences are made. `timed`: whether times compare."""
 
     comparison: Comparison
     rows: list[Row]
@@ -127,7 +127,7 @@ def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
 
 
 def _called(contest: _Case, row: Row) -> str:
-    """A row without its settings, where no other row of the contest has its name."""
+    """A row without its settings, if no other row of the contest has its name."""
     names = [
         base_name(row_of_contest.tuning, row_of_contest.layers) for row_of_contest in contest.rows
     ]
@@ -144,7 +144,7 @@ def _leads(contest: _Case, leader: Row) -> dict[str, Difference]:
 
 
 def _verdict(contest: _Case, leader: Row) -> str:
-    """Which row is the best and by how much; "Undecided" where text or seeds do not say it."""
+    """Which row is the best and by how much; "Undecided" if text or seeds do not say it."""
     split, leads, name = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
     score = (
         f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
@@ -186,7 +186,7 @@ def _stands(lead: Difference) -> str:
 
 
 def _holds(lead: Difference) -> str:
-    """For what a difference holds, behind its size."""
+    """Whether a difference holds on other text and seeds."""
     return _HOLDS.get((lead.holds_on_text, lead.holds_over_seeds), ", not significantly")
 
 
@@ -268,7 +268,7 @@ def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
 
 
 def _floor(row: Row, split: str) -> str:
-    """What a system without skill gets on the text of a row, where it is known."""
+    """The score without skill on a row's text, if known."""
     value = row.floors.get(split)
     if value is None:
         return ""

@@ -1,6 +1,6 @@
 """The model card of an exported run: use, scores with intervals, data, signature and cost.
 
-It holds no text of the corpus; what evaluations it names are read by the Hub (`model-index`).
+It holds no text of the corpus. What evaluations it names are read by the Hub (`model-index`).
 """
 
 import re
@@ -21,7 +21,7 @@ from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
 from featbert.units import NONE, percent
 
-# What is asked in examples where transformers has no pipeline; other texts are as these.
+# What is asked in examples where transformers has no pipeline. Other texts are as these.
 _GIVEN: dict[str, Any] = {
     "question-answering": ("Where was Ada born?", "Ada was born in London."),
     "multiple-choice": ("It rained.", ["I got wet.", "I sang."]),

@@ -25,14 +25,14 @@ from featbert.units import percent, visible
 if TYPE_CHECKING:
     from featbert.features.store import FeatureStore
 
-# Labels or types that a table of a corpus has; featbert check shows more.
+# Labels or types that a table of a corpus has. Featbert check shows more.
 MOST_KINDS = 12
-# Of a class in a run's scores.
+# Counts in a class's scores.
 _COUNTS = ("gold", "predicted")
 
 
 def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
-    """The runs of `run_lines`; what is the same for all is above the table."""
+    """The runs of `run_lines`. Values that all share are above the table."""
     values = {n: {line[n]: None for line in lines if line.get(n)} for n in PLACE}
     splits = dict.fromkeys(s for line in lines for s in line.get("scores", ())) or ("dev",)
     measures = ", ".join(dict.fromkeys(get_task(name).measure.name for name in values["task"]))
@@ -64,7 +64,7 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def run_facts(run: Run) -> list[tuple[str, str]]:
-    """Names and values: what was trained on what, with what, what it cost; the signature last."""
+    """Names and values of a run's data, settings and cost. The signature last."""
     r, s, c = run.record, run.record.signature, run.record.cost
     took, memory = units.duration(c.training_seconds), units.size(c.peak_memory_bytes)
     whole = units.parameters(c.total_parameters)
@@ -103,7 +103,7 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
 
 
 def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
-    """Names and values: what a feature store holds, how it was computed, and its size."""
+    """Names and values: content, origin and size of a feature store."""
     m = store.manifest
     facts = [
         ("corpus", f"{m.corpus} ({m.source})"),
@@ -220,7 +220,7 @@ def evaluations_tables(
 
 
 def epochs_table(run: Run) -> Table:
-    """Loss, dev score and time of each epoch; the one whose weights were kept is marked."""
+    """Loss, dev score and time of each epoch. The one with the kept weights is marked."""
     history, best = run.record.history, run.record.best_epoch
     marked = [place for place, epoch_row in enumerate(history) if epoch_row.epoch == best]
     columns = [
@@ -237,7 +237,7 @@ def epochs_table(run: Run) -> Table:
 
 
 def experiments_table(files: Mapping[str, Path]) -> Table:
-    """Experiment files by name and what they ask."""
+    """Experiment files with their descriptions."""
     tables = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
     lines = [{"name": name, "about": data.get("description", "")} for name, data in tables]
     columns = [name_column("name"), name_column("what it compares", "about")]

@@ -1,4 +1,4 @@
-"""Tables as terminal text, Markdown and LaTeX; comparisons as CSV and JSON."""
+"""Tables as terminal text, Markdown and LaTeX. Comparisons as CSV and JSON."""
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _AROUND = 3
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
-# How LaTeX writes what it would read otherwise.
+# Characters that LaTeX would interpret, escaped.
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     | {char: f"\\{char}" for char in "&%$#_{}"}
@@ -56,7 +56,7 @@ def render(
 def in_format(
     drawn: Sequence[Table], format: str, notes: Sequence[str] = (), *, width: int | None = None
 ) -> str:
-    """Tables and further lines in one of `FORMATS` but JSON; see `render`."""
+    """Tables and further lines in one of `FORMATS` but JSON. See `render`."""
     if format == "csv":
         return _csv(
             {"table": number, **line}
@@ -77,9 +77,9 @@ def in_format(
 
 
 def as_text(table: Table, width: int | None = None) -> str:
-    """The table for a terminal; a wider one is split by columns.
+    """The table for a terminal. A wider one is split by columns.
 
-    Repeated are the first columns that tell the rows apart, where they have room, else the first.
+    Repeated are the first columns that tell the rows apart, if they have room, else the first.
     """
     from rich import box
     from rich.console import Console
@@ -183,7 +183,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A `table` environment with booktabs; best values bold."""
+    """A `table` environment with booktabs. Best values bold."""
 
     def line(cells: Iterable[Cell]) -> str:
         texts = [(cell.text.translate(_LATEX), cell.best) for cell in cells]
@@ -218,7 +218,7 @@ def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _lines(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Lines of all frames with the number of their comparison; None for a missing value."""
+    """Lines of all frames with the number of their comparison. None for a missing value."""
     frames = ((n, comparison.frame().astype(object)) for n, comparison in enumerate(comparisons, 1))
     return [
         {"comparison": number, **line}

@@ -25,8 +25,8 @@ class Column:
 
     Attributes:
         name, second: of the frame's columns.
-        joint: what is between the two values.
-        best: places of the lines whose value is marked.
+        joint: text between the two values.
+        best: places of the lines with a marked value.
         missing: texts of lines without a value.
         joined: whether it means nothing without the column before it.
     """
@@ -63,11 +63,11 @@ class Column:
 
 @dataclass
 class Table:
-    """A table for every format; its texts are made safe to show.
+    """A table for every format. Its texts are made safe to show.
 
     Attributes:
         sections: whether a rule is drawn before each row.
-        legend: what the columns mean, one line each.
+        legend: meaning of the columns, one line each.
     """
 
     title: str

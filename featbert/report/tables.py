@@ -42,7 +42,7 @@ AVERAGE = "average of zero-shot"
 
 
 def _sections(frame: pandas.DataFrame) -> list[bool]:
-    """A rule between tunings, unless both have a row alone."""
+    """A rule between tunings, unless both have only one row."""
     rows = frame["tuning"].value_counts()
     pairs = itertools.pairwise(frame["tuning"])
     return [False, *(a != b and max(rows[a], rows[b]) > 1 for a, b in pairs)]
@@ -51,7 +51,7 @@ def _sections(frame: pandas.DataFrame) -> list[bool]:
 def comparison_tables(
     comparison: Comparison, *, show: Sequence[str] = ()
 ) -> dict[str, list[Table]]:
-    """The tables of one comparison by their subject; `scores` has one, others may have none.
+    """The tables of one comparison by their subject. `scores` has one, others may have none.
 
     `show` has keys of scores that people see besides the task's measure.
     """
@@ -82,7 +82,7 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
 
 
 def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
-    """Features against fine-tuning by corpus and task, where several have both."""
+    """Features against fine-tuning by corpus and task, if several have both."""
     frame = overview_frame(comparisons)
     if len(frame) < 2:
         return []

@@ -14,7 +14,7 @@ from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
 
 _HEIGHT = 2.35  # inches
-# Figures by name, with what is on the axis of each.
+# Figures by name, with field and axis title.
 _SPENT = {
     "": ("operations", "operations of training all trials, extraction included"),
     "trials": ("trials", "trials"),
@@ -29,7 +29,7 @@ _SPENT = {
     splits="none",
 )
 def budget(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
-    """A figure for operations, trials and, on one machine, time; a line for each row."""
+    """A figure for operations, trials and, on one machine, time. A line for each row."""
     return {
         name: _figure(comparison, *spent, width)
         for name, spent in _SPENT.items()

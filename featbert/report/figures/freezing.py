@@ -14,7 +14,7 @@ from featbert.report.figures.registry import figure
     needs="three numbers of frozen layers; fine-tune with --freeze-to 0, --freeze-to 2, ...",
 )
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Fine-tuning to features (Wu and Dredze 2019, section 4); features are level lines."""
+    """Fine-tuning to features (Wu and Dredze 2019, section 4). Features are level lines."""
     scored = [(row, score) for row in comparison.rows if (score := row.score(split))]
     tuned = [(row, score) for row, score in scored if "freeze_to" in row.settings]
     steps = sorted({_frozen(row) for row, _ in tuned})

@@ -14,7 +14,7 @@ from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT
 CELL = 0.27  # inches of height
 _PALE = 0.35
 Cells = Sequence[Sequence[float | None]] | np.ndarray
-# One hue from light to dark; at its lightest it still differs from paper.
+# One hue from light to dark. At its lightest it still differs from paper.
 _BLUES = matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256))
 _COLORS = ListedColormap(_BLUES).with_extremes(bad=EMPTY)
 
@@ -36,9 +36,9 @@ def draw_cells(
     shades: np.ndarray | None = None,
     pale: np.ndarray | bool = False,
 ) -> None:
-    """Cells with their numbers in percent, row 0 above; `–` on grey for None.
+    """Cells with their numbers in percent, row 0 above. `–` on grey for None.
 
-    `framed`, `bold` and `shades` are (rows, columns); `shades`, on `scale`, replace the numbers'.
+    `framed`, `bold` and `shades` are (rows, columns). `shades`, on `scale`, replace the numbers'.
     `pale` columns have pale colours.
     """
     low, high = scale

@@ -27,9 +27,9 @@ def line_figure(
     *,
     levels: Sequence[tuple[str, float]] = (),
 ) -> tuple[Figure, Axes]:
-    """Lines through the means, seeds as dots, a band of one standard deviation; in percent.
+    """Lines through the means, seeds as dots, a band of one standard deviation. In percent.
 
-    `points` are the name of a line, its way to tune, a place and the score there; `levels`, dashed
+    `points` are the name of a line, its way to tune, a place and the score there. `levels`, dashed
     lines across the figure, are names and scores of frozen features. `by` ends the title.
     """
     lines = grouped((name, (tuning, place, score)) for name, tuning, place, score in points)
@@ -63,7 +63,7 @@ def line_figure(
 
 
 def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]]) -> list[float]:
-    """Draws one line; returns the scores in [0, 1] that the axes must show."""
+    """Draws one line. Returns the scores in [0, 1] that the axes must show."""
     places = [place for place, _ in points]
     means = np.array([score.mean for _, score in points])
     # A point of one seed has no spread: the band has a gap there, not a width of nothing.
@@ -81,7 +81,7 @@ def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]
 
 
 def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
-    """The first line of each way to tune has its look; others have looks that no way here has."""
+    """The first line of each way to tune has its look. Others have looks that no way here has."""
     firsts: dict[style.Look, int] = {}
     for place, name in enumerate(tunings):
         firsts.setdefault(tuning_look(name), place)
@@ -91,7 +91,7 @@ def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:
-    """Numbers of layers, twelve at most; 0 is the embeddings."""
+    """Numbers of layers, twelve at most. 0 is the embeddings."""
     step = math.ceil(len(layers) / 13)
     ticks = layers[::step]
     axes.set_xticks(ticks, ["emb." if layer == 0 else str(layer) for layer in ticks])

@@ -29,7 +29,7 @@ _SECONDS = (
     *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240, 480)),
 )
 _MARK = 3.5  # points: half a mark
-# Places of a label about its mark: a distance in points, and a direction; sides first.
+# Places of a label about its mark: a distance in points, and a direction. Sides first.
 _SIDES = [(1, 0), (-1, 0), (0, 1), (0, -1)]
 _CORNERS = [(x, y) for y in (1, -1) for x in (1, -1, 0.7, -0.7)]
 _AROUND = [(reach, *place) for reach in (5.0, 9.0, 14.0) for place in (*_SIDES, *_CORNERS)]
@@ -71,7 +71,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Front:
-    """The marks of one text and cost; `lowest` is the measure's least possible score."""
+    """The marks of one text and cost. `lowest` is the measure's least possible score."""
 
     name: str
     label: str
@@ -127,7 +127,7 @@ def draw_fronts(
 ) -> Figure:
     """A front in each of the panes.
 
-    Rows on a front have their name; paler ones have theirs if there is room.
+    Rows on a front have their name. Paler ones have theirs if there is room.
     """
     for axes, front in zip(panes, fronts, strict=True):
         _draw(axes, front)
@@ -182,7 +182,7 @@ def _draw(axes: Axes, front: Front) -> None:
 
 
 def _steps(front: Front, end: float) -> list[tuple[float, float]]:
-    """Corners of the line along the front: what a cost buys at best, up to the cost `end`."""
+    """Corners of the line along the front: best score by cost, up to the cost `end`."""
     best = sorted((p.cost, 100 * p.mean) for p in front.marks if p.on_front)
     corners = [best[0]]
     for cost, value in best[1:]:
@@ -191,7 +191,7 @@ def _steps(front: Front, end: float) -> list[tuple[float, float]]:
 
 
 def _label(axes: Axes, front: Front) -> list[Mark]:
-    """Names marks where that hides nothing; those on the front that are left get numbers."""
+    """Names marks where that hides nothing. Those on the front that are left get numbers."""
     pixels = axes.figure.dpi / 72
     places = [(point.cost, 100 * point.mean) for point in front.marks]
     marks = axes.transData.transform(places)

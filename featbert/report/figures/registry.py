@@ -48,11 +48,11 @@ class Kind:
     """A kind of figure: decorates the function that draws it, takes its name and its place.
 
     Attributes:
-        needs: what a comparison must have.
-        of: what it is drawn of: one comparison, all comparisons together, or transfer matrices.
+        needs: data that a comparison must have.
+        of: one comparison, all comparisons together, or transfer matrices.
         splits: one figure for each evaluated split, one for the last split, or one that is of no
             split.
-        draw: given what it is drawn of, a split, and a width in inches or None, it returns the
+        draw: takes the comparisons or matrices, a split, and a width in inches or None. Returns the
             figure, several by name, or None for nothing to show.
     """
 
@@ -70,7 +70,7 @@ class Kind:
         return self
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
-        """Figures by full name, such as `types-length-dev`; none where there is nothing to show."""
+        """Figures by full name, such as `types-length-dev`; none for nothing to show."""
         from featbert.report.figures.style import styled
 
         with styled():
@@ -89,13 +89,13 @@ figure = Kind
 def plot(
     comparison: Comparison, name: str, *, split: str | None = None, width: float | None = None
 ) -> Figure:
-    """A figure of a comparison; in a notebook it shows itself.
+    """A figure of a comparison. In a notebook it shows itself.
 
     Args:
-        name: one of `FIGURES`, such as "seeds" or "pareto"; if it draws several figures,
+        name: one of `FIGURES`, such as "seeds" or "pareto". If it draws several figures,
             "types-length" names one of them.
         split: the first evaluated split by default.
-        width: inches; by default one column of a page or both, as the figure needs.
+        width: inches. By default one column of a page or both, as the figure needs.
 
     InputError if these runs have nothing to draw for it, MissingError without matplotlib.
     """

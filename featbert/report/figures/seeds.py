@@ -22,7 +22,7 @@ _TALL = 4.5  # inches of axes whose numbers are above them too
     needs="two scored runs",
 )
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Seeds as dots, their mean as a tick, its uncertainty as a bar; a row's baseline dashed.
+    """Seeds as dots, their mean as a tick, its uncertainty as a bar. A row's baseline dashed.
 
     Bars are t intervals of the mean if all rows of several seeds have three or more, else ± 1
     standard deviation.
@@ -103,7 +103,7 @@ def _row_axes(
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
     """A figure without marks, whose y is in inches, and the middle and height of each row.
 
-    A line parts rows of different corpora and tunings; `limits` are of the scores, in percent.
+    A line parts rows of different corpora and tunings. `limits` are of the scores, in percent.
     Without a width it has one column of a page where names are short, else both.
     """
     longest = max(len(row.name) for row in rows)

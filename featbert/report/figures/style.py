@@ -1,6 +1,6 @@
 """What all figures look like: colours, sizes, and the frame of title, note and legend.
 
-Figures are made without pyplot, and settings hold inside `styled()` alone, so neither a user's
+Figures are made without pyplot, and settings hold only inside `styled()`, so neither a user's
 matplotlibrc nor a figure changes the other.
 """
 
@@ -31,11 +31,11 @@ TITLE, TEXT, SMALL = 8.5, 7.5, 7.0  # points
 
 INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 # Okabe and Ito's palette without yellow, distinct to any colour vision (Wong 2011, Nature
-# Methods 8:441); shapes tell series apart where there is no colour at all.
+# Methods 8:441). Shapes tell series apart without colour at all.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#8A8A2E")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 DASHED = (0, (4.0, 2.0))
-# Of a line at the score that needs no skill.
+# Style of the line at the score without skill.
 FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 DIGITS = [digit * 10.0**power for power in range(31) for digit in ROUND[:3]]  # of a logarithmic one
@@ -97,7 +97,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def looks() -> Iterator[Look]:
-    """Endless pairs of 8 colours and 7 markers; the first 56 differ."""
+    """Endless pairs of 8 colours and 7 markers. The first 56 differ."""
     return map(Look, itertools.cycle(COLORS), itertools.cycle(MARKERS))
 
 
@@ -106,7 +106,7 @@ class _StyledFigure(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         with styled(), warnings.catch_warnings():
-            # Names may have letters that the font lacks; it draws boxes, and tables have the names.
+            # Names may have letters that the font lacks. It draws boxes, and tables have the names.
             warnings.filterwarnings("ignore", "Glyph .* missing from font")
             super().savefig(fname, **options)
 
@@ -119,7 +119,7 @@ class _StyledFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure for axes that take `height` inches; `header` adds what is above them."""
+    """A figure for axes that take `height` inches. `header` adds title and legend."""
     figure = _StyledFigure(
         figsize=(width, height), dpi=_SCREEN, facecolor="white", layout="constrained"
     )
@@ -139,7 +139,7 @@ def panels(n: int, width: float, narrowest: float, height: float) -> tuple[Figur
 
 
 def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -> Figure:
-    """The figure with title, note and legend (`key`) above its axes; it grows by their height."""
+    """The figure with title, note and legend (`key`) above its axes. It grows by their height."""
     width, body = (float(inches) for inches in figure.get_size_inches())
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
@@ -198,7 +198,7 @@ def percent_limits(shares: Iterable[float], lowest: float) -> tuple[float, float
     """Limits in percent around shares of [lowest, 1], with room for marks on the outermost."""
     shown = [100 * min(max(share, lowest), 1.0) for share in shares]
     low, high = min(shown), max(shown)
-    # A point at least is shown, so that what is nothing does not look like much.
+    # At least one point of score is shown, so that tiny differences look tiny.
     room = max(0.06 * (high - low), (1.0 - (high - low)) / 2)
     return max(low - room, 100 * lowest - 2.0), min(high + room, 102.0)
 

@@ -34,7 +34,7 @@ class _Line:
     splits="none",
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
-    """Scores of single layers, and weights of learned mixes; colours are of one row each."""
+    """Scores of single layers, and weights of learned mixes. Colours are of one row each."""
     lines = [
         line
         for comparison in comparisons

@@ -23,7 +23,7 @@ _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
     splits="none",
 )
 def training(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """A line a seed, a mark at the epoch whose weights were kept; all panels have one scale."""
+    """A line a seed, a mark at the epoch with the kept weights. All panels have one scale."""
     rows = [row for row in comparison.rows if any(run.history for run in row.runs)]
     if all(len(run.history) < 2 for row in rows for run in row.runs):
         return None
@@ -69,12 +69,12 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
 
 
 def _dev_scores(run: ComparedRun) -> list[float]:
-    """In percent by epoch; no number if dev was not scored."""
+    """In percent by epoch. No number if dev was not scored."""
     return [math.nan if epoch.dev is None else 100 * epoch.dev for epoch in run.history]
 
 
 def _losses(run: ComparedRun) -> list[float]:
-    """By epoch; no number for a loss that a logarithmic axis cannot show."""
+    """By epoch. No number for a loss that a logarithmic axis cannot show."""
     losses = [epoch.loss for epoch in run.history]
     return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in losses]
 

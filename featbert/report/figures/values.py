@@ -15,7 +15,7 @@ def about(comparison: Comparison, *more: str) -> str:
 
 
 def score_name(comparison: Comparison, split: str) -> str:
-    """What is on an axis: `dev accuracy`."""
+    """Axis label: `dev accuracy`."""
     return f"{split} {comparison.task.measure.name}"
 
 

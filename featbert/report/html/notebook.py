@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def html_template(name: str) -> Template:
-    """A template of the package, which escapes what it is filled with."""
+    """A template of the package. Values are escaped."""
     environment = Environment(
         loader=PackageLoader("featbert.report.html"),
         autoescape=True,
@@ -41,7 +41,7 @@ def register_renderers(formatter: Any) -> None:
 
 
 def html(shown: Any) -> str:
-    """What a notebook shows of an object of featbert; KeyError for another object."""
+    """HTML of an object of featbert. KeyError for other objects."""
     return RENDERERS[type(shown).__module__, type(shown).__name__](shown)
 
 

@@ -1,4 +1,4 @@
-"""Comparisons as one page: what the template is filled with, and the file.
+"""Comparisons as one page.
 
 Jinja2 escapes everything but the figures, the style, the script and the JSON, which this package
 makes.
@@ -78,7 +78,7 @@ def _title(comparisons: Comparisons) -> str:
 
 
 def _section(comparison: Comparison, number: int) -> dict[str, Any]:
-    """One comparison; tables and figures by the part of the page that has them."""
+    """One comparison. Tables and figures by the part of the page that has them."""
     tables, task = comparison_tables(comparison), comparison.task
     runs = [(row, run) for row in comparison.rows for run in row.runs]
     alike = shared([run.facts for _, run in runs]) if len(runs) > 1 else {}
@@ -112,7 +112,7 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
 
 
 def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[str, list[Any]]:
-    """By the part of the page that shows them; the first of a kind has its caption."""
+    """By the part of the page that shows them. The first of a kind has its caption."""
     by_section: dict[str, list[Any]] = {}
     captioned = set()
     for kind, name, figure in figures:
