@@ -39,8 +39,8 @@ Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
 FEWEST_TRIALS = 8
 # Level of differences. In simulations an interval of 99% excludes a true difference of 0 in 1 to 6%
-# of searches with 24 or more trials, whether or not trials of one number are correlated. An interval
-# of 95% does in up to 11%.
+# of searches with 24 or more trials, whether or not trials of one number are correlated. At 95% it
+# does in up to 11%.
 CLAIM = 0.99
 RESAMPLES = 2000
 
