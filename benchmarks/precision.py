@@ -38,7 +38,7 @@ def measure(options: Options) -> Record:
     other_threads = 1 if threads > 1 else 2
     precisions: dict[str, dict[str, Any]] = {
         "bf16, stored as float32": {"precision": "bf16"},
-        "fp32, stored as float16": {"dtype": "float16"},
+        "fp32, stored as float16": {"store_dtype": "float16"},
     }
     changes: dict[str, tuple[Ints, dict[str, Any], int]] = {
         "the same again": (everything, {}, threads),
@@ -52,7 +52,7 @@ def measure(options: Options) -> Record:
     with work_folder(options) as folder:
 
         def stored(sentences: Ints, changed: dict[str, Any]) -> FeatureStore:
-            encoding = {"device": "cpu", "precision": "fp32", "dtype": "float32", **changed}
+            encoding = {"device": "cpu", "precision": "fp32", "store_dtype": "float32", **changed}
             return extract(
                 with_sentences(corpus, sentences), options.model, folder, **encoding
             ).store

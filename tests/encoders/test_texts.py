@@ -60,7 +60,7 @@ def corpus_of(*examples: Sentence) -> Corpus:
 
 
 def stored(corpus, folder, cache, **options):
-    fp32 = {"precision": "fp32", "dtype": "float32", "device": "cpu", "token_budget": 70}
+    fp32 = {"precision": "fp32", "store_dtype": "float32", "device": "cpu", "token_budget": 70}
     return extract(corpus, str(folder), cache_dir=cache, **fp32, **options)
 
 

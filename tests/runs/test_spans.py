@@ -114,7 +114,7 @@ def test_sequences_of_every_family_are_those_of_the_store(
     dev = made["corpus"]["dev"]
     split = dataclasses.replace(dev, sentences=dev.sentences[:4])
     corpus = dataclasses.replace(made["corpus"], splits={"dev": split})
-    options = {"cache_dir": tmp_path, "pooling": pooling, "dtype": "float32", **FP32}
+    options = {"cache_dir": tmp_path, "pooling": pooling, "store_dtype": "float32", **FP32}
     store = extract(corpus, source, packing=packing, **options)
     encoder = load_encoder(source, pooling=pooling)
     alignment = align(

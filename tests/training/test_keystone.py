@@ -91,7 +91,7 @@ def test_every_tuning_begins_from_them(encoder_folder, tmp_path, family):
     """Whatever a way puts into the encoder changes no state before the first step."""
     corpus = corpus_of(train=TRAIN)
     folder = str(encoder_folder(family))
-    options = {"precision": "fp32", "dtype": "float32", "device": "cpu"}
+    options = {"precision": "fp32", "store_dtype": "float32", "device": "cpu"}
     stored = extract(corpus, folder, cache_dir=tmp_path, **options).read("train")
     for tuning in TUNED if family == "bert" else ("lora", "ia3"):  # these put something into it
         for given in [{}, {"dora": True, "targets": "all"}] if tuning == "lora" else [{}]:
@@ -113,7 +113,7 @@ def test_at_bf16_the_approaches_begin_close(encoder_folder, tmp_path, family):
     """
     corpus = corpus_of(train=TRAIN)
     source = find_encoder(str(encoder_folder(family)))
-    options = {"cache_dir": tmp_path, "dtype": "float32", "device": "cpu"}
+    options = {"cache_dir": tmp_path, "store_dtype": "float32", "device": "cpu"}
     exact = extract(corpus, source, precision="fp32", **options).read("train")
     stored = extract(corpus, source, precision="bf16", **options).read("train")
     encoder = load_encoder(source)
@@ -139,7 +139,12 @@ def test_truecased_words_are_the_same_words_in_both_approaches(encoder_folder, t
     ]
     corpus = corpus_of(train=texts)
     source = find_encoder(str(encoder_folder("bert")))
-    options = {"cache_dir": tmp_path, "precision": "fp32", "dtype": "float32", "device": "cpu"}
+    options = {
+        "cache_dir": tmp_path,
+        "precision": "fp32",
+        "store_dtype": "float32",
+        "device": "cpu",
+    }
     plain = extract(corpus, source, **options)
     cased = extract(corpus, source, casing="truecased", **options)
     assert cased.path != plain.path
