@@ -102,8 +102,11 @@ def test_stale_temporary_files_are_removed(tmp_path):
     names = (f".file.{host}-{os.getppid()}.tmp", ".file.elsewhere-4194305.tmp", ".other.1.tmp")
     for left in (gone, *(tmp_path / name for name in names)):
         left.touch()
+    (tmp_path / f".file.{host}-{os.getpid()}.tmp").symlink_to(".other.1.tmp")
     write_text(tmp_path / "file", "new")
     assert {p.name for p in tmp_path.iterdir()} == {"file", *names}
+    assert not (tmp_path / "file").is_symlink()
+    assert (tmp_path / ".other.1.tmp").read_text() == ""  # links are not followed
 
 
 def test_what_the_system_refuses_names_the_file(tmp_path):

@@ -48,24 +48,22 @@ def copied(workspace: Workspace, tmp_path: Path) -> Workspace:
 @pytest.mark.parametrize("plain", [False, True], ids=["torch file", "plain pickle"])
 def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, plain):
     marker = tmp_path / "was here"
-    state = load_file(copied.model / "model.safetensors")
+    state = load_file(copied.model / "model.safetensors") | {"payload": Payload(marker)}
     (copied.model / "model.safetensors").unlink()
-    path, state = copied.model / "pytorch_model.bin", state | {"payload": Payload(marker)}
+    path = copied.model / "pytorch_model.bin"
     if plain:
         path.write_bytes(pickle.dumps(state, protocol=2))
     else:
         torch.save(state, path)
+    adapt = ("adapt", "--model", copied.model, "--data", copied.corpus, "--epochs", 1)
     for call in (
         lambda: copied.extract("--quiet"),
         lambda: copied.finetune("--quiet"),
-        lambda: copied.call(
-            *("adapt", "--model", copied.model, "--data", copied.corpus),
-            *("--models-dir", tmp_path / "models", "--epochs", 1, "--quiet"),
-        ),
+        lambda: copied.call(*adapt, "--models-dir", tmp_path / "models", "--quiet"),
     ):
         assert str(copied.model) in error_of(call())
         assert not marker.exists()
-    # It would have: the test can fail.
+    # The test can fail: unpickled, the file makes the folder.
     if plain:
         pickle.loads(path.read_bytes())
     else:
@@ -80,15 +78,10 @@ def test_code_beside_the_weights_is_not_run(copied, tmp_path, model_type, monkey
     code += "from transformers import BertConfig as C, BertModel as M, BertTokenizerFast as T\n"
     (copied.model / "mine.py").write_text(code, "utf-8")
     monkeypatch.setattr("builtins.input", lambda *_: "y")  # transformers may ask
-    for name, auto in {
-        "config.json": {"AutoConfig": "mine.C", "AutoModel": "mine.M"},
-        "tokenizer_config.json": {"AutoTokenizer": ["mine.T", "mine.T"]},
-    }.items():
-        data = json.loads((copied.model / name).read_text("utf-8"))
-        data["auto_map"] = auto
-        if name == "config.json":
-            data["model_type"] = model_type
-        (copied.model / name).write_text(json.dumps(data), "utf-8")
+    model = {"AutoConfig": "mine.C", "AutoModel": "mine.M"}
+    changed_json(copied.model / "config.json", auto_map=model, model_type=model_type)
+    tokenizer = {"AutoTokenizer": ["mine.T", "mine.T"]}
+    changed_json(copied.model / "tokenizer_config.json", auto_map=tokenizer)
     result = copied.extract("--quiet")
     if model_type == "bert":
         assert result.exit_code == 0, result.stderr
@@ -143,8 +136,9 @@ def test_no_file_beside_the_encoder_is_applied_or_imported(copied, tmp_path, mon
 def test_files_of_no_encoder_are_refused_in_one_line(copied, name, content):
     path = copied.model / name
     if isinstance(content, dict):  # the encoder's own file with other values
-        content = json.dumps(json.loads(path.read_text("utf-8")) | content)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
+        changed_json(path, **content)
+    else:
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
     error_of(copied.extract("--quiet"))
 
 
@@ -162,15 +156,15 @@ def test_shards_are_loaded_by_what_they_hold(copied, end):
     assert torch.equal(vectors_of(copied.model), before)
 
 
-def changed_config(model: Path, **values: Any) -> None:
-    path = model / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | values), "utf-8")
+def changed_json(path: Path, **values: Any) -> None:
+    data = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(data | values), "utf-8")
 
 
 @pytest.mark.parametrize("chunk", [7, -1, "x"])
 def test_how_a_layer_is_computed_in_parts_changes_nothing(copied, chunk):
     before = vectors_of(copied.model)
-    changed_config(copied.model, chunk_size_feed_forward=chunk, return_dict=False)
+    changed_json(copied.model / "config.json", chunk_size_feed_forward=chunk, return_dict=False)
     assert torch.equal(vectors_of(copied.model), before)
 
 
@@ -208,9 +202,7 @@ def test_a_slow_tokenizer_is_refused_by_its_name(copied, name, settings, named_i
     for path in copied.model.glob("tokenizer*"):
         path.unlink()
     (copied.model / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n", "utf-8")
-    path = copied.model / named_in
-    data = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    path.write_text(json.dumps(data | settings | {"tokenizer_class": name}), "utf-8")
+    changed_json(copied.model / named_in, **settings, tokenizer_class=name)
     error = error_of(copied.extract("--quiet"))
     assert name in error
     assert "tokenizer.json" in error

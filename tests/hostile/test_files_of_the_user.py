@@ -8,28 +8,11 @@ from pathlib import Path
 import pytest
 
 from featbert.features.index import shards_folder
-from featbert.io import check_ours, remove_folder, replace_folder, replacing
+from featbert.io import check_ours, remove_folder, replace_folder
 from featbert.runs.run import Run, find_runs
 from tests.workspace import Workspace, error_of, ok
 
 Put = Callable[[Path, Path], object]
-
-
-@pytest.fixture
-def runs(finished: Workspace, tmp_path: Path) -> Workspace:
-    """A copy of the finished runs to change."""
-    shutil.copytree(finished.runs, tmp_path / "runs")
-    return Workspace(tmp_path, finished.corpus, finished.model)
-
-
-@pytest.fixture
-def precious(tmp_path: Path) -> Path:
-    """A folder of the user's, with names that featbert gives, too."""
-    folder = tmp_path / "precious"
-    (folder / "evaluations").mkdir(parents=True)
-    for name in ("thesis.tex", "record.json", "history.jsonl", "mine.h5", "evaluations/x.json"):
-        (folder / name).write_text("years of work", "utf-8")
-    return folder
 
 
 def content(folder: Path) -> dict[str, object]:
@@ -42,10 +25,6 @@ def content(folder: Path) -> dict[str, object]:
         else None
         for path in folder.rglob("*")
     }
-
-
-def tuned(runs: Workspace) -> Run:
-    return next(run for run in find_runs(runs.runs) if run.record.tuning == "full")
 
 
 def a_file(path: Path, target: Path) -> None:
@@ -65,54 +44,52 @@ def a_link_to_a_file(path: Path, target: Path) -> None:
     path.symlink_to(target / "thesis.tex")
 
 
-def an_empty_folder(path: Path, target: Path) -> None:
-    path.mkdir()
-
-
 @pytest.mark.parametrize(
     ("name", "put"),
     [
         *(("thesis.tex", a_file), ("draft.tmp", a_file), (".git", a_folder), ("plots", a_link)),
-        *(("evaluations", a_link), ("history.jsonl", a_link_to_a_file), ("old", an_empty_folder)),
+        *(("evaluations", a_link), ("history.jsonl", a_link_to_a_file)),
         ("evaluations/.git", a_folder),
     ],
 )
 def test_in_a_run_that_is_replaced_removed_or_resumed(
-    runs: Workspace, precious: Path, name: str, put: Put
+    runs: Workspace, tuned_run: Run, precious: Path, name: str, put: Put
 ) -> None:
-    run = tuned(runs)
-    (run.folder / name).parent.mkdir(exist_ok=True)
-    put(run.folder / name, precious)
+    folder, again = tuned_run.folder, ("--seeds", tuned_run.record.seed, "--quiet")
+    (folder / name).parent.mkdir(exist_ok=True)
+    put(folder / name, precious)
     before = content(runs.folder)
-    again = ("--seeds", run.record.seed, "--quiet")
     assert name in error_of(runs.finetune(*again, "--overwrite"))
-    assert name in error_of(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
-    assert content(runs.folder) == before
+    remove = ("runs", "rm", tuned_run.name, "--yes", "--runs-dir", runs.runs)
+    assert name in error_of(runs.call(*remove))
     ok(runs.finetune(*again))  # finished before
     assert content(runs.folder) == before
-    (run.folder / "record.json").unlink()  # as if it were interrupted
+    (folder / "record.json").unlink()  # as if it were interrupted
     before = content(runs.folder)
     assert name in error_of(runs.finetune(*again))
     assert content(runs.folder) == before
 
 
 @pytest.mark.parametrize("name", ["{}", ".{}", ".{}.before"])
-def test_a_link_in_place_of_a_run(runs: Workspace, precious: Path, name: str) -> None:
-    run = tuned(runs)
-    link = runs.runs / name.format(run.name)
-    if link == run.folder:
-        shutil.rmtree(run.folder)
+def test_a_link_in_place_of_a_run(
+    runs: Workspace, tuned_run: Run, precious: Path, name: str
+) -> None:
+    link = runs.runs / name.format(tuned_run.name)
+    if link == tuned_run.folder:
+        shutil.rmtree(link)
     link.symlink_to(precious)
     before = content(runs.folder)
-    again = ("--seeds", run.record.seed, "--quiet")
+    again = ("--seeds", tuned_run.record.seed, "--quiet")
     assert link.name in error_of(runs.finetune(*again, "--overwrite"))
     plain = runs.finetune(*again)
-    assert plain.exit_code == (link == run.folder), plain.stderr
+    assert plain.exit_code == (link == tuned_run.folder), plain.stderr
     assert content(runs.folder) == before
 
 
-def test_an_interrupted_replacement_goes_with_its_run_or_a_plain_rerun(runs: Workspace) -> None:
-    run = tuned(runs)
+def test_an_interrupted_replacement_goes_with_its_run_or_a_plain_rerun(
+    runs: Workspace, tuned_run: Run
+) -> None:
+    run, again = tuned_run, ("--seeds", tuned_run.record.seed, "--quiet")
     hidden = [runs.runs / f".{run.name}", runs.runs / f".{run.name}.before"]
 
     def interrupt() -> None:
@@ -121,12 +98,12 @@ def test_an_interrupted_replacement_goes_with_its_run_or_a_plain_rerun(runs: Wor
             (folder / "config.json").write_text("{}", "utf-8")
 
     interrupt()
-    ok(runs.finetune("--seeds", run.record.seed, "--quiet"))
+    ok(runs.finetune(*again))
     assert not any(folder.exists() for folder in hidden)
     assert Run(run.folder, run.record) in find_runs(runs.runs).runs
     interrupt()
     (hidden[0] / "thesis.tex").write_text("years of work", "utf-8")
-    ok(runs.finetune("--seeds", run.record.seed, "--quiet"))
+    ok(runs.finetune(*again))
     assert content(hidden[0]).keys() == {"config.json", "thesis.tex"}
     (hidden[0] / "thesis.tex").unlink()
     ok(runs.call("runs", "rm", run.name, "--yes", "--runs-dir", runs.runs))
@@ -134,9 +111,11 @@ def test_an_interrupted_replacement_goes_with_its_run_or_a_plain_rerun(runs: Wor
 
 
 @pytest.mark.parametrize("name", ["thesis.tex", ".git", "encoder/mine.txt", "record.json"])
-def test_in_an_export_that_is_replaced(runs: Workspace, precious: Path, name: str) -> None:
-    run, out = tuned(runs), runs.folder / "out"
-    words = ("export", run.folder, out, "--format", "featbert", "--with-encoder")
+def test_in_an_export_that_is_replaced(
+    runs: Workspace, tuned_run: Run, precious: Path, name: str
+) -> None:
+    out = runs.folder / "out"
+    words = ("export", tuned_run.folder, out, "--format", "featbert", "--with-encoder")
     ok(runs.call(*words))
     ok(runs.call(*words, "--overwrite"))
     (a_folder if name == ".git" else a_file)(out / name, precious)
@@ -145,20 +124,17 @@ def test_in_an_export_that_is_replaced(runs: Workspace, precious: Path, name: st
     assert content(runs.folder) == before
 
 
-@pytest.mark.parametrize("name", [".out.partial", ".out.before", "out"])
-def test_a_link_in_place_of_an_export(runs: Workspace, precious: Path, name: str) -> None:
-    words = ("export", tuned(runs).folder, runs.folder / "out", "--format", "featbert")
-    (runs.folder / name).symlink_to(precious)
+def test_a_link_in_place_of_an_export(runs: Workspace, tuned_run: Run, precious: Path) -> None:
+    words = ("export", tuned_run.folder, runs.folder / "out", "--format", "featbert")
     before = content(precious)
-    error_of(runs.call(*words, "--overwrite"))
-    assert content(precious) == before
-    assert (runs.folder / name).is_symlink()
+    for link in (runs.folder / name for name in (".out.partial", ".out.before", "out")):
+        link.symlink_to(precious)
+        error_of(runs.call(*words, "--overwrite"))
+        assert content(precious) == before
+        link.unlink()  # still a link
 
 
-def test_in_adapted_encoders_and_the_cache(workspace: Workspace, tmp_path: Path) -> None:
-    precious = tmp_path / "precious"
-    precious.mkdir()
-    (precious / "mine.h5").write_text("years of work", "utf-8")
+def test_in_adapted_encoders_and_the_cache(workspace: Workspace, precious: Path) -> None:
     out = workspace.cache / "models" / "adapted"
     words = ("adapt", "--data", workspace.corpus, "--model", workspace.model, "--epochs", 1, "-q")
     words += ("--out", out, "--overwrite")
@@ -209,48 +185,27 @@ def test_a_link_in_place_of_an_unfinished_store(workspace: Workspace, tmp_path: 
     assert mine.read_text("utf-8") == "years of work"
 
 
-@pytest.mark.parametrize("text", ["years of work", '{"rows": []}', "[1]"])
-def test_a_file_with_the_name_of_an_experiments_record(workspace: Workspace, text: str) -> None:
-    workspace.runs.mkdir()
-    mine = workspace.runs / "trial.experiment.json"
-    mine.write_text(text, "utf-8")
-    file = workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n")
-    assert mine.name in error_of(workspace.carry_out(file, "--quiet"))
-    assert mine.read_text("utf-8") == text
-    assert [path.name for path in workspace.runs.iterdir()] == [mine.name]
-
-
-def test_a_link_in_place_of_a_temporary_file(tmp_path: Path) -> None:
-    mine, path = tmp_path / "mine", tmp_path / "made"
-    mine.write_text("years of work", "utf-8")
-    with replacing(path) as temporary:
-        name = temporary.name
-    temporary.symlink_to(mine)
-    with replacing(path) as temporary:
-        assert temporary.name == name
-        temporary.write_text("made", "utf-8")
-    assert path.read_text("utf-8") == "made"
-    assert not path.is_symlink()
-    assert mine.read_text("utf-8") == "years of work"
-
-
 def test_what_may_be_removed_is_known_to_the_last_file(tmp_path: Path) -> None:
-    folder, ours = tmp_path / "made", ("record.json", "*.h5", "deep/*/x.json")
-    for name in ("record.json", "a.h5", "deep/er/x.json", ".record.json.host-7.tmp", ".x.lock"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
+    ours = ("record.json", "*.h5", "deep/*/x.json")
+    names = ("record.json", "a.h5", "deep/er/x.json", ".record.json.host-7.tmp", ".x.lock")
+    folder = with_files(tmp_path / "made", *names)
     check_ours(folder, ours)
-    for name in ("b.h5/c", "deep/x.json", "deep/er/y.json", "deep/er/er/x.json", "a.h5x", "x.tmp"):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
-        with pytest.raises(ValueError, match=r"made"):
-            remove_folder(folder, ours)
-        with pytest.raises(ValueError, match=r"made"):
-            replace_folder(folder, tmp_path / "new", tmp_path / "before", ours)
-        (folder / name).unlink()
-        if (folder / name).parent.name not in ("made", "deep", "er"):
-            (folder / name).parent.rmdir()
-    shutil.rmtree(folder / "deep" / "er" / "er", ignore_errors=True)
+    others = ("b.h5/c", "deep/x.json", "deep/er/y.json", "deep/er/er/x.json", "a.h5x", "x.tmp")
+    for number, name in enumerate(others):
+        mixed = with_files(tmp_path / f"mixed{number}", *names, name)
+        before = content(mixed)
+        with pytest.raises(ValueError, match=mixed.name):
+            remove_folder(mixed, ours)
+        with pytest.raises(ValueError, match=mixed.name):
+            replace_folder(mixed, tmp_path / "new", tmp_path / "before", ours)
+        assert content(mixed) == before
     remove_folder(folder, ours)
     assert not folder.exists()
     remove_folder(folder, ours)  # nothing is there
+
+
+def with_files(folder: Path, *names: str) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    return folder

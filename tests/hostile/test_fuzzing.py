@@ -124,7 +124,7 @@ def test_a_long_list_of_layers_is_refused_at_once():
     assert time.process_time() - begun < 2
 
 
-EXPERIMENTS = tuple(p.read_text("utf-8") for p in sorted((ROOT / "experiments").glob("*.toml")))
+EXPERIMENTS = tuple(p.read_text("utf-8") for p in sorted((ROOT / "experiments").glob("*/*.toml")))
 TOML = ("[", "]", "=", "\n", "[grid.features]\n", "[variants]\n", "seeds = ", "0x" + "f" * 5000)
 TOML += ("[1, 2]", '"', "'''", "{", "}", "1979-13-13", "inf", "9" * 5000, "[" * 2000, "a." * 100)
 
