@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
 from featbert.features.store import FeatureStore
 from featbert.inference import evaluate as module_evaluate
-from featbert.inference import load as module
 from featbert.inference.evaluate import (
     EvaluationRecord,
     choose_splits,
@@ -29,7 +29,7 @@ from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
 from tests.kept_records import rewrite
-from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
+from tests.runs.finished_runs import corpus_of, write_corpus
 
 
 def evaluations(run: Run) -> list[EvaluationRecord]:
@@ -138,50 +138,40 @@ def test_a_mapping_holds_for_both_sides(run, elsewhere, tmp_path):
     assert len(evaluations(run)) == 2
 
 
-def test_the_same_again_is_found(run, elsewhere, tmp_path, monkeypatch):
-    cache = tmp_path / "cache"
+def test_the_same_again_is_found(run, elsewhere, tmp_path):
     mapping = {"person": "PER"}
-    first = evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
-    loads = []
-    load = module.load
-    monkeypatch.setattr(module, "load", lambda *a, **k: loads.append(1) or load(*a, **k))
+    how = {"cache_dir": tmp_path / "cache", "device": "cpu"}
+    first = evaluate(run, elsewhere, "dev", mapping=mapping, **how)
+    (path,) = (run.folder / "evaluations").glob("*.json")
+    before = path.stat().st_mtime_ns
     same = mapping | {"LOC": "LOC"}  # says nothing
-    assert evaluate(run, elsewhere, "dev", mapping=same, cache_dir=cache, device="cpu") == first
-    assert not loads
-    again = evaluate(
-        run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu", overwrite=True
-    )
-    assert loads
+    assert evaluate(run, elsewhere, "dev", mapping=same, **how) == first
+    assert path.stat().st_mtime_ns == before
+    again = evaluate(run, elsewhere, "dev", mapping=mapping, overwrite=True, **how)
+    assert path.stat().st_mtime_ns > before
     assert again.scores == first.scores
     assert again.extraction_seconds is None  # the store is there
     assert len(evaluations(run)) == 1
-    (path,) = (run.folder / "evaluations").glob("*.json")
     path.with_suffix(".conll").unlink()
     assert plan_evaluation(check_usable(run), elsewhere, "dev", mapping).finished is None
-    evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
-    path.write_text(path.read_text("utf-8")[:50], "utf-8")
-    with pytest.raises(InputError, match="delete it"):
-        evaluate(run, elsewhere, "dev", mapping=mapping, cache_dir=cache, device="cpu")
-
-
-def test_another_runs_evaluation_is_not_taken_for_its_own(run, elsewhere, tmp_path):
-    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
-    (path,) = (run.folder / "evaluations").glob("*.json")
+    evaluate(run, elsewhere, "dev", mapping=mapping, **how)
     rewrite(path, lambda data: data.update(run="another"))
     with pytest.raises(InputError, match="another"):
-        evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+        evaluate(run, elsewhere, "dev", mapping=mapping, **how)
     rewrite(path, lambda data: data.update(run=run.name, scorer="an older one"))
-    evaluate(run, elsewhere, cache_dir=tmp_path / "cache", device="cpu")
+    evaluate(run, elsewhere, "dev", mapping=mapping, **how)
     assert read_evaluation(run, path).scorer == run.record.signature.scorer
+    path.write_text(path.read_text("utf-8")[:50], "utf-8")
+    with pytest.raises(InputError, match=path.name):
+        evaluate(run, elsewhere, "dev", mapping=mapping, **how)
 
 
-def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, monkeypatch):
-    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, both):
     other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
-    cache = tmp_path / "cache"
-    extract(other, str(small_bert), cache_dir=cache, precision="fp32", device="cpu")
-    # Nothing is left to extract.
-    monkeypatch.setattr("featbert.inference.load.run_extraction", None)
+    run, cache = both["none"], tmp_path / "cache"
+    run = Run(shutil.copytree(run.folder, tmp_path / run.name), run.record)
+    how = {"casing": "truecased", "precision": "fp32", "device": "cpu"}
+    extract(other, str(small_bert), cache_dir=cache, **how)
     record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
     assert record.extraction_seconds is None
     assert not (cache / "evaluations").exists()
@@ -195,12 +185,13 @@ def test_splits():
     assert choose_splits(corpus("train", "dev", "test")) == ["test"]
     assert choose_splits(corpus("train", "dev")) == ["dev"]
     assert choose_splits(corpus("train", "dev"), ["dev", "train", "dev"]) == ["dev", "train"]
-    with pytest.raises(InputError, match="somewhere"):
-        choose_splits(corpus("train", "dev"), ["test"])
-    with pytest.raises(InputError, match="somewhere"):
-        choose_splits(corpus("train"))
-    with pytest.raises(InputError, match="'test'"):
-        choose_splits(corpus("dev", "test"), ["tset"])
+    for names, chosen, named in (
+        (("train", "dev"), ["test"], "somewhere"),
+        (("train",), (), "somewhere"),
+        (("dev", "test"), ["tset"], "'test'"),
+    ):
+        with pytest.raises(InputError, match=named):
+            choose_splits(corpus(*names), chosen)
 
 
 def test_data_that_cannot_be_scored(tmp_path, of_documents):
@@ -217,23 +208,18 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
         plan_evaluation(usable, load_corpus(bare), "test")
 
 
-def test_a_link_in_place_of_the_evaluations_is_refused_before_anything_is_scored(run, tmp_path):
-    folder = shutil.copytree(run.folder, tmp_path / run.name)
-    target = tmp_path / "of another"
-    target.mkdir()
-    (folder / "evaluations").symlink_to(target)
-    with pytest.raises(InputError, match="evaluations"):
-        plan_evaluation(check_usable(Run(folder, run.record)), corpus_of(run), "test")
-    assert [*target.iterdir()] == []
-
-
-def test_mappings_are_parsed():
-    assert parse_mapping(["MISC=O", " person = PER", "MISC=O"]) == {"MISC": "O", "person": "PER"}
-    assert parse_mapping(["a=b=c"]) == {"a": "b=c"}
-    assert parse_mapping([]) == {}
-    for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
-        with pytest.raises(InputError):
-            parse_mapping(texts)
+@pytest.mark.parametrize(
+    ("texts", "mapping"),
+    [
+        (["MISC=O", " person = PER", "MISC=O"], {"MISC": "O", "person": "PER"}),
+        (["a=b=c"], {"a": "b=c"}),
+        ([], {}),
+        *((texts, None) for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"])),
+    ],
+)
+def test_mappings_are_parsed(texts, mapping):
+    with nullcontext() if mapping is not None else pytest.raises(InputError):
+        assert parse_mapping(texts) == mapping
 
 
 def test_each_evaluation_has_a_path_of_its_own():
@@ -248,3 +234,9 @@ def test_each_evaluation_has_a_path_of_its_own():
     # Sizes follow from the text, and a mapping has no order.
     assert path_of(sentences=11, words=12) == paths[0]
     assert path_of(mapping={"GPE": "LOC", "MISC": "O"}) == paths[-1]
+
+
+def test_a_link_in_place_of_the_evaluations_is_refused_before_anything_is_scored(run, tmp_path):
+    (run.folder / "evaluations").symlink_to(tmp_path)
+    with pytest.raises(InputError, match="evaluations"):
+        plan_evaluation(check_usable(run), corpus_of(run), "test")

@@ -50,18 +50,15 @@ def tuned(tmp_path_factory):
 
     @functools.cache
     def of(task: str, tuning: str = "full", **given) -> Run:
-        table = RowsTable(**{"epochs": 3, "learning_rate": 1e-2} | given)
-        return finetune(
-            corpus_of(task),
-            str(model),
-            task=task,
-            settings=table.settings_for(tuning, 2, task),
-            runs_dir=root / "runs",
-            device="cpu",
-            precision="fp32",
-        )
+        return tuned_run(model, corpus_of(task), root / "runs", task, tuning, **given)
 
     return of
+
+
+def tuned_run(model, corpus, folder, task="entities", tuning="full", **given) -> Run:
+    table = RowsTable(**{"epochs": 3, "learning_rate": 1e-2} | given)
+    options = {"task": task, "settings": table.settings_for(tuning, 2, task), "runs_dir": folder}
+    return finetune(corpus, str(model), **options, device="cpu", precision="fp32")
 
 
 def exported(run: Run, folder: Path, *words: str) -> Path:
@@ -102,14 +99,8 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
         words = transformers.pipeline(
             "token-classification", made, tokenizer=tokenizer, aggregation_strategy="first"
         )
-        # Words between spaces are what is given, too.
-        return [
-            [
-                [(e["entity_group"], e["start"], e["end"]) for e in one]
-                for one in (words(" ".join(row)), words([list(row)], is_split_into_words=True)[0])
-            ]
-            for row in given
-        ]
+        found = words([" ".join(row) for row in given])
+        return [[(e["entity_group"], e["start"], e["end"]) for e in row] for row in found]
     pipe = transformers.pipeline("text-classification", made, tokenizer=tokenizer)
     if isinstance(given[0], tuple):
         given = [{"text": first, "text_pair": second} for first, second in given]
@@ -152,11 +143,10 @@ def assert_answers(run: Run, given: list, found: list) -> None:
         texts = [[f"{at}:{text}" if over > threshold else ""] for ((over, at, text),) in found]
         assert texts == kept
     elif task == "entities":
-        for row, tags, both in zip(given, kept, found, strict=True):
+        for row, tags, spans in zip(given, kept, found, strict=True):
             ends = [len(" ".join(row[: i + 1])) for i in range(len(row))]
-            spans = run.task.phrases(tags)
-            wanted = [(kind, ends[a] - len(row[a]), ends[b - 1]) for kind, a, b in spans]
-            assert both == [wanted, wanted]
+            phrases = run.task.phrases(tags)
+            assert spans == [(kind, ends[a] - len(row[a]), ends[b - 1]) for kind, a, b in phrases]
     else:
         assert found == kept
 
@@ -194,15 +184,8 @@ def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, famil
     for part in ("train", "dev", "test"):
         (tmp_path / f"{part}.conll").write_text(f"{lines}\nRome B-LOC\nis O\n\n" * 4, "utf-8")
     model = write_encoder(tmp_path / "encoder", family, layers=2, positions=128)
-    table = RowsTable(epochs=20, learning_rate=3e-3, batch_size=4)
-    run = finetune(
-        load_corpus(tmp_path),
-        str(model),
-        settings=table.settings_for("full", 2, "entities"),
-        runs_dir=tmp_path / "runs",
-        device="cpu",
-        precision="fp32",
-    )
+    given = {"epochs": 20, "learning_rate": 3e-3, "batch_size": 4}
+    run = tuned_run(model, load_corpus(tmp_path), tmp_path / "runs", **given)
     folder = exported(run, tmp_path / "out")
     card = folder / "README.md"
     sentence = " ".join(words)
@@ -271,24 +254,21 @@ def test_a_run_on_features_answers_by_itself(both, tmp_path, with_encoder):
     assert [list(row["tags"]) for row in rows] == run.predictions("test").predicted
 
 
-@pytest.mark.parametrize(
-    ("task", "given"),
-    [
-        ("classification", 7),
-        ("classification", ("a", "b")),
-        ("regression", "one text"),
-        ("regression", ["a", {"x": 1}]),
-        ("choice", ("a", "b")),
-        ("spans", ("a", "b", "c")),
-        ("entities", 7),
-        ("entities", [["a", 7]]),
-        ("entities", [["a", "\ud800"]]),
-    ],
-)
-def test_what_is_no_text_of_the_task_is_refused(tuned, task, given):
-    with pytest.raises(InputError) as caught:
-        featbert.load(tuned(task), device="cpu").predict(given)
-    assert "--" not in str(caught.value) or isinstance(given, list)
+NO_TEXTS = {
+    "classification": (7, ("a", "b")),
+    "regression": ("one text", ["a", {"x": 1}]),
+    "choice": (("a", "b"),),
+    "spans": (("a", "b", "c"),),
+    "entities": (7, [["a", 7]], [["a", "\ud800"]]),
+}
+
+
+@pytest.mark.parametrize("task", NO_TEXTS)
+def test_what_is_no_text_of_the_task_is_refused(tuned, task):
+    loaded = featbert.load(tuned(task), device="cpu")
+    for given in NO_TEXTS[task]:
+        with pytest.raises(InputError):
+            loaded.predict(given)
 
 
 def test_dicts_are_read_as_files_are(tuned):
@@ -326,8 +306,7 @@ def test_runs_that_a_format_cannot_hold_are_refused(tuned, both, tmp_path, tunin
 
 
 def test_only_an_export_is_replaced_and_only_if_asked(tuned, tmp_path):
-    run = tuned("classification")
-    usable = check_usable(run)
+    usable = check_usable(tuned("classification"))
     folder = tmp_path / "out"
     folder.mkdir()  # an empty one is free
     export(usable, folder, "featbert", card="first")
@@ -342,14 +321,12 @@ def test_only_an_export_is_replaced_and_only_if_asked(tuned, tmp_path):
     head = {"output.classifier.weight", "output.classifier.bias"}
     assert {*load_file(folder / "weights.safetensors")} == head
     assert len({path.stat().st_mode for path in folder.iterdir()}) == 1
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "notes.txt").write_text("mine", "utf-8")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("mine", "utf-8")
     with pytest.raises(InputError, match="other"):
-        export(usable, other, "featbert", card="", overwrite=True)
-    (other / "notes.txt").unlink()
+        export(usable, tmp_path / "other", "featbert", card="", overwrite=True)
     (folder / "model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(InputError, match="out is not the encoder"):
+    with pytest.raises(InputError, match="out"):
         featbert.load(folder)
     path = folder / "featbert.json"
     path.write_text(path.read_text("utf-8").replace('"seed": 1', '"seed": 9'), "utf-8")

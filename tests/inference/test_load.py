@@ -63,12 +63,6 @@ def test_a_run_gives_what_it_gave(tmp_path, small_bert, tuning, how):
     assert_gives_what_it_gave(run, tmp_path)
 
 
-def test_several_blocks_are_those_of_the_store(tmp_path, small_bert, monkeypatch):
-    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
-    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
-    assert_gives_what_it_gave(run, tmp_path)
-
-
 @pytest.mark.parametrize("tuning", ["none", "full"])
 def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
     """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
@@ -94,7 +88,7 @@ def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut to 0", "cut to 400", "last byte", "shape", "none"])
+@pytest.mark.parametrize("damage", ["gone", "cut", "last byte", "shape", "none"])
 def test_weights_that_are_not_those_that_were_scored(run, damage):
     """The last byte: another value, or another seed's weights, are readable but not the run's."""
     path = run.folder / "weights.safetensors"
@@ -102,10 +96,8 @@ def test_weights_that_are_not_those_that_were_scored(run, damage):
     name = max(n for n in weights if n.startswith("output."))
     if damage == "gone":
         path.unlink()
-        assert str(path) in refusal(run, MissingError)
-        return
-    if damage.startswith("cut"):
-        path.write_bytes(data[: int(damage.split()[-1])])
+    elif damage == "cut":
+        path.write_bytes(data[:400])
     elif damage == "last byte":
         path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
     elif damage == "shape":
@@ -113,7 +105,7 @@ def test_weights_that_are_not_those_that_were_scored(run, damage):
     else:
         del weights[name]
         save_file(weights, path)
-    assert str(path) in refusal(run)
+    assert str(path) in refusal(run, MissingError if damage == "gone" else InputError)
 
 
 def test_a_changed_encoder(run, tmp_path):
@@ -135,8 +127,8 @@ def test_an_encoder_that_was_moved(run, tmp_path):
     there = (tmp_path / "small-bert").rename(tmp_path / "moved")
     assert "--model" in refusal(run, MissingError)
     loaded = load(run, device="cpu", model=str(there))
-    sentences = corpus_of(run)["test"].sentences
-    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
+    test = corpus_of(run)["test"].sentences
+    assert loaded.answers(loaded.inputs(test), test) == run.predictions("test").predicted
 
 
 def test_a_training_text_that_is_gone_or_changed(run, tmp_path):
@@ -160,14 +152,13 @@ def test_numbers_that_are_not_finite(run):
     with torch.no_grad():
         for parameter in loaded.model.output.parameters():
             parameter[0] = float("nan")
-    with pytest.raises(InputError, match=run.name):
-        loaded.shares(inputs, sentences)
-    if run.record.tuning == "none":
-        pieces, *_ = loaded.encoder.wordpieces.pieces([["lazy"]])
-        with torch.no_grad():
+        with pytest.raises(InputError, match=run.name):
+            loaded.shares(inputs, sentences)
+        if run.record.tuning == "none":
+            pieces, *_ = loaded.encoder.wordpieces.pieces([["lazy"]])
             loaded.encoder.model.embeddings.word_embeddings.weight[pieces[0]] = float("inf")
-        with pytest.raises(InputError, match=loaded.source.name):
-            loaded.inputs(sentences)
+            with pytest.raises(InputError, match=loaded.source.name):
+                loaded.inputs(sentences)
 
 
 def test_a_run_is_found_by_folder_or_name(both):
@@ -180,3 +171,9 @@ def test_a_run_is_found_by_folder_or_name(both):
     with pytest.raises(MissingError, match="''"):
         find_run("", run.folder.parent)
     assert check_usable(both["full"]).classes == ("LOC", "MISC", "ORG", "PER")
+
+
+def test_several_blocks_are_those_of_the_store(tmp_path, small_bert, monkeypatch):
+    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
+    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
+    assert_gives_what_it_gave(run, tmp_path)

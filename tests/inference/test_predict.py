@@ -4,6 +4,7 @@ import io
 import json
 import math
 from collections.abc import Iterator
+from itertools import groupby
 
 import pytest
 
@@ -46,16 +47,12 @@ def test_raw_text_line_by_line(loaded):
             assert entity["probability"] == pytest.approx(math.prod(words), abs=1e-5)
     assert rows[1]["tokens"] == rows[2]["tokens"] == []
     conll = "".join(rows_of(predict_stream(loaded, read(TEXT, "text")), "conll"))
-    found: list[list[str]] = [[]]
-    for line in conll.split("\n")[:-1]:  # the k-th line of the input is before the k-th blank line
-        if line:
-            found[-1].append(line.split("\t")[0])
-        else:
-            found.append([])
-    assert found == [*(row["tokens"] for row in rows), []]
+    words = [line.split("\t")[0] for line in conll.split("\n")]
+    # The k-th line of the input is before the k-th blank line.
+    assert words == [*(word for row in rows for word in (*row["tokens"], "")), ""]
 
 
-def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
+def test_a_stream_is_tagged_block_by_block(loaded):
     """At no time has more been read than the block of what comes out next."""
     taken = 0
 
@@ -65,14 +62,10 @@ def test_a_stream_is_tagged_block_by_block(loaded, monkeypatch):
             taken += 1
             yield Sentence(("Jordan", "Smith", "of", "Chelsea"))
 
-    sizes = []
-    inputs = LoadedRun.inputs
-    monkeypatch.setattr(LoadedRun, "inputs", lambda o, s: sizes.append(len(s)) or inputs(o, s))
     stream = predict_stream(loaded, endless(), block_words=40)
     for given_back in range(1, 36):
         assert next(stream)[0].words[0] == "Jordan"
         assert taken == 10 * math.ceil(given_back / 10)
-    assert sizes == [10, 10, 10, 10]
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])
@@ -81,11 +74,8 @@ def test_whole_documents(of_documents, tuning):
     run = of_documents[tuning]
     loaded = load(run, device="cpu")
     kept = run.predictions("test")
-    text = ""
-    document = 0
-    for sentence in load_corpus(run.record.signature.source)["test"]:
-        text += "\n" * (sentence.document != document) + " ".join(sentence.words) + "\n"
-        document = sentence.document
+    documents = groupby(load_corpus(run.record.signature.source)["test"], lambda s: s.document)
+    text = "\n".join("".join(" ".join(s.words) + "\n" for s in group) for _, group in documents)
     for block_words in (1, 4096):
         stream = predict_stream(loaded, read(text, "text"), block_words=block_words)
         found = [row for _, row in stream if row["tags"]]
