@@ -8,6 +8,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.runs.run import Run
+from tests.runs.rows import FP32
 from tests.single_runs import finetune, train
 from tests.workspace import write_splits
 
@@ -53,39 +54,20 @@ def stored_run(
     seed: int = 1,
     tag_scheme: str = "bio",
     layers: str = "sum:1,2",
+    overwrite: bool = False,
     **how,
 ) -> Run:
     """A run on frozen features; `how` is what an extraction may differ in."""
     read = load_corpus(corpus)
-    store = extract(
-        read, str(model), cache_dir=folder / "cache", **{"precision": "fp32", "device": "cpu"} | how
-    )
-    return train(
-        store,
-        layers,
-        data=read,
-        seed=seed,
-        settings=STORED,
-        tag_scheme=tag_scheme,
-        runs_dir=folder / "runs",
-        precision="fp32",
-        device="cpu",
-    )
+    store = extract(read, str(model), cache_dir=folder / "cache", **FP32 | how)
+    options = {"seed": seed, "tag_scheme": tag_scheme, "overwrite": overwrite} | FP32
+    return train(store, layers, data=read, settings=STORED, runs_dir=folder / "runs", **options)
 
 
-def tuned_run(
-    folder: Path, model: Path, corpus: Path, *, seed: int = 1, tag_scheme: str = "bio", **how
-) -> Run:
+def tuned_run(folder: Path, model: Path, corpus: Path, **how) -> Run:
     """A run with a tuned encoder; `how` is what the encoder's reading may differ in."""
-    return finetune(
-        load_corpus(corpus),
-        str(model),
-        seed=seed,
-        settings=TUNED,
-        tag_scheme=tag_scheme,
-        runs_dir=folder / "runs",
-        **{"precision": "fp32", "device": "cpu"} | how,
-    )
+    options = {"settings": TUNED, "runs_dir": folder / "runs"} | FP32 | how
+    return finetune(load_corpus(corpus), str(model), **options)
 
 
 MAKERS = {"none": stored_run, "full": tuned_run}

@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from featbert.config import RowsTable, Settings
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import Corpus, Split
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
+from featbert.inference.load import load
 from featbert.runs.run import Run
 from tests.single_runs import finetune, train
 
@@ -35,3 +38,11 @@ def tuned(
     settings = settings_of("full", task, **given)
     options = {"task": task, "seed": seed, "packing": packing, "runs_dir": folder}
     return finetune(corpus, model, settings=settings, **options, **FP32)
+
+
+def assert_answers_again(run: Run, split: Split) -> NDArray[np.float32]:
+    """A loaded run gives the recorded answers of a split. Returns the shares of its classes."""
+    loaded = load(run, device="cpu")
+    answers, shares = loaded.shares(loaded.inputs(split.sentences), split)
+    assert answers == run.predictions(split.name).predicted
+    return shares

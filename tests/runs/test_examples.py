@@ -18,15 +18,14 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
-from featbert.inference.evaluate import choose_splits, evaluate
+from featbert.inference.evaluate import evaluate
 from featbert.inference.load import load
 from featbert.inference.predict import answer_rows, predict_texts
 from featbert.runs import train as train_module
 from featbert.runs.run import Run
 from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
-from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
-from tests.single_runs import finetune, train
+from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
 
@@ -122,14 +121,12 @@ def test_heads_on_pooled_vectors_have_one_thread(made, tmp_path, monkeypatch):
 def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
     run = trained(made, (*store, "words"), "classification", tmp_path, **head)
     corpus = load_corpus(made["root"] / store[0], targets="classes")
-    loaded = load(run, device="cpu")
     sentences = corpus["test"].sentences
     kept = run.predictions("test")
     assert [tuple(words) for words in kept.words] == [s.words for s in sentences]
     sizes = [(len(s),) if s.pair is None else (s.pair, len(s) - s.pair) for s in sentences]
     assert kept.texts == sizes
-    answers, shares = loaded.shares(loaded.inputs(sentences), sentences)
-    assert answers == kept.predicted
+    shares = assert_answers_again(run, corpus["test"])
     assert all(0.5 <= p <= 1 for p in shares.max(axis=1))
     scores = run.record.scores["test"]
     assert run.task.score(kept.gold, kept.predicted).values == scores.values
@@ -146,9 +143,7 @@ def test_tuned_rows_of_pairs(made, tmp_path, task, packing):
     assert run.record.signature.packing == packing
     assert run.record.task == task
     assert next(iter(run.record.scores["dev"].values)) == run.task.measure.key
-    sentences = corpus["dev"].sentences
-    loaded = load(run, device="cpu")
-    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("dev").predicted
+    assert_answers_again(run, corpus["dev"])
 
 
 @pytest.mark.parametrize(
@@ -174,9 +169,7 @@ def test_the_pooler_is_trained_with_the_encoder(made, tmp_path, tuning, given, t
     assert kept.keys() & pooler == wanted
     before = load_file(Path(made["model"]) / "model.safetensors")["pooler.dense.bias"]
     assert all(not torch.equal(kept[name], before) for name in bias & kept.keys())
-    sentences = corpus["test"].sentences
-    loaded = load(run, device="cpu")
-    assert loaded.answers(loaded.inputs(sentences), sentences) == run.predictions("test").predicted
+    assert_answers_again(run, corpus["test"])
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -207,20 +200,6 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
     torch.testing.assert_close(*found, atol=2e-3, rtol=2e-3)  # the store has float16
 
 
-def test_hidden_answers_are_predicted_and_not_scored(made, tmp_path):
-    folder = write_corpus(tmp_path / "hidden", pairs=False)
-    rows = (folder / "test.tsv").read_text("utf-8").splitlines()
-    hidden = [rows[0], *(f"{row.rpartition(chr(9))[0]}\t-1" for row in rows[1:])]
-    (folder / "test.tsv").write_text("\n".join(hidden) + "\n", "utf-8")
-    corpus = load_corpus(folder, targets="classes")
-    store = extract(corpus, find_encoder(made["model"]), cache_dir=tmp_path, **FP32)
-    run = frozen(store, "last", corpus, "classification", tmp_path / "runs")
-    assert [*run.record.scores] == choose_splits(corpus) == ["dev"]
-    lines = run.predictions_path("test").read_text("utf-8").splitlines()
-    assert {json.loads(line)["gold"] for line in lines} == {None}
-    assert {json.loads(line)["predicted"] for line in lines} <= {"neg", "pos"}
-
-
 def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
     run = trained(made, ("texts", "joint", "words"), "classification", tmp_path / "runs")
     folder = write_corpus(tmp_path / "other", pairs=False)
@@ -233,7 +212,7 @@ def test_evaluation_on_other_texts_with_other_names(made, tmp_path):
     cache, own = made["texts", "joint", "pooled"].path.parent, made["root"] / "texts"
     again = evaluate(run, load_corpus(own, targets="classes"), cache_dir=cache, device="cpu")
     pairs = load_corpus(made["root"] / "pairs", targets="classes")
-    with pytest.raises(InputError, match=r"has pairs of texts, but .* reads single texts"):
+    with pytest.raises(InputError, match="pairs"):
         evaluate(run, pairs, cache_dir=cache, device="cpu")
     assert again.extraction_seconds is None  # a store of pooled vectors serves as well
     assert again.scores == run.record.scores["test"]
@@ -258,26 +237,17 @@ def test_heads_that_do_not_fit_a_task_are_refused(task, given):
 
 def test_settings_of_another_tuning_or_number_of_classes_are_refused(made, tmp_path):
     store, where = made["texts", "joint", "words"], {"runs_dir": tmp_path, **FP32}
-    with pytest.raises(InputError, match="tuning is 'full', but the encoder is frozen"):
-        train(
-            store,
-            "last",
-            task="classification",
-            settings=defaults("full", "classification"),
-            **where,
-        )
+    wrong = defaults("full", "classification")
+    with pytest.raises(InputError, match="'full'"):
+        train(store, "last", task="classification", settings=wrong, **where)
     with pytest.raises(InputError, match="none"):
         finetune("sample", made["model"], settings=defaults("none"), **where)
-    rows = "sentence\tlabel\na\tx\nb\ty\nc\tz\n"
-    for split in ("train", "dev"):
-        (tmp_path / f"{split}.tsv").write_text(rows, "utf-8")
-    with pytest.raises(InputError, match=r"F1 is of 2 classes, but .* has 3"):
-        finetune(str(tmp_path), made["model"], task="classification:f1", **where)
-
-
-def test_a_store_of_pooled_vectors_is_refused_where_words_are_read(made, tmp_path):
     with pytest.raises(InputError, match="--keep words"):
         trained(made, ("texts", "joint", "pooled"), "classification", tmp_path, body="bilstm")
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\na\tx\nb\ty\nc\tz\n", "utf-8")
+    with pytest.raises(InputError, match="3"):
+        finetune(str(tmp_path), made["model"], task="classification:f1", **where)
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -36,7 +36,7 @@ def names(groups):
 def test_each_part_of_the_key_parts_runs_and_is_named(part):
     runs = [make_run("a"), make_run("b", signature=OTHERS[part])]
     assert len(group_comparable(runs)) == 2
-    with pytest.raises(InputError, match=f"differ in {part}: ") as caught:
+    with pytest.raises(InputError, match=part) as caught:
         check_comparable(runs)
     assert "(a)" in str(caught.value)
     assert "(b)" in str(caught.value)
@@ -44,9 +44,10 @@ def test_each_part_of_the_key_parts_runs_and_is_named(part):
 
 def test_of_two_tasks_nothing_else_is_named():
     runs = [make_run("a"), make_run("b", task="labels", signature={"scorer": "another"})]
-    with pytest.raises(InputError, match="differ in task: ") as caught:
-        check_comparable(runs)
-    assert "scorer" not in str(caught.value)
+    for vary in ((), ("corpus", "scorer", "tags")):
+        with pytest.raises(InputError, match="task") as caught:
+            check_comparable(runs, vary=vary)
+        assert "scorer" not in str(caught.value)
 
 
 @pytest.mark.parametrize("signature", FREE)
@@ -86,7 +87,7 @@ def test_runs_without_a_declaration_stay_apart_from_runs_with_one():
 def test_runs_without_test_are_a_group_of_their_own():
     runs = [make_run("a"), make_run("b", test=None), make_run("c", test=None)]
     assert sorted(names(group_comparable(runs))) == [["a"], ["b", "c"]]
-    with pytest.raises(InputError, match=r"splits: dev, test \(a\) against dev \(b, c\)"):
+    with pytest.raises(InputError, match=r"\(a\).*\(b, c\)"):
         check_comparable(runs)
     # The test text of a run that was not scored on test plays no part.
     other = make_run("d", test=None, signature=OTHERS["test.text"])
@@ -103,8 +104,5 @@ def test_a_declaration_frees_nothing_else():
     other = make_run("b", vary=["context"], signature=OTHERS["encoder_weights"])
     runs = [make_run("a", vary=["context"]), other]
     assert len(group_comparable(runs)) == 2
-    with pytest.raises(InputError, match=r'encoder_weights.*vary = \["model"\]'):
+    with pytest.raises(InputError, match=r'encoder_weights.*\["model"\]'):
         check_comparable(runs)
-    runs = [make_run("a"), make_run("b", task="another")]
-    with pytest.raises(InputError, match="task"):
-        check_comparable(runs, vary=["corpus", "scorer", "tags"])

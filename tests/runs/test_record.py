@@ -1,8 +1,8 @@
-import copy
 import dataclasses
-import json
 import math
 import os
+import re
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,7 +26,7 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 names = st.text(max_size=8)
 scores = st.builds(
     Scores,
-    values=st.dictionaries(names, st.floats(-1, 1), max_size=3),
+    values=st.dictionaries(names, st.floats(-1, 1) | st.just(1 + 2**-52), max_size=3),
     by_class=st.dictionaries(names, st.dictionaries(names, st.floats(0, 1e9)), max_size=2),
     examples=st.integers(0, 10**6),
     words=st.integers(0, 10**6),
@@ -60,89 +60,48 @@ def test_a_record_comes_back_equal(changed):
         assert list(scores_of.values) == list(record.scores[split].values)
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({"history": [Epoch(1, x, None, 1.0, [])]} for x in (math.nan, math.inf, 1e300)),
-        *({"history": [Epoch(1, 0.5, {"f1": x}, 1.0, [])]} for x in (-5.0, 1.01, math.nan)),
-        {"history": [Epoch(-1, 0.5, None, 1.0, [])]},
-        *({"cost": {"training_seconds": x}} for x in (-1.0, math.inf, 1e31)),
-        *({"cost": {"peak_memory_bytes": x}} for x in (-1, 2**63)),
-        *({"scores": {"dev": Scores({"f1": x}, {}, 1, 1)}} for x in (-5.0, 1.001, math.nan)),
-        {"scores": {"dev": Scores({"f1": 0.5}, {"PER": {"f1": -0.5}}, 1, 1)}},
-        {"mix": Mix([1, -2], [0.5, 0.5], 1.0)},
-        *({"started": x} for x in ("", "yesterday", "2026-13-01T00:00:00")),
-    ],
-)
-def test_numbers_and_times_that_no_run_has_are_refused(changes):
-    """Also where the checksum fits."""
-    with pytest.raises(InputError, match=r"x/record\.json"):
-        read(to_json(make_record(**changes)))
+def scored(value: float, name: str = "f1", **by_class: float) -> dict[str, Any]:
+    return {"scores": {"dev": Scores({name: value}, {"PER": by_class} if by_class else {}, 1, 1)}}
 
 
-def test_a_share_may_exceed_one_by_its_rounding():
-    scored = {"dev": Scores({"f1": 1 + 2**-52}, {}, 1, 1)}
-    assert read(to_json(make_record(scores=scored))).scores == scored
+def epoch(number: int = 1, loss: float = 0.5, dev: dict[str, float] | None = None) -> Any:
+    return {"history": [Epoch(number, loss, dev, 1.0, [])]}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        *({"task": "chess"}, {"task": "classification:chess"}, {"tuning": "none:2"}),
-        *(
-            {"tuning": "osmosis"},
-            {"layers": "layer:7"},
-            {"layers": "../.."},
-            {"layer_indices": None},
-        ),
-        *({"settings": {"epochs": None}}, {"settings": {"epochs": -4}}),
-        *({"settings": {"epochs": 4, "unknown": 1}}, {"trained_on": ["elsewhere"]}),
-        *(
-            {"best_epoch": 0},
-            {"best_epoch": 7},
-            {"history": []},
-            {"history": [Epoch(1, 1.0, {}, 1.0, [])]},
-            {"mix": Mix([1], [], 1.0)},
-        ),
-        {"scores": {"dev": Scores({"accuracy": 0.5}, {}, 1, 1)}},
-        {"scores": {"../dev": Scores({"f1": 0.5}, {}, 1, 1)}},
-        {"scores": {"dev": Scores({"f1": 0.5}, {"PER": {"f1": 5.0}}, 1, 1)}},
-        {"signature": {"splits": {}}},
-    ],
-)
-def test_parts_that_do_not_fit_each_other_are_refused(tmp_path, changes):
+NO_RUN = [
+    *(epoch(loss=loss) for loss in (math.nan, math.inf, 1e300)),
+    *(epoch(dev={"f1": f1}) for f1 in (-5.0, 1.01, math.nan)),
+    *(epoch(-1), epoch(dev={}), {"history": []}, {"best_epoch": 0}, {"best_epoch": 7}),
+    *({"cost": {"training_seconds": x}} for x in (-1.0, math.inf, 1e31)),
+    *({"cost": {"peak_memory_bytes": x}} for x in (-1, 2**63)),
+    *(scored(x) for x in (-5.0, 1.001, math.nan)),
+    *(scored(0.5, f1=-0.5), scored(0.5, f1=5.0), scored(0.5, "accuracy")),
+    {"scores": {"../dev": Scores({"f1": 0.5}, {}, 1, 1)}},
+    *({"mix": mix} for mix in (Mix([1, -2], [0.5, 0.5], 1.0), Mix([1], [], 1.0))),
+    *({"started": x} for x in ("", "yesterday", "2026-13-01T00:00:00")),
+    *({"task": x} for x in ("chess", "classification:chess")),
+    *({"tuning": x} for x in ("none:2", "osmosis")),
+    *({"layers": x} for x in ("layer:7", "../..")),
+    *({"settings": x} for x in ({"epochs": None}, {"epochs": -4}, {"epochs": 4, "unknown": 1})),
+    *({"layer_indices": None}, {"trained_on": ["elsewhere"]}, {"signature": {"splits": {}}}),
+]
+
+
+@pytest.mark.parametrize("changes", NO_RUN)
+def test_what_no_run_has_or_what_does_not_fit_is_refused(tmp_path, changes):
+    """Also if the checksum fits."""
     path = tmp_path / "run" / RECORD_NAME
-    write_json(path, make_record())
-    assert read_record(path.parent).name == "run"
     write_json(path, make_record(**changes))
     with pytest.raises(InputError, match=r"run/record\.json"):
         read_record(path.parent)
 
 
-def places(value, at=()):
-    """Every path in a JSON value, the top included."""
-    if not isinstance(value, dict | list):
-        return [at]
-    inner = value.items() if isinstance(value, dict) else enumerate(value)
-    return [at, *(place for key, v in inner for place in places(v, (*at, key)))]
-
-
-DATA = json.loads(to_json(make_record()))
-
-
-@given(st.sampled_from(places(DATA)), values | st.just(10**400))
-def test_a_modified_record_is_refused(place, value):
-    data = copy.deepcopy(DATA)
-    target = data
-    for step in place[:-1]:
-        target = target[step]
-    before = target[place[-1]] if place else data
-    if json.dumps(value) == json.dumps(before):
-        return
-    if place:
-        target[place[-1]] = value
-    with pytest.raises(InputError, match=r"x/record\.json"):
-        read(json.dumps(data if place else value))
+def test_a_modified_record_is_refused():
+    text = to_json(make_record())
+    for digit in re.finditer(r"\d", text):
+        other = "2" if digit[0] == "1" else "1"
+        with pytest.raises(InputError, match=r"x/record\.json"):
+            read(text[: digit.start()] + other + text[digit.end() :])
 
 
 def test_the_record_is_on_disk_before_it_gets_its_name(tmp_path, monkeypatch):

@@ -23,7 +23,6 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.features import extraction
 from featbert.inference.evaluate import evaluate, read_evaluation
-from featbert.inference.load import load
 from featbert.report.figures.confusion import confusion
 from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run
@@ -33,7 +32,7 @@ from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import Backend, predict
 from tests.features.support import Plain
 from tests.runs.questions import write_questions
-from tests.runs.rows import CPU, FP32, frozen, settings_of, tuned
+from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
 from tests.workspace import ok
 
@@ -73,10 +72,9 @@ ROWS = {
 def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
     run = ROWS[row](made, tmp_path / "runs")
     corpus, record = made["corpus"], run.record
-    loaded = load(run, device="cpu")
     for split in ("dev", "test"):
         sentences, kept = corpus[split].sentences, run.predictions(split)
-        assert loaded.answers(loaded.inputs(sentences), sentences) == kept.predicted
+        assert_answers_again(run, corpus[split])
         assert kept.gold == [list(s.tags) for s in sentences]
         assert kept.documents == [s.document + 1 for s in sentences]
         assert run.task.score(kept.gold, kept.predicted).values == record.scores[split].values

@@ -6,12 +6,12 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 
 from featbert import compare, defaults, extract, load_corpus
-from featbert.encoders.tunings import get_tuning, tuning_title
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError
-from featbert.inference.load import load
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
 from featbert.training.loop import fit
+from tests.runs.rows import assert_answers_again
 from tests.single_runs import finetune, train
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
@@ -45,18 +45,14 @@ def test_each_way_has_a_row_and_keeps_what_it_trained(workspace):
         with safe_open(run.folder / WEIGHTS, "np") as kept:
             sizes = {name: kept.get_tensor(name).size for name in kept.keys()}  # noqa: SIM118
         assert sum(sizes.values()) == trained + head
-        loaded = load(run, device="cpu")
-        dev = corpus["dev"].sentences
-        assert loaded.answers(loaded.inputs(dev), dev) == run.predictions("dev").predicted
+        assert_answers_again(run, corpus["dev"])
     (comparison,) = compare(runs)
     found = [(row.tuning, row.settings.get("rank")) for row in comparison.rows]
     ways = ["none", "full", "top:1", "top:2", "lora", "lora", "ia3", "bitfit", "layernorm"]
     assert [tuning for tuning, _ in found] == ways
     assert found[4:6] == [("lora", 2), ("lora", 8)]
     assert len({row.name for row in comparison.rows}) == len(runs)
-    title = get_tuning("top:2").title
-    assert tuning_title("top:2") == title
-    assert comparison.rows[3].name == f"{title} (linear)"
+    assert comparison.rows[3].name == f"{get_tuning('top:2').title} (linear)"
     assert tuning_look("top:1") == tuning_look("top:2") != tuning_look("full")
 
 
@@ -80,7 +76,7 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     assert all(torch.equal(began[name], kept[name]) for name in kept)
     assert tuned.record.settings["head_from"] == head.id
     assert "head_epochs" not in tuned.record.settings
-    with pytest.raises(InputError, match="head_epochs: no effect beside --head-from"):
+    with pytest.raises(InputError, match="head_epochs"):
         settings.check_given(["head_epochs"])
     assert tuned.record.cost.trained_parameters == sum(p.numel() for p in began.values())
     assert tuned.record.cost.training_flops > 3 * head.record.cost.training_flops
@@ -90,8 +86,7 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     second = finetune(corpus, model, settings=settings.but(head_from=other.id), seed=2, **where)
     (comparison,) = compare([tuned, second])
     assert [row.seeds for row in comparison.rows] == [(1, 2)]
-    loaded, dev = load(tuned, device="cpu"), corpus["dev"].sentences
-    assert loaded.answers(loaded.inputs(dev), dev) == tuned.predictions("dev").predicted
+    assert_answers_again(tuned, corpus["dev"])
 
     others = {
         "layers": train(store, "layer:1", settings=linear, **where),
@@ -101,9 +96,9 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     }
     before = {path.name for path in workspace.runs.iterdir()}
     for wrong, run in others.items():
-        with pytest.raises(InputError, match=f"has {wrong} "):
+        with pytest.raises(InputError, match=wrong):
             finetune(corpus, model, settings=settings.but(head_from=run.id), **where)
-    with pytest.raises(InputError, match="body linear, not bilstm"):
+    with pytest.raises(InputError, match="bilstm"):
         finetune(corpus, model, settings=settings.but(body="bilstm", lstm_size=4), **where)
     with pytest.raises(InputError, match="train_on"):
         finetune(corpus, model, settings=settings.but(train_on="train+dev"), **where)

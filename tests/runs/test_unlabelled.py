@@ -54,6 +54,7 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_
     for name, kept in (("lacking", whole), ("without", [i for i in whole if i not in lacking])):
         parts = {"train": rows_of(task, 20, lacking), "dev": rows_of(task, 20, lacking)}
         parts = {split: [rows[i] for i in kept] for split, rows in parts.items()}
+        parts["test"] = rows_of(task, 4, range(4))  # as of a test set with hidden answers
         corpus = load_corpus(write(tmp_path / name, **parts), targets=FORMS[task][0])
         if way == "frozen":
             store = extract(corpus, str(tiny_bert), cache_dir=tmp_path / f"{name}-cache", **FP32)
@@ -67,10 +68,12 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_
     )
     losses = [[row.train_loss for row in one.record.history] for one in (run, other)]
     np.testing.assert_allclose(*losses, rtol=1e-2 if way == "frozen" else 1e-4)
-    lines = run.predictions_path("dev").read_text("utf-8").splitlines()
-    assert len(lines) == len(whole)
-    golds = [json.loads(line).get("gold", json.loads(line).get("answers")) for line in lines]
-    assert {i for i, gold in enumerate(golds) if gold is None} == lacking
+    for split, n, unlabelled in (("dev", 20, lacking), ("test", 4, {0, 1, 2, 3})):
+        lines = map(json.loads, run.predictions_path(split).read_text("utf-8").splitlines())
+        golds = [line.get("gold", line.get("answers")) for line in lines]
+        assert len(golds) == n
+        assert {i for i, gold in enumerate(golds) if gold is None} == unlabelled
+    assert [*run.record.scores] == ["dev"]
     assert run.record.scores["dev"].examples == len(whole) - len(lacking)
     assert len(run.predictions("dev").gold) == len(whole) - len(lacking)
     assert run.counts("dev").units.sum() == pytest.approx(other.counts("dev").units.sum(), abs=3)
