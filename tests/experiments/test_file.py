@@ -68,12 +68,6 @@ def tries(configuration: Configuration, table: str) -> list[Configuration]:
     return [configuration.at(table, one) for one in every(search.ranges(table))] if search else []
 
 
-def test_a_missing_file_names_the_nearest(tmp_path):
-    written(tmp_path, "")
-    with pytest.raises(MissingError, match=r"trial\.toml'"):
-        read_experiment(tmp_path / "tral.toml")
-
-
 @pytest.mark.parametrize("end", ["", ".toml", "/experiment.toml"])
 @pytest.mark.parametrize("above", ["", "experiments/"])
 def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monkeypatch, above, end):
@@ -95,10 +89,13 @@ def test_all_mistakes_are_reported_together(tmp_path):
         '[features]\nlayers = ["lastt"]\nepoch = 3\nlearning_rate = "fast"\n'
     )
     message = refusal(tmp_path, text)
-    places = ("seeds", "context", "features.learning_rate", "features.layers", "finetune.epochs")
-    nearest = ("'model'", "'epochs'", "'last'")
-    for name in (*places, *nearest, "'modell'", "'features.epoch'", "'page'", "'fast'"):
+    for name in (
+        *("seeds", "context", "features.learning_rate", "features.layers", "finetune.epochs"),
+        *("'model'", "'epochs'", "'last'", "'modell'", "'features.epoch'", "'page'", "'fast'"),
+    ):
         assert name in message, name
+    with pytest.raises(MissingError, match=r"trial\.toml'"):
+        read_experiment(tmp_path / "tral.toml")
 
 
 @pytest.mark.parametrize(
@@ -277,7 +274,6 @@ def test_the_papers_values_are_in_the_papers_file():
     assert {s.batch_size for s in tried} == {16, 32}
     assert {s.learning_rate for s in tried} == {5e-5, 3e-5, 2e-5}
     assert {s.epochs for s in tried} == {2, 3, 4}
-    assert len(tried) == 18
     features = paper.settings("features")
     assert (features.body, features.lstm_size, features.lstm_layers) == ("bilstm", 768, 2)
 
@@ -316,7 +312,6 @@ def test_glue_is_planned_as_in_the_paper():
         "qqp": "f1",
         "stsb": "spearman",
     }
-    assert len(measured) == 8
     for configuration in experiment.configurations:
         assert configuration.seeds == [1, 2, 3, 4, 5]
         tried = [c.settings("finetune") for c in tries(configuration, "finetune")]

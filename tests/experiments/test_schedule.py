@@ -20,7 +20,6 @@ from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
-from featbert.runs import train
 from featbert.runs.folder import TESTS
 from featbert.runs.run import find_runs
 from featbert.text import scaled
@@ -127,14 +126,10 @@ def test_the_processes_of_runs_end_with_the_command(workspace, file, by):
 
 def started(words: list[object]) -> subprocess.Popen[str]:
     """A featbert command in a process of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "featbert", *map(str, words)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        start_new_session=True,  # a group of its own, as a terminal's foreground is one
-    )
+    # A group of its own, as a terminal's foreground is one.
+    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    words = [sys.executable, "-m", "featbert", *map(str, words)]
+    return subprocess.Popen(words, text=True, cwd=ROOT, **how)
 
 
 def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -164,18 +159,10 @@ def planned(workspace: Workspace, file: Path) -> tuple[list[str], Path]:
     return sorted(plan.jobs, key=lambda name: ("--full--" in name, name)), store
 
 
-@pytest.fixture
-def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the runs that are trained in this process, in order."""
-    names: list[str] = []
-    plain = train._Training.run
-
-    def counting(self: Any) -> Any:
-        names.append(self.plan.name)
-        return plain(self)
-
-    monkeypatch.setattr(train._Training, "run", counting)
-    return names
+def in_order(runs: Path) -> list[str]:
+    """Names of the runs as they were finished."""
+    records = sorted(runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime_ns)
+    return [path.parent.name for path in records]
 
 
 def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
@@ -194,7 +181,7 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch)
         assert is_owned(tmp_path / "one")
 
 
-def test_a_single_run_names_the_process_that_trains_it(workspace, trained):
+def test_a_single_run_names_the_process_that_trains_it(workspace):
     other = Workspace(workspace.folder / "other", workspace.corpus, workspace.model)
     assert other.finetune("--quiet").exit_code == 0
     (run,) = find_runs(other.runs)
@@ -213,10 +200,9 @@ def test_a_single_run_names_the_process_that_trains_it(workspace, trained):
     lock_beside(again.folder).write_text("process 1 on elsewhere\n")
     assert workspace.finetune("--quiet").exit_code == 0
     assert hidden(workspace.runs) == []
-    assert len(trained) == 3
 
 
-def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file, trained):
+def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file):
     names, _ = planned(workspace, file)
     last = workspace.runs / names[-1] / "record.json"
     with holding(workspace.runs / names[0], last):
@@ -224,22 +210,23 @@ def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file, trained
     assert done.exit_code == 0, done.output
     assert "fine-tuning (linear), seed 2: epoch 2" in done.stderr  # lines say of which row and seed
     # It ended without finishing the run, so the run was trained here in the end.
-    assert (sorted(trained), trained[-1]) == (sorted(names), names[0])
-    assert {run.name for run in find_runs(workspace.runs)} == set(names)
+    order = in_order(workspace.runs)
+    assert (sorted(order), order[-1]) == (sorted(names), names[0])
     assert hidden(workspace.runs) == []
 
 
-def test_a_store_of_another_process_is_awaited(workspace, file, trained):
+def test_a_store_of_another_process_is_awaited(workspace, file):
     names, store = planned(workspace, file)
     store.parent.mkdir()
     with holding(store, workspace.runs / names[-1] / "record.json"):
         done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
-    assert set(trained[:2]) == set(names[2:])  # first those that read no store
-    assert {run.name for run in find_runs(workspace.runs)} == set(names)
+    order = in_order(workspace.runs)
+    assert set(order[:2]) == set(names[2:])  # first those that read no store
+    assert set(order) == set(names)
 
 
-def test_an_encoder_that_another_process_adapts_is_awaited(workspace, trained):
+def test_an_encoder_that_another_process_adapts_is_awaited(workspace):
     file = workspace.experiment(
         "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
     )
@@ -249,13 +236,13 @@ def test_an_encoder_that_another_process_adapts_is_awaited(workspace, trained):
         done = workspace.carry_out(file)
     assert done.exit_code == 0, done.output
     # Its owner ended without an encoder, so that it was trained here, after what could be before.
-    assert (len(trained), trained[0]) == (2, plain)
+    order = in_order(workspace.runs)
+    assert (len(order), order[0]) == (2, plain)
     assert (folder / "adaptation.json").is_file()
-    assert len(find_runs(workspace.runs).runs) == 2
     assert hidden(folder.parent) == hidden(workspace.runs) == []
 
 
-def test_two_commands_share_the_work_of_one_experiment(workspace, file, trained):
+def test_two_commands_share_the_work_of_one_experiment(workspace, file):
     words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
     other = started(words)
     try:
@@ -267,7 +254,12 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, trained)
         other.wait()
     assert done.exit_code == other.returncode == 0, done.output + stderr
     assert done.stdout == stdout
-    assert 0 < len(trained) < 4
+    ours, theirs = (
+        {line.partition(": epoch")[0] for line in said.splitlines() if ": epoch" in line}
+        for said in (done.stderr, stderr)
+    )
+    assert min(len(ours), len(theirs)) > 0
+    assert ours.isdisjoint(theirs)
     assert hidden(workspace.runs) == []
     assert len(find_runs(workspace.runs).runs) == 4
 

@@ -26,6 +26,7 @@ from featbert.runs.run import Run
 from featbert.training.assembly import stored_model, tuned_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
+from tests.single_runs import finetune, train
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
 
