@@ -43,14 +43,14 @@ def typing_block(node: ast.AST) -> list[ast.stmt]:
     return []
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_imports_run_one_way(path: Path) -> None:
-    place = ORDER.index(path.relative_to(PACKAGE).parts[0])
-    for name in imports(path):
-        parts = name.split(".")
-        assert name != "featbert.api" or ORDER[place] == "cli", f"{path} imports the front door"
-        if parts[0] == "featbert" and len(parts) > 1 and parts[1] in ORDER:
-            assert ORDER.index(parts[1]) <= place, f"{path} imports {name}"
+def test_imports_run_one_way() -> None:
+    for path in MODULES:
+        place = ORDER.index(path.relative_to(PACKAGE).parts[0])
+        for name in imports(path):
+            parts = name.split(".")
+            assert name != "featbert.api" or ORDER[place] == "cli", f"{path} imports the front door"
+            if parts[0] == "featbert" and len(parts) > 1 and parts[1] in ORDER:
+                assert ORDER.index(parts[1]) <= place, f"{path} imports {name}"
 
 
 def test_no_modules_import_each_other():

@@ -126,6 +126,14 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\ntrain_on='train+dev'\n[grid.finetune]\nepochs=[1]\n", "outside of the table"),
         ("[features]\n[search.features]\ndropout = [0]\n", "no budget"),
         ("[features]\n[grid.features]\nclip_norm = [1, -1]\n", "clip_norm is -1"),
+        *(
+            (f"[features]\n[search.features]\n{line}\n", f"search.features.{line.split()[0]}")
+            for line in (
+                *("dropout = {uniform = [0.5, 0.1]}", "learning_rate = {log_uniform = [0, 1]}"),
+                *("epochs = {integers = [1, 2.5]}", "batch_size = {integer = [1, 2]}"),
+                *("lstm_size = []", "epochs = 3"),
+            )
+        ),
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
         ("[finetune]\nmix_learning_rate = 1\n", "finetune.mix_learning_rate"),

@@ -11,7 +11,7 @@ import pytest
 from featbert.errors import InputError
 from featbert.experiments import plan as planning
 from featbert.experiments import schedule
-from featbert.experiments.file import Search, check_experiment
+from featbert.experiments.file import Search
 from featbert.experiments.search import open_trials
 from featbert.runs.record import read_experiment_record, search_path
 from featbert.runs.run import find_runs
@@ -147,27 +147,3 @@ def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     runs = find_runs(lab.space.runs)
     assert ([run.name for run in runs], runs.unfinished) == (first.runs, ())
     assert not lab.plan(**keys).missing
-
-
-def test_all_mistakes_in_ranges_are_reported_at_once():
-    data = {
-        "features": {},
-        "finetune": {},
-        "search": {
-            "features": {
-                "dropout": {"uniform": [0.5, 0.1]},
-                "learning_rate": {"log_uniform": [0, 1]},
-                "epochs": {"integers": [1, 2.5]},
-                "batch_size": {"integer": [1, 2]},
-                "lstm_size": [],
-            },
-            "finetune": {"epochs": 3},
-        },
-    }
-    with pytest.raises(InputError) as caught:
-        check_experiment(data, where="trial.toml")
-    for named in (
-        *("search.features.dropout", "search.features.learning_rate", "search.features.epochs"),
-        *("search.features.batch_size", "search.features.lstm_size", "search.finetune.epochs"),
-    ):
-        assert named in str(caught.value)

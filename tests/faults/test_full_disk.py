@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from featbert.runs.run import find_runs
-from tests.workspace import error_of
+from tests.workspace import error_of, ok
 
 FILES = (
     *("config.json", "history.jsonl", "checkpoint.pt", "dev.conll", "test.conll"),
@@ -18,61 +18,49 @@ FILES = (
 FULL = os.strerror(errno.ENOSPC)
 
 
-def refuse_to_name(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """What would get this name does not: the disk is full when its folder is written."""
-    real = os.replace
+def fill(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The disk is full when a file gets this name, or is opened under it to be written."""
+    real_replace, real_open = os.replace, Path.open
 
     def replace(old, new):
         if Path(new).name == name:
             raise OSError(errno.ENOSPC, FULL, os.fspath(old), None, os.fspath(new))
-        real(old, new)
-
-    monkeypatch.setattr(os, "replace", replace)
-
-
-def refuse_to_flush(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """A history has no other name first: adding to it fails."""
-    real = Path.open
+        real_replace(old, new)
 
     def opened(self, mode="r", *rest, **options):
         if self.name == name and mode[0] in "aw":
             raise OSError(errno.ENOSPC, FULL, str(self))
-        return real(self, mode, *rest, **options)
+        return real_open(self, mode, *rest, **options)
 
+    monkeypatch.setattr(os, "replace", replace)
     monkeypatch.setattr(Path, "open", opened)
 
 
 @pytest.mark.parametrize("name", FILES)
 def test_each_file_of_a_run(name, workspace, monkeypatch):
-    refuse = refuse_to_flush if name == "history.jsonl" else refuse_to_name
     with monkeypatch.context() as patched:
-        refuse(patched, name)
-        told = error_of(workspace.finetune("--quiet"))
-    assert name in told
-    assert FULL in told
+        fill(patched, name)
+        refusal = error_of(workspace.finetune("--quiet"))
+    assert name in refusal
+    assert FULL in refusal
     assert find_runs(workspace.runs).runs == ()
     assert not list(workspace.runs.rglob("*.tmp"))
     assert not list(workspace.runs.glob(".*"))
-    assert workspace.finetune("--quiet").exit_code == 0
+    ok(workspace.finetune("--quiet"))
     (run,) = find_runs(workspace.runs)
-    left = {p.name for p in run.folder.iterdir()}
-    assert left == set(FILES) - {"checkpoint.pt"}
+    assert {p.name for p in run.folder.iterdir()} == set(FILES) - {"checkpoint.pt"}
 
 
 def test_an_experiment(workspace, monkeypatch):
+    """Its record, and a run of it that finds no room, which is named with its reason."""
     words = (workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n"), "--quiet")
-    with monkeypatch.context() as patched:
-        refuse_to_name(patched, "trial.experiment.json")
-        told = error_of(workspace.carry_out(*words))
-    assert "trial.experiment.json" in told
-    assert FULL in told
-    assert [p.name for p in workspace.runs.iterdir()] == []
-    # A run that finds no room is named with its reason.
-    with monkeypatch.context() as patched:
-        refuse_to_name(patched, "weights.safetensors")
-        failed = workspace.carry_out(*words)
-    assert failed.exit_code == 1
-    assert "weights.safetensors" in failed.stderr
-    assert FULL in failed.stderr
-    assert "Traceback" not in failed.stderr
-    assert workspace.carry_out(*words).exit_code == 0
+    for name in ("trial.experiment.json", "weights.safetensors"):
+        with monkeypatch.context() as patched:
+            fill(patched, name)
+            failed = workspace.carry_out(*words)
+        assert failed.exit_code == 1
+        assert name in failed.stderr
+        assert FULL in failed.stderr
+        assert "Traceback" not in failed.stderr
+        assert not find_runs(workspace.runs).runs
+    ok(workspace.carry_out(*words))
