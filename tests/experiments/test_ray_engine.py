@@ -110,6 +110,12 @@ def without_room(each: Each) -> Each:
     return lambda function, calls: each(full, {n: (function, *a) for n, a in calls.items()})
 
 
+def lost(*_: object, **__: object) -> None:
+    from ray.exceptions import RayError
+
+    raise RayError("Version mismatch: the cluster was started with:\n Ray: 2.9.0\n Python: 3.9.6\n")
+
+
 @pytest.fixture
 def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
@@ -172,6 +178,10 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
             time.sleep(0.1)
     with ray_engine.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
         shares = dict(each(os.getenv, {"GPU": ("CUDA_VISIBLE_DEVICES",)}))
+        with monkeypatch.context() as patched:
+            patched.setattr(ray_engine.ray, "wait", lost)
+            with pytest.raises(FeatbertError, match=r"2\.9\.0.* 3\.9\.6"):
+                next(each(os.getenv, {"home": ("HOME",)}))
     assert (room, shares) == (2, {"GPU": "0"})
     assert [os.strerror(errno.ENOSPC) in why for why in full.failures.values()] == [True, True]
     assert not any("\n" in why for why in full.failures.values())
@@ -228,31 +238,3 @@ def test_a_wrong_address_and_a_missing_extra(workspace, monkeypatch):
     assert "featbert[ray]" in error_of(workspace.extract("--on", "ray"))
     assert not workspace.cache.exists()
     assert not workspace.runs.exists()
-
-
-def test_an_error_of_ray_is_one_line_with_all_that_it_lists(monkeypatch):
-    from ray.exceptions import RayError
-
-    said = "Version mismatch: the cluster was started with:\n    Ray: 2.9.0\n    Python: 3.9.6\n"
-    assert "2.9.0" in ray_engine._line(RuntimeError(said))
-    assert "3.9.6" in ray_engine._line(RuntimeError(said))
-    assert ray_engine._line(RuntimeError("\nfirst\nsecond")) == "first"
-    assert ray_engine._line(RuntimeError("")) == "RuntimeError"
-
-    def lost(*_: object, **__: object) -> None:
-        raise RayError("the head has died")
-
-    monkeypatch.setattr(ray_engine.ray, "wait", lost)
-    with pytest.raises(FeatbertError, match="the head has died"):
-        ray_engine._Tasks(1, 0.0, None, Path(), [], None)._news([])
-
-
-def test_files_of_a_driver_that_was_killed_go_with_the_next_one(tmp_path):
-    with ray_engine._tokens([tmp_path, tmp_path]) as tokens:
-        (token,) = tokens
-        name = token.name
-        assert token.is_file()
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / name.replace(f"-{os.getpid()}.", "-999999999.")).touch()
-    with ray_engine._tokens([tmp_path]) as tokens:
-        assert list(tmp_path.iterdir()) == tokens
