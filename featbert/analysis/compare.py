@@ -17,7 +17,6 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.confusion import with_confusions
 from featbert.analysis.cost import with_costs
-from featbert.analysis.facts import with_facts
 from featbert.analysis.groups import compare_group, once, rows_called
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
@@ -181,6 +180,8 @@ def _analysed(comparison: Comparison, members: Members, request: ComparisonReque
         comparison = with_confusions(comparison, members)
     comparison = with_contests(comparison, members)
     if everything:
+        from featbert.analysis.facts import with_facts  # loads the fields of experiment files
+
         comparison = with_facts(comparison, members)
         if request.sentences:
             comparison = with_texts(comparison, members)

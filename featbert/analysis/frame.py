@@ -1,14 +1,14 @@
-"""A comparison as pandas frames, of which its tables in every format are views.
+"""A comparison as lines of values by name, which tables show, and as a pandas frame.
 
-Unrounded, scores in [0, 1]. The unit of a cost ends its name. Columns of comparisons of one task
-are the same (except settings), so that frames of several can be put under one another.
+Numbers are unrounded, scores in [0, 1]. The name of a cost ends with its unit. Comparisons of one
+task have the same columns (except settings), so their frames can be concatenated.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.comparison import ComparedRun, Comparison, Row, Statistic
@@ -34,18 +34,20 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-def comparison_frame(
-    comparison: Comparison, *, per: Literal["row", "run", "score"] = "row"
-) -> pandas.DataFrame:
+# What the lines of a comparison stand for.
+Per = Literal["row", "run", "score"]
+
+
+def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[str, Any]]:
     """A comparison's scores, differences to the baseline, costs and names.
 
-    Settings in which rows differ are columns called `setting_...`.
+    Settings in which rows differ are called `setting_...`.
 
     Args:
-        per: "row": a line a row, with means (`_mean`) and sample standard deviations (`_sd`) over
-            seeds, and further analyses (all columns: `docs/how-to/notebooks.md`). "run": a line a
-            run, with its `seed` and name (`run`). A difference is then to the baseline's run with
-            the same seed. "score": a line for each run, split and score, with its `value`.
+        per: "row": a line for each row, with means (`_mean`) and sample standard deviations (`_sd`)
+            over seeds, and further analyses (all names: `docs/how-to/notebooks.md`). "run": a line
+            for each run, with its `seed` and name (`run`). Its difference is to the baseline's run
+            with the same seed. "score": a line for each run, split and score, with its `value`.
     """
     rows = comparison.rows
     setting_names = {name for row in rows for name in row.settings}
@@ -72,22 +74,40 @@ def comparison_frame(
                 for split, scores in run.scores.items()
                 for key, value in scores.items()
             ]
-    frame = frame_of(lines)
+    return [{name: _typed(name, value) for name, value in line.items()} for line in lines]
+
+
+def _typed(name: str, value: Any) -> Any:
+    """A value with the type of its column: costs and scores are floats, counts are ints."""
+    kind = _KINDS.get(name, "float64")
+    if name.startswith("setting_") or not has_value(value) or kind not in ("float64", "Int64"):
+        return value
+    return float(value) if kind == "float64" else int(value)
+
+
+def comparison_frame(comparison: Comparison, *, per: Per = "row") -> pandas.DataFrame:
+    """`comparison_lines` as a pandas table with a type for each column."""
+    frame = frame_of(comparison_lines(comparison, per=per))
     free = [name for name in frame if str(name).startswith("setting_")]
     frame[free] = frame[free].infer_objects()
     return frame.astype({n: _KINDS.get(n, "float64") for n in frame if n not in free})
 
 
-def frame_of(lines: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> pandas.DataFrame:
-    """Lines by name, with values as they are. `columns` also if there is no line."""
+def frame_of(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
+    """Lines as a pandas table, with values as they are."""
     import pandas
 
-    return pandas.DataFrame([*lines], columns=columns or None, dtype=object)
+    return pandas.DataFrame([*lines], dtype=object)
 
 
-def statistic(name: str, found: Statistic | None) -> dict[str, float | None]:
+def has_value(value: Any) -> bool:
+    """Whether a value is neither None nor NaN."""
+    return value is not None and value == value
+
+
+def statistic(name: str, score: Statistic | None) -> dict[str, float | None]:
     """Mean and standard deviation as two columns."""
-    mean, sd = (None, None) if found is None else (found.mean, found.sd)
+    mean, sd = (None, None) if score is None else (score.mean, score.sd)
     return {f"{name}_mean": mean, f"{name}_sd": sd}
 
 

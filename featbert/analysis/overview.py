@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.frame import statistic
 
-if TYPE_CHECKING:
-    import pandas
 
-
-def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
+def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
     """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
 
     Differences are features less tuned, in [0, 1]. `ahead` is the tuning that text and seeds both
     say is better, "neither" if they do not, and None if that was not tested.
     """
-    import pandas
-
     lines = []
     for comparison, contest in (
         (shown, contest) for shown in comparisons for contest in shown.contests
@@ -49,4 +44,4 @@ def overview_frame(comparisons: Iterable[Comparison]) -> pandas.DataFrame:
             "ahead": ahead if test else None,
         }
         lines.append(line)
-    return pandas.DataFrame(lines)
+    return lines

@@ -57,8 +57,10 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
             for split, scores in r.scores.items()
         ],
     )
-    facts = listings.facts_table(run.name, listings.run_facts(run))
-    facts.title, facts.frame = "", facts.frame[facts.frame["name"] != "corpus"]  # which has a path
+    # The corpus has a path.
+    facts = listings.facts_table(
+        "", [fact for fact in listings.run_facts(run) if fact[0] != "corpus"]
+    )
     title = run_title(r.tuning, r.layers, r.settings, r.task)
     about = f"{task.title} of {s.corpus}: {title}, encoder {s.model}, seed {r.seed}."
     parts = [
@@ -131,8 +133,6 @@ def _notes(run: Run, form: str) -> list[str]:
 
 def _splits(run: Run) -> str:
     """A table: sizes and hashes of each split, its score, and what it may be on other such text."""
-    import pandas
-
     r, task, lines = run.record, run.task, []
     several = task.groups(()) is not None
     unit = "sequences" if several else f"{task.unit}s"
@@ -153,4 +153,4 @@ def _splits(run: Run) -> str:
     legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {how}; one seed"]
     if several:
         legend.append("sequences: those of an example are answered together")
-    return as_markdown(Table("", pandas.DataFrame(lines), columns, legend=legend))
+    return as_markdown(Table("", lines, columns, legend=legend))

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from featbert import units
 from featbert.analysis.comparison import grouped
-from featbert.analysis.frame import frame_of
 from featbert.analysis.labels import run_title, signature_line
 from featbert.analysis.listing import PLACE
 from featbert.data.check import check_corpus
@@ -46,16 +45,16 @@ def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
         *(Column(split, split, percent, joined=True) for split in splits),
         *([name_column("tags")] if any(line.get("tags") for line in lines) else []),
     ]
-    cells = (
+    cells = [
         {**line, **line.get("scores", {}), "id": line["run"].rpartition("--")[2]} for line in lines
-    )
+    ]
     legend = [f"{measures or 'scores'} in percent"]
     if waiting := sum(state not in ("finished", "damaged") for state in states.values()):
         of_them = "still running or interrupted; scores are the best so far"
         legend.append(f"{counted(waiting, 'unfinished run')}, {of_them}")
     return Table(
         "",
-        frame_of(cells, [column.name for column in columns]),
+        cells,
         columns,
         " · ".join(next(iter(value)) for value in values.values() if len(value) == 1),
         legend=legend,
@@ -126,10 +125,8 @@ def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
 
 def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
     """Names and values as a table."""
-    import pandas
-
-    frame = pandas.DataFrame(facts, columns=["name", "value"])
-    return Table(title, frame, [Column(" ", name, right=False) for name in frame])
+    lines = [{"name": name, "value": value} for name, value in facts]
+    return Table(title, lines, [Column(" ", name, right=False) for name in ("name", "value")])
 
 
 def corpus_table(corpus: Corpus) -> Table:
@@ -149,8 +146,7 @@ def corpus_table(corpus: Corpus) -> Table:
         *(Column(head, key, "{:,}".format) for head, key in counts.items()),
     ]
     columns += [Column(kind, kind, "{:,}".format) for kind in kinds]
-    frame = frame_of(lines, [column.name for column in columns])
-    return Table(corpus.name, frame, columns, legend=[f"{corpus.targets} from {corpus.source}"])
+    return Table(corpus.name, lines, columns, legend=[f"{corpus.targets} from {corpus.source}"])
 
 
 def run_scores_table(run: Run) -> Table:
@@ -170,13 +166,12 @@ def run_scores_table(run: Run) -> Table:
             **scored.by_class,
         }
         lines += [{"scores": f"{split} {name}", **values} for name, values in by_name.items()]
-    frame = frame_of(lines, ["scores", *run.task.columns, *_COUNTS])
     columns = [name_column("scores")]
     columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
-    count_names = [name for name in _COUNTS if frame[name].notna().any()]
+    count_names = [name for name in _COUNTS if any(name in line for line in lines)]
     columns += [Column(name, name, "{:,.0f}".format) for name in count_names]
-    sections = [name.endswith(" all") and i > 0 for i, name in enumerate(frame["scores"])]
-    return Table(f"Scores of {run.task.title} in percent", frame, columns, sections=sections)
+    sections = [i > 0 and line["scores"].endswith(" all") for i, line in enumerate(lines)]
+    return Table(f"Scores of {run.task.title} in percent", lines, columns, sections=sections)
 
 
 def evaluations_tables(
@@ -214,7 +209,7 @@ def evaluations_tables(
             Column("words", "words", "{:,}".format),
             Column("time", "seconds", units.duration),
         ]
-        tables.append(Table("", frame_of(lines), columns, legend=["scores in percent"]))
+        tables.append(Table("", lines, columns, legend=["scores in percent"]))
     tables[-1].notes = [f"note: {visible(note)}" for note in notes]
     return tables
 
@@ -233,7 +228,7 @@ def epochs_table(run: Run) -> Table:
         {column.name: getattr(epoch_row, column.name) for column in columns}
         for epoch_row in history
     ]
-    return Table("", frame_of(lines, [column.name for column in columns]), columns)
+    return Table("", lines, columns)
 
 
 def experiments_table(files: Mapping[str, Path]) -> Table:
@@ -242,4 +237,4 @@ def experiments_table(files: Mapping[str, Path]) -> Table:
     lines = [{"name": name, "about": data.get("description", "")} for name, data in tables]
     columns = [name_column("name"), name_column("what it compares", "about")]
     hint = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
-    return Table("", frame_of(lines), columns, legend=[hint])
+    return Table("", lines, columns, legend=[hint])

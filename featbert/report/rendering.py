@@ -59,9 +59,9 @@ def in_format(
     """Tables and further lines in one of `FORMATS` but JSON. See `render`."""
     if format == "csv":
         return _csv(
-            {"table": number, **line}
+            {"table": number, **{c.name: line.get(c.name) for c in table.columns}}
             for number, table in enumerate(drawn, 1)
-            for line in table.frame[[c.name for c in table.columns]].to_dict("records")
+            for line in table.lines
         )
     lines = [visible(note) for note in notes]
     if format == "text":

@@ -1,4 +1,4 @@
-"""A table for every format: a frame, and how people read its columns."""
+"""A table for every format: lines of values by name, and how people read its columns."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from featbert.analysis.frame import frame_of, has_value
 from featbert.units import NONE, percent, visible
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class Column:
-    """A view of a frame's column, or of two, such as a mean and its spread.
+    """A view of one value of each line, or of two, such as a mean and its spread.
 
     Attributes:
-        name, second: of the frame's columns.
+        name, second: keys of the lines.
         joint: text between the two values.
         best: places of the lines with a marked value.
         missing: texts of lines without a value.
@@ -41,14 +42,14 @@ class Column:
     missing: Mapping[int, str] = field(default_factory=dict)
     joined: bool = False
 
-    def cells(self, frame: pandas.DataFrame) -> list[Cell]:
-        """The frame's values as people read them."""
-        texts = self._texts(frame, self.name)
+    def cells(self, lines: Sequence[Mapping[str, Any]]) -> list[Cell]:
+        """The values of lines as people read them."""
+        texts = self._texts(lines, self.name)
         shown = [
             self.missing.get(i, NONE) if text is None else text for i, text in enumerate(texts)
         ]
         if self.second:
-            pairs = zip(shown, self._texts(frame, self.second), strict=True)
+            pairs = zip(shown, self._texts(lines, self.second), strict=True)
             shown = [
                 first if second is None else f"{first}{self.joint}{second}"
                 for first, second in pairs
@@ -56,9 +57,9 @@ class Column:
         best = {*self.best}
         return [Cell(visible(text), place in best) for place, text in enumerate(shown)]
 
-    def _texts(self, frame: pandas.DataFrame, name: str) -> list[str | None]:
-        pairs = zip(frame[name].tolist(), frame[name].notna(), strict=True)
-        return [self.show(value) if present else None for value, present in pairs]
+    def _texts(self, lines: Sequence[Mapping[str, Any]], name: str) -> list[str | None]:
+        values = [line.get(name) for line in lines]
+        return [self.show(value) if has_value(value) else None for value in values]
 
 
 @dataclass
@@ -66,12 +67,13 @@ class Table:
     """A table for every format. Its texts are made safe to show.
 
     Attributes:
-        sections: whether a rule is drawn before each row.
-        legend: meaning of the columns, one line each.
+        lines: values by name. A missing value is absent, None or not a number.
+        sections: whether a rule is drawn before each line.
+        legend: meaning of the columns, one text each.
     """
 
     title: str
-    frame: pandas.DataFrame
+    lines: Sequence[Mapping[str, Any]]
     columns: Sequence[Column]
     subtitle: str = ""
     sections: Sequence[bool] = ()
@@ -80,13 +82,18 @@ class Table:
 
     def __post_init__(self) -> None:
         self.title, self.subtitle = visible(self.title), visible(self.subtitle)
-        self.sections = self.sections or [False] * len(self.frame)
+        self.sections = self.sections or [False] * len(self.lines)
         self.legend = [*map(visible, self.legend)]
         self.notes = [f"note: {visible(note)}" for note in self.notes]
 
     def rows(self) -> list[tuple[Cell, ...]]:
-        """Cells by row."""
-        return [*zip(*(column.cells(self.frame) for column in self.columns), strict=True)]
+        """Cells by line."""
+        return [*zip(*(column.cells(self.lines) for column in self.columns), strict=True)]
+
+    @property
+    def frame(self) -> pandas.DataFrame:
+        """The lines as a pandas table, with values as they are."""
+        return frame_of(self.lines)
 
 
 def name_column(head: str, name: str = "") -> Column:

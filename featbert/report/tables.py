@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from featbert import units
 from featbert.analysis.comparison import (
@@ -23,8 +22,8 @@ from featbert.analysis.comparison import (
     best_of,
 )
 from featbert.analysis.cost import machines_of
-from featbert.analysis.frame import frame_of, statistic
-from featbert.analysis.overview import overview_frame
+from featbert.analysis.frame import comparison_lines, has_value, statistic
+from featbert.analysis.overview import overview_lines
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import few_seeds
 from featbert.config import TIMED_SENTENCES
@@ -35,17 +34,21 @@ from featbert.report.table import Column, Table, name_column, score_column
 from featbert.text import counted
 from featbert.units import NONE, p_value, percent, points, visible
 
-if TYPE_CHECKING:
-    import pandas
-
 AVERAGE = "average of zero-shot"
+# Values by name, a line of a table each.
+Lines = Sequence[Mapping[str, Any]]
 
 
-def _sections(frame: pandas.DataFrame) -> list[bool]:
+def _sections(lines: Lines) -> list[bool]:
     """A rule between tunings, unless both have only one row."""
-    rows = frame["tuning"].value_counts()
-    pairs = itertools.pairwise(frame["tuning"])
+    tunings = [line["tuning"] for line in lines]
+    rows = Counter(tunings)
+    pairs = itertools.pairwise(tunings)
     return [False, *(a != b and max(rows[a], rows[b]) > 1 for a, b in pairs)]
+
+
+def _any_value(lines: Lines, name: str) -> bool:
+    return any(has_value(line.get(name)) for line in lines)
 
 
 def comparison_tables(
@@ -56,16 +59,16 @@ def comparison_tables(
     `show` has keys of scores that people see besides the task's measure.
     """
     check_known("score", show, comparison.task.columns)
-    frame = comparison.frame()
+    lines = comparison_lines(comparison)
     return {
-        "scores": [_scores_table(comparison, frame, show), *_folds_tables(comparison)],
+        "scores": [_scores_table(comparison, lines, show), *_folds_tables(comparison)],
         "trust": _significance_tables(comparison),
-        "scorers": [_scorers_table(comparison, frame)] if comparison.scorers else [],
+        "scorers": [_scorers_table(comparison, lines)] if comparison.scorers else [],
         "cost": [
-            *([_cost_table(comparison, frame)] if comparison.prices else []),
+            *([_cost_table(comparison, lines)] if comparison.prices else []),
             *([_budget_table(comparison)] if comparison.budgets else []),
         ],
-        "where": [_breakdown_table(comparison, frame, part) for part in comparison.breakdowns],
+        "where": [_breakdown_table(comparison, lines, part) for part in comparison.breakdowns],
         "published": [_published_table(part) for part in comparison.published],
     }
 
@@ -83,12 +86,16 @@ def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> li
 
 def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     """Features against fine-tuning by corpus and task, if several have both."""
-    frame = overview_frame(comparisons)
-    if len(frame) < 2:
+    lines = overview_lines(comparisons)
+    if len(lines) < 2:
         return []
     columns = [
         name_column("corpus"),
-        *(name_column(name) for name in ("model", "context") if frame[name].nunique() > 1),
+        *(
+            name_column(name)
+            for name in ("model", "context")
+            if len({line[name] for line in lines}) > 1
+        ),
         name_column("task"),
         name_column("features"),
         score_column("score", "features"),
@@ -103,14 +110,14 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     return [
         Table(
             "Features or fine-tuning",
-            frame,
-            [column for column in columns if frame[column.name].notna().any()],
+            lines,
+            [column for column in columns if _any_value(lines, column.name)],
             "rows chosen on dev; scores of the last split that both have",
             legend=[
                 "score: the task's measure, in percent; Δ: features less fine-tuning, in points",
                 "over text: with the counts of equal seeds added up; better: significant over text "
                 "(p) and over seeds (interval)",
-            ][: 1 + frame["ahead"].notna().any()],
+            ][: 1 + _any_value(lines, "ahead")],
         )
     ]
 
@@ -122,7 +129,7 @@ def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
     return [*itertools.chain(*groups)]
 
 
-def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequence[str]) -> Table:
+def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> Table:
     rows, task = comparison.rows, comparison.task
     columns = [
         name_column("row", "label"),
@@ -135,8 +142,11 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
             best = best_of(rows, split, key)
             columns.append(score_column(f"{split} {task.columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
-            bases = frame["is_baseline"] & frame[f"{name}_mean"].notna()
-            baselines = dict.fromkeys(np.flatnonzero(bases).tolist(), "baseline")
+            baselines = {
+                place: "baseline"
+                for place, line in enumerate(lines)
+                if line["is_baseline"] and has_value(line[f"{name}_mean"])
+            }
             columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=baselines))
     columns += [
         Column("trained", "trained_parameters", units.parameters),
@@ -160,10 +170,10 @@ def _scores_table(comparison: Comparison, frame: pandas.DataFrame, show: Sequenc
         about.append(f"{task.floor} {', '.join(floors)}")
     return Table(
         comparison.title,
-        frame,
+        lines,
         columns,
         " · ".join([*about, f"scorer: {comparison.scorer}"]),
-        _sections(frame),
+        _sections(lines),
         [*_legend(comparison, show)],
         comparison.remarks,
     )
@@ -186,7 +196,7 @@ def _folds_tables(comparison: Comparison) -> Iterator[Table]:
         ]
         about = "in percent; mean ± sample standard deviation over folds of means over seeds"
         title = f"Means over the {means.folds} folds of {means.corpus}"
-        yield Table(title, frame_of(means.lines), columns, legend=[about])
+        yield Table(title, means.lines, columns, legend=[about])
 
 
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
@@ -216,14 +226,18 @@ def _significance_tables(comparison: Comparison) -> list[Table]:
     differences = comparison.differences or comparison.leads
     if not differences:
         return []
-    frame = replace(comparison, differences=differences).frame()
-    frame = frame[frame["baseline_row"].notna()]
-    baselines = frame["baseline_row"].unique()
+    lines = [
+        line
+        for line in comparison_lines(replace(comparison, differences=differences))
+        if line.get("baseline_row") is not None
+    ]
+    baselines = [*dict.fromkeys(line["baseline_row"] for line in lines)]
     columns = [name_column("row")]
     if len(baselines) > 1:
         columns.append(name_column("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in differences):
-        clear = np.flatnonzero(frame[f"{split}_p_adjusted"] < CLEAR)
+        p_values = [line.get(f"{split}_p_adjusted", 1.0) for line in lines]
+        clear = [place for place, p in enumerate(p_values) if p < CLEAR]
         ends = ((f"over {of}", f"{split}_over_{of}") for of in ("text", "seeds"))
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
@@ -239,10 +253,10 @@ def _significance_tables(comparison: Comparison) -> list[Table]:
     seeds = [len(d.seeds) for d in differences if d.over_seeds is None]
     table = Table(
         f"Differences of {comparison.task.measure.name} from the baseline",
-        frame,
+        lines,
         columns,
         " · ".join(about),
-        _sections(frame),
+        _sections(lines),
         [*comparison.verdicts, *_trust_legend(differences)],
         [few_seeds(max(seeds))] if seeds else [],
     )
@@ -266,7 +280,7 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
         yield "over text and p are of the counts of all common seeds added up"
 
 
-def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
+def _scorers_table(comparison: Comparison, lines: Lines) -> Table:
     columns = [name_column("row")]
     for split in comparison.splits:
         for key, name in comparison.task.scorers.items():
@@ -276,10 +290,10 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         columns.append(Column("winner", f"{split}_winner", joined=True))
     return Table(
         "Scores by scorer",
-        frame,
+        lines,
         columns,
         f"{comparison.corpus} · {comparison.scorer}",
-        _sections(frame),
+        _sections(lines),
         [
             "in percent; Δ: difference from the baseline's mean by the same scorer, in points",
             "winner: whether all scorers agree which of the two is better, by any margin",
@@ -287,7 +301,7 @@ def _scorers_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
     )
 
 
-def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
+def _cost_table(comparison: Comparison, lines: Lines) -> Table:
     columns = [
         name_column("row"),
         Column("trained", "trained_parameters", units.parameters),
@@ -307,7 +321,7 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         "than as many tuned runs",
         "operations: estimated from shapes; a multiply-add counts as two",
     ]
-    if frame["one_by_one_seconds"].notna().any():
+    if _any_value(lines, "one_by_one_seconds"):
         columns += [
             Column("one at a time", "one_by_one_seconds", units.duration),
             Column("batched", "batched_seconds", units.duration),
@@ -319,10 +333,10 @@ def _cost_table(comparison: Comparison, frame: pandas.DataFrame) -> Table:
         )
     return Table(
         "Cost",
-        frame,
+        lines,
         columns,
         " · ".join([comparison.corpus, *machines_of(comparison)]),
-        _sections(frame),
+        _sections(lines),
         legend,
     )
 
@@ -337,7 +351,6 @@ def _budget_table(comparison: Comparison) -> Table:
         for k in sorted({n, *(2**power for power in range(n.bit_length()))}):
             lines.append({"row": curve.row, **{n: v[k - 1] for n, v in columns_of.items()}})
             sections.append(k == 1 and len(lines) > 1)
-    frame = frame_of(lines)
     columns = [
         name_column("row"),
         Column("trials", "trials"),
@@ -345,11 +358,11 @@ def _budget_table(comparison: Comparison) -> Table:
         Column("time", "seconds", units.duration),
         Column("best dev", "dev", percent),
         Column("band", "low", percent, "high", " to "),
-        *([Column("its test", "test", percent)] if frame["test"].notna().any() else []),
+        *([Column("its test", "test", percent)] if _any_value(lines, "test") else []),
     ]
     return Table(
         f"Expected best dev {comparison.task.measure.name} by budget of search",
-        frame,
+        lines,
         columns,
         " · ".join([comparison.corpus, *machines_of(comparison)]),
         sections,
@@ -387,37 +400,37 @@ def _from_run(number: float) -> str:
     return "never" if math.isinf(number) else f"run {number:,.0f}"
 
 
-def _breakdown_table(comparison: Comparison, frame: pandas.DataFrame, by: Breakdown) -> Table:
+def _breakdown_table(comparison: Comparison, lines: Lines, by: Breakdown) -> Table:
     measure = comparison.task.measure
-    frame = frame[frame["row"].isin([*by.rows])]
+    lines = [line for line in lines if line["row"] in by.rows]
     columns = [name_column("row")]
     for bucket in by.gold:
         name = f"{by.split}_{measure.key}_{by.facet}_{bucket}"
-        means = frame[f"{name}_mean"]
-        best = np.flatnonzero(means == means.max()) if len(means) > 1 else ()
+        means = [line[f"{name}_mean"] for line in lines]
+        best = [i for i, mean in enumerate(means) if mean == max(means)] if len(means) > 1 else ()
         columns.append(score_column(visible(bucket), name, best))
     sizes = ", ".join(f"{name} {n:,}" for name, n in by.gold.items())
     return Table(
         f"{by.split} {measure.name} by {by.meaning}",
-        frame,
+        lines,
         columns,
         f"{comparison.corpus} · in the gold data: {sizes}",
         legend=["; ".join(filter(None, ("in percent", comparison.task.breakdown)))],
     )
 
 
-def _published_table(found: PublishedFigures) -> Table:
-    table, frame = found.table, frame_of(found.lines)
+def _published_table(figures: PublishedFigures) -> Table:
+    table = figures.table
     columns = [name_column("published"), name_column("row")]
-    for split in found.splits:
+    for split in figures.splits:
         name = f"{split}_published"
         columns.append(Column(f"{split} published", name, percent, f"{name}_sd"))
         columns.append(score_column(f"{split} here", f"{split}_here"))
-        if frame[f"{split}_difference"].notna().any():
+        if _any_value(figures.lines, f"{split}_difference"):
             columns.append(Column("Δ", f"{split}_difference", points, joined=True))
     return Table(
         f"Published: {table.title}",
-        frame,
+        figures.lines,
         columns,
         f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
         legend=["in percent; Δ only where corpus and encoder are those of the publication"],
@@ -449,7 +462,7 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
         lines.append(line | {AVERAGE: row.average, f"{AVERAGE}_sd": row.average_sd})
     return Table(
         f"{matrix.label} · {matrix.encoding}",
-        frame_of(lines),
+        lines,
         [
             name_column("trained on", "trained_on"),
             Column("seeds", "seeds"),
@@ -473,7 +486,7 @@ def _published_matrix(one: PublishedTable, order: Sequence[str]) -> Table:
     show = functools.partial(percent, digits=digits)
     return Table(
         f"published · {one.title}",
-        frame_of({"trained_on": label, **scores} for label, scores in rows),
+        [{"trained_on": label, **scores} for label, scores in rows],
         [
             name_column(
                 "trained on" if any(row.train for row in one.rows) else "row", "trained_on"

@@ -3,12 +3,13 @@
 import dataclasses
 
 import numpy as np
+import pandas
 import pytest
 
 from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison, Difference, best_by_dev
 from featbert.analysis.groups import compare_group
-from featbert.analysis.overview import overview_frame
+from featbert.analysis.overview import overview_lines
 from featbert.analysis.resampling import PairedTest, t_interval
 from featbert.analysis.verdict import with_contests
 from featbert.report.figures.registry import crossing_figures
@@ -49,7 +50,7 @@ def two() -> list[Comparison]:
 
 
 def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
-    frame = overview_frame(two)
+    frame = pandas.DataFrame(overview_lines(two))
     assert [*frame["corpus"]] == ["first", "second"]
     assert [*frame["features"]] == ["layer:3", "layer:3"]
     assert {*frame["split"]} == {"test"}
@@ -78,18 +79,19 @@ def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
     test = Difference(
         other.name, leader.name, "test", (1, 2, 3), "sentences", -0.1, seeds, over_text, 0.003
     )
-    frame = overview_frame([with_contests(dataclasses.replace(one, leads=(test,)), members)])
+    tested = with_contests(dataclasses.replace(one, leads=(test,)), members)
+    frame = pandas.DataFrame(overview_lines([tested]))
     assert [*frame["ahead"]] == [ahead]
     assert (frame["over_text_high"] < 0).all()
 
 
-def test_the_table_is_a_view_of_the_frame(two: list[Comparison]) -> None:
+def test_the_table_is_a_view_of_the_lines(two: list[Comparison]) -> None:
     (first,) = overview_tables(two)
     assert [*first.frame["corpus"]] == ["first", "second"]
     shown = {
-        column.head: [cell.text for cell in column.cells(first.frame)] for column in first.columns
+        column.head: [cell.text for cell in column.cells(first.lines)] for column in first.columns
     }
-    assert shown["Δ"] == [f"{100 * d:+.2f}" for d in overview_frame(two)["difference"]]
+    assert shown["Δ"] == [f"{100 * line['difference']:+.2f}" for line in overview_lines(two)]
     assert "better" not in shown  # not tested over the text
     assert "better" not in "".join(first.legend)
     assert not overview_tables(two[:1])
@@ -108,7 +110,7 @@ def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) ->
     assert cells[1] == ["–", "20.0", "50.0", "30.0"] * 2
     (axes,) = drawn["overview"].axes
     found = [line.get_xdata()[0] for line in axes.lines[:2]]
-    np.testing.assert_allclose(found, 100 * overview_frame(two)["difference"])
+    np.testing.assert_allclose(found, [100 * line["difference"] for line in overview_lines(two)])
     assert not list(crossing_figures(two[:1]))
 
 

@@ -67,7 +67,12 @@ def test_cells_are_the_numbers_of_the_rows() -> None:
 def test_the_best_of_each_column_is_marked_among_rivals() -> None:
     (comparison,) = compare(usual_runs())
     (dev,) = [c for c in scores_of(comparison).columns if c.head == "dev entity F1"]
-    assert [cell.best for cell in dev.cells(comparison.frame())] == [False, False, False, True]
+    assert [cell.best for cell in dev.cells(scores_of(comparison).lines)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
     (alone,) = compare([make_run("a")])
     assert not any(cell.best for row in scores_of(alone).rows() for cell in row)
 

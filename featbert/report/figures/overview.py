@@ -1,12 +1,11 @@
 """Features against fine-tuning over corpora and tasks."""
 
-import math
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.overview import overview_frame
+from featbert.analysis.overview import overview_lines
 from featbert.encoders.tunings import TUNINGS, tuning_title
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
@@ -25,7 +24,7 @@ _LINE = 0.3  # inches
 )
 def overview(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """The best row on features less the best tuned row by dev, with its intervals."""
-    lines = overview_frame(comparisons).to_dict("records")
+    lines = overview_lines(comparisons)
     if len(lines) < 2:
         return None
     fig = style.new_figure(width or style.FULL_WIDTH, _LINE * len(lines) + 0.5)
@@ -35,7 +34,7 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
         color = tuning_look(contest["ahead"]).color if is_tuning else style.FAINT
         for over, above, line in (("text", -0.13, 2.2), ("seeds", 0.13, 0.9)):
             low, high = contest[f"over_{over}_low"], contest[f"over_{over}_high"]
-            if low is not None and not math.isnan(low):
+            if low is not None:
                 axes.hlines(place + above, 100 * low, 100 * high, color, linewidth=line)
         axes.plot(100 * contest["difference"], place, color=color, marker="o", markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
