@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.comparison import ComparedRun, Comparison, Row, Statistic
@@ -87,17 +87,12 @@ def _typed(name: str, value: Any) -> Any:
 
 def comparison_frame(comparison: Comparison, *, per: Per = "row") -> pandas.DataFrame:
     """`comparison_lines` as a pandas table with a type for each column."""
-    frame = frame_of(comparison_lines(comparison, per=per))
+    import pandas
+
+    frame = pandas.DataFrame(comparison_lines(comparison, per=per), dtype=object)
     free = [name for name in frame if str(name).startswith("setting_")]
     frame[free] = frame[free].infer_objects()
     return frame.astype({n: _KINDS.get(n, "float64") for n in frame if n not in free})
-
-
-def frame_of(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Lines as a pandas table, with values as they are."""
-    import pandas
-
-    return pandas.DataFrame([*lines], dtype=object)
 
 
 def has_value(value: Any) -> bool:

@@ -1,12 +1,13 @@
 """Tables as terminal text, Markdown and LaTeX. Comparisons as CSV and JSON."""
 
+import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import to_json
-from featbert.analysis.frame import frame_of
+from featbert.analysis.frame import comparison_lines, has_value
 from featbert.errors import check_known
 from featbert.report.table import Cell, Column, Table
 from featbert.report.tables import overview_tables, tables, transfer_tables
@@ -44,7 +45,11 @@ def render(
         return to_json(comparisons)
     shown = comparisons.viewed()
     if format == "csv":
-        return _csv(_lines(shown))
+        return _csv(
+            {"comparison": number, **line}
+            for number, comparison in enumerate(shown, 1)
+            for line in comparison_lines(comparison)
+        )
     parts = [
         *tables(shown, show=shown.view.show),
         *transfer_tables(shown.matrices, shown.published),
@@ -211,20 +216,16 @@ def as_latex(table: Table) -> str:
 
 
 def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
-    """Unrounded: shares in [0, 1], seconds, bytes."""
-    frame = frame_of(lines).rename(columns=harmless).map(harmless)
-    text: str = frame.to_csv(index=False, lineterminator="\n")
-    return text
-
-
-def _lines(comparisons: Sequence[Comparison]) -> list[dict[str, Any]]:
-    """Lines of all frames with the number of their comparison. None for a missing value."""
-    frames = ((n, comparison.frame().astype(object)) for n, comparison in enumerate(comparisons, 1))
-    return [
-        {"comparison": number, **line}
-        for number, frame in frames
-        for line in frame.where(frame.notna(), None).to_dict("records")
-    ]
+    """Unrounded: shares in [0, 1], seconds, bytes. A missing value is an empty field."""
+    lines = [*lines]
+    names = dict.fromkeys(name for line in lines for name in line)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(map(harmless, names))
+    for line in lines:
+        values = [line.get(name) for name in names]
+        writer.writerow([harmless(value) if has_value(value) else "" for value in values])
+    return out.getvalue()
 
 
 def harmless(value: Any) -> Any:

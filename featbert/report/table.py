@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from featbert.analysis.frame import frame_of, has_value
+from featbert.analysis.frame import has_value
 from featbert.units import NONE, percent, visible
-
-if TYPE_CHECKING:
-    import pandas
 
 
 class Cell(NamedTuple):
@@ -89,11 +86,6 @@ class Table:
     def rows(self) -> list[tuple[Cell, ...]]:
         """Cells by line."""
         return [*zip(*(column.cells(self.lines) for column in self.columns), strict=True)]
-
-    @property
-    def frame(self) -> pandas.DataFrame:
-        """The lines as a pandas table, with values as they are."""
-        return frame_of(self.lines)
 
 
 def name_column(head: str, name: str = "") -> Column:

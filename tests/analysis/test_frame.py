@@ -131,6 +131,5 @@ def test_a_corpus_called_like_a_column_is_no_column(tmp_path) -> None:
     f1 = {("seeds", "seeds"): 0.9, ("seeds", "de"): 0.6, ("de", "de"): 0.8, ("de", "seeds"): 0.7}
     (matrix,) = transfer_matrices(transfer_runs(tmp_path, f1))
     (table,) = transfer_tables([matrix])
-    frame = table.frame.set_index("trained_on")
-    assert frame["seeds"].tolist() == [3, 3]
-    assert frame["seeds_mean"].tolist() == pytest.approx([0.7, 0.9])
+    assert [line["seeds"] for line in table.lines] == [3, 3]
+    assert [line["seeds_mean"] for line in table.lines] == pytest.approx([0.7, 0.9])

@@ -87,7 +87,7 @@ def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
 
 def test_the_table_is_a_view_of_the_lines(two: list[Comparison]) -> None:
     (first,) = overview_tables(two)
-    assert [*first.frame["corpus"]] == ["first", "second"]
+    assert [line["corpus"] for line in first.lines] == ["first", "second"]
     shown = {
         column.head: [cell.text for cell in column.cells(first.lines)] for column in first.columns
     }

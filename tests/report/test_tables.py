@@ -202,8 +202,8 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     matrix, published = transfer_tables(comparisons.matrices, comparisons.published)
     (printed, *_) = published_table("pires2019-table1").rows
     scores = {name: pytest.approx(f1 / 100) for name, f1 in printed.test.items()}
-    assert published.frame.to_dict("records")[0] == {"trained_on": printed.train, **scores}
-    cells = {row["trained_on"]: row for row in matrix.frame.to_dict("records")}
+    assert published.lines[0] == {"trained_on": printed.train, **scores}
+    cells = {row["trained_on"]: row for row in matrix.lines}
     for (train, test), mean in f1.items():
         assert cells[train][f"{test}_mean"] == pytest.approx(mean)
 
