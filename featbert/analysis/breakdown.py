@@ -1,7 +1,7 @@
 """Scores by facet, and by several scorers.
 
-Facets of words seen in training need the training text with the fingerprint in the run's record. If
-a run learned from a part of it, the same part is drawn again.
+Facets of words seen in training need the training text, with the fingerprint in the run's record.
+If a run learned from a part of it, the same part is drawn again.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from featbert.analysis.comparison import (
     Statistic,
     grouped,
 )
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError, check_known
 from featbert.progress import track
 from featbert.runs.run import TrainingTexts
@@ -75,8 +75,7 @@ def _breakdowns(
     for facet in facets:
         parts = {name: [buckets[facet] for buckets in runs] for name, runs in by_row.items()}
         first, *_ = parts.values()
-        # What is only predicted by some, such as a length that gold has not, has no gold and no
-        # column.
+        # A bucket that is only predicted, such as a length that gold lacks, has no column.
         gold = {
             name: round(statistics.fmean(run[name].size for run in first))
             for name in first[0]
@@ -95,7 +94,7 @@ def _breakdowns(
 
 
 def _learned(row: Row) -> str:
-    """What a row learned from, if that is not all of train."""
+    """A row's training data, if it is not all of train."""
     if row.train_share != 1:
         return f" (trained on {in_percent(row.train_share)} of it)"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"

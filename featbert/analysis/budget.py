@@ -30,7 +30,7 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.cost import machines_of, paid_once
 from featbert.analysis.resampling import LEVEL
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members
 from featbert.errors import InputError
 from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, read_json
 from featbert.runs.results import listed_in
@@ -127,7 +127,7 @@ def _resampled(scores: Mapping[int, float], numbers: NDArray[np.int64]) -> Float
     """
     n, trial_numbers = len(scores), np.array([*scores])
     first = np.argsort(~np.isin(numbers, trial_numbers), axis=1, kind="stable")[:, :n]
-    # Where a row has fewer, as of few among very many trials, any others take their place.
+    # If a row of numbers has fewer of them, other trials take their place.
     places = np.searchsorted(trial_numbers, np.take_along_axis(numbers, first, axis=1)) % n
     best: Floats = np.sort(np.array([*scores.values()])[places], axis=1) @ subset_weights(n).T
     return best

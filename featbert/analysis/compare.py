@@ -21,8 +21,9 @@ from featbert.analysis.groups import compare_group, once, rows_called
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.resampling import RESAMPLES
+from featbert.analysis.rows import Members
 from featbert.analysis.sentences import with_texts
-from featbert.analysis.significance import Members, with_significance
+from featbert.analysis.significance import with_significance
 from featbert.analysis.verdict import with_contests
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
@@ -39,16 +40,16 @@ class ComparisonRequest(View):
 
     Attributes:
         groups: "comparable": a comparison for each group of comparable runs. "task": one for each
-            task. "one": one in all. InputError, but for the first, if runs differ in anything that
-            neither `vary` nor their own experiments name.
-        against: the baseline in place of the best fully tuned row: a row's label, as tables show
-            it, or a run of the row.
+            task. "one": one in all. For "task" and "one": InputError if runs differ in anything
+            that neither `vary` nor their own experiments name.
+        against: the baseline instead of the best fully tuned row: a row's label, as tables show
+            it, or the name of one of its runs.
         vary: names of `VARYABLE`.
         published: names of published tables.
-        experiment: the one that is shown, which has `vary`, published tables and scores of its own.
-        figures: names of figures that are drawn.
-        everything: all analyses are computed, for a page or a file, whatever is shown.
-        sentences: with everything, also sentences in which a row is wrong.
+        experiment: the experiment that is shown. Its `vary`, published tables and scores are added.
+        figures: names of figures that will be drawn. Their analyses are computed.
+        everything: computes all analyses, for a page or a file.
+        sentences: with `everything`, also the sentences in which a row is wrong.
         notes: further lines.
     """
 
@@ -90,7 +91,7 @@ def compare_tasks(runs: Iterable[Run], **request: Any) -> Comparisons:
 def build_comparisons(
     runs: Iterable[Run], request: ComparisonRequest = ComparisonRequest()
 ) -> Comparisons:
-    """All that was asked for, as values that need no run any more."""
+    """The comparisons of runs, as values that no longer need the runs."""
     runs, experiment = once(runs), request.experiment
     vary, names, notes = [*request.vary], [*request.published], [*request.notes]
     show, transfer = tuple(request.show), request.transfer
@@ -136,7 +137,7 @@ def build_comparisons(
 def _groups(
     runs: Sequence[Run], kind: str, vary: Sequence[str]
 ) -> list[tuple[Sequence[Run], frozenset[str]]]:
-    """Runs that are compared with each other, and the parts of their key that are free."""
+    """Groups of runs to compare, and the parts of their key that may differ."""
     if kind == "comparable":
         return [(group, freed_keys(group[0].record.vary)) for group in group_comparable(runs)]
     if not runs:
@@ -161,7 +162,7 @@ def _check_names(
 
 
 def _analysed(comparison: Comparison, members: Members, request: ComparisonRequest) -> Comparison:
-    """A comparison with the analyses that were asked for, and what is said of them."""
+    """A comparison with the analyses that were asked for, and sentences on them."""
     everything, facets = request.everything, [*comparison.task.facets]
     by = facets if everything else [name for name in request.by if name in facets]
     if request.stats or everything:
@@ -189,7 +190,7 @@ def _analysed(comparison: Comparison, members: Members, request: ComparisonReque
 
 
 def _notice_nothing(request: ComparisonRequest, comparisons: Sequence[Comparison]) -> None:
-    """Tells which of the analyses that were asked for have no result."""
+    """Notices for analyses that were asked for and have no result."""
     tests = (result for c in comparisons for result in (*c.differences, *c.leads, *c.test_notes))
     if request.stats and not any(tests):
         notice("nothing is tested: no two rows learned from as much of the same text")

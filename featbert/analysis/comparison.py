@@ -1,6 +1,6 @@
 """Comparisons as values: everything that can be shown of a group of runs, computed once.
 
-Tables, figures, pages and notebooks draw these objects and ask nothing else, no run and no file.
+Tables, figures, pages and notebooks draw these objects. They read no run and no file.
 Numbers are unrounded, scores in [0, 1]. Rows refer to each other by name (`Row.name`).
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # A p-value below it is clear.
 CLEAR = 0.05
-# The tuning that rows are set against unless another row is named.
+# The tuning of baselines, unless another row is named.
 BASELINE = "full"
 
 Item = TypeVar("Item")
@@ -64,16 +64,16 @@ class Statistic:
 
 @dataclass(frozen=True)
 class RowCost:
-    """Costs of a row's runs: `Cost` of the newest one, except for these.
+    """Costs of a row: fields of the newest run's `Cost`, except the following.
 
     Attributes:
-        extraction_seconds, extraction_words, extraction_flops: for the words of the store that a
-            run read: the part of train that it learned from, dev and test.
-        prediction_words_per_second: over all runs. From stored states for a run on features.
-        text_words_per_second: from text, including extraction for features.
-        peak_memory_bytes: highest of the runs.
-        one_by_one_seconds, batched_seconds: to label 1,000 sentences from words, by `featbert
-            speed`. Mean of the runs that were timed, None without.
+        extraction_seconds, extraction_words, extraction_flops: of the words that a run read: its
+            part of train, dev and test.
+        prediction_words_per_second: of all runs. Rows on features read stored states.
+        text_words_per_second: of all runs from text. Rows on features extract first.
+        peak_memory_bytes: the highest of all runs.
+        one_by_one_seconds, batched_seconds: time to label 1,000 sentences from words (`featbert
+            speed`), one at a time and in batches. Mean of the timed runs, None if none was timed.
     """
 
     trained_parameters: int
@@ -95,7 +95,7 @@ class RowCost:
 
 @dataclass(frozen=True)
 class EpochScore:
-    """Training loss of an epoch, and its dev score by the task's measure, None without one."""
+    """An epoch's training loss and its dev score by the task's measure, None if not scored."""
 
     epoch: int
     loss: float
@@ -108,8 +108,8 @@ class ComparedRun:
 
     Attributes:
         scores: by split and key.
-        cost: fields of `Cost` in the run's record.
-        facts: the run's record as a page shows it, by dotted names. Empty unless asked for.
+        cost: fields of the record's `Cost`.
+        facts: the record as a page shows it, by dotted names. Only filled for a page or a file.
     """
 
     name: str
@@ -132,24 +132,24 @@ class MixStatistic:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a comparison: runs that differ in nothing but the seed.
+    """One row of a comparison: runs that differ only in the seed.
 
     Attributes:
         task_name: as in records. `task` is the task itself.
-        varied: values in which rows differ by declaration, by name (`model`, `corpus`), as shown.
-        differing: the settings and conditions in the label, by name, as shown.
-        conditions: of its runs besides settings, by `CONDITIONS`, and their training text.
-        runs: in the order of their seeds.
-        left_out: names of runs of a seed that a newer run of the row has.
+        varied: values in which rows may differ, by name (`model`, `corpus`), as shown.
+        differing: settings and conditions in the label, by name, as shown.
+        conditions: conditions of training besides settings (`CONDITIONS`), and the training text.
+        runs: in the order of seeds.
+        left_out: names of runs that a newer run with the same seed replaces.
         scores: over seeds, by split and key. A score that some run lacks is absent.
-        intervals: t intervals of the mean of the task's measure, by split, for three seeds or more.
-        floors: scores of a system without skill, by split, as far as known.
+        intervals: t interval of the mean of the task's measure, by split, for three seeds or more.
+        floors: scores of a system without skill, by split, if known.
         learned: splits on which some run's score is above the floor.
-        cell: freed parts of the comparable key: data and encoder.
-        baseline: name of the row it is compared with. A baseline is compared with itself.
-        difference: mean score less the baseline's, by split. None without baseline, and for it.
-        train_sentences: sentences (or other examples) that its runs learned from.
-        quote: its signature in a line, to be quoted.
+        cell: parts of the comparable key (data, encoder) in which rows may differ.
+        baseline: name of the row that it is compared with. A baseline names itself.
+        difference: mean score less the baseline's, by split. None for a baseline and without one.
+        train_sentences: number of sentences (or other examples) that its runs learned from.
+        quote: a line with data, settings and versions, for a paper.
     """
 
     label: str
@@ -191,7 +191,7 @@ class Row:
     def score(self, split: str, key: str | None = None) -> Statistic | None:
         """A value in [0, 1] over seeds, by default the task's measure.
 
-        None without scores, and for one that the row's classes do not have (F1 of three classes).
+        None if the row has no such score, such as F1 for three classes.
         """
         return self.scores.get(split, {}).get(key or self.task.measure.key)
 
@@ -203,7 +203,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Its label, with the comparison's varied values if rows of one label differ in them."""
+        """Its label and varied values. Rows of a comparison have different names."""
         return " · ".join([self.label, *self.varied.values()])
 
     @property
@@ -221,7 +221,7 @@ class Row:
 
     @property
     def learned_from(self) -> tuple[float, list[tuple[int, str]]]:
-        """Its share of a training text, and that text, its sentences first: more is higher."""
+        """Share of the training text, and the text by size. It is greater for more text."""
         return self.train_share, natural(self.conditions["train"])
 
     @property
@@ -229,7 +229,7 @@ class Row:
         return tuple(run.seed for run in self.runs)
 
     def data(self, split: str) -> tuple[str | None, ...]:
-        """What rows must share to be rivals on a split: its text, its tags and the scorer."""
+        """Text and tags of a split, and the scorer. Rivals have the same."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
 
 
@@ -249,7 +249,7 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 
 
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
-    """Rows that learned from as much, the most there is, by text, encoder and context."""
+    """For each text, encoder and context the rows that learned from the largest text."""
     cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
     largest = [(cell, max(row.learned_from for row in cell)) for cell in cells]
     return [[row for row in cell if row.learned_from == text] for cell, text in largest]
@@ -271,16 +271,17 @@ def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]
 
 @dataclass(frozen=True)
 class Difference:
-    """A row against its baseline on one split, or against the row that leads.
+    """A row's difference from its baseline, or from the best row by dev, on one split.
 
     Attributes:
-        seeds: that both have. The numbers are of their runs only.
-        units: what was resampled: "documents", or what the task has: "sentences", "examples".
+        seeds: seeds that both rows have. Only their runs count.
+        units: plural of the resampled unit: "documents", "sentences" or "examples".
         mean: difference of the mean scores.
-        over_seeds: the same with its t interval, None for fewer than three seeds.
-        pooled: the test of the counts summed over seeds.
-        adjusted: the pooled p-value, adjusted for the pairs that were tested on the split.
-        uncounted: a results file has the test but no counts, so it cannot be computed again.
+        over_seeds: `mean` with its t interval, None for fewer than three seeds.
+        pooled: test of the counts summed over seeds.
+        adjusted: p-value of `pooled`, adjusted by Holm for all pairs tested on the split.
+        uncounted: whether a results file has the test without its counts. It cannot be computed
+            again.
     """
 
     row: str
@@ -315,14 +316,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Price:
-    """Costs of a row in each currency, for many runs.
+    """What a row costs once and for each run, in seconds and operations.
 
     Attributes:
         tuned_row: the fully tuned row on the same text that the row is compared with, if any.
         seconds_once, flops_once: of extraction.
         seconds_run, flops_run: of training one run.
         seconds_cheaper_from, flops_cheaper_from: the number of runs from which the row costs less
-            than `tuned_row` as often. Infinite if it never does.
+            than as many runs of `tuned_row`. Infinite if it never does.
     """
 
     tuned_row: str | None
@@ -336,7 +337,7 @@ class Price:
 
 @dataclass(frozen=True)
 class ParetoPoint:
-    """A row's name, its name within its front, and its cost, which is above 0."""
+    """A row by name, its label within the front, and its cost, which is above 0."""
 
     row: str
     name: str
@@ -367,9 +368,9 @@ class ParetoFront:
 class Breakdown:
     """The task's measure of rows by bucket of a facet (`meaning`: in words), on one split.
 
-    `gold` are gold items by bucket, in the order of buckets. If each seed learned from a part of
-    its own, the mean over the first row's seeds, rounded. A bucket in which some run has none is
-    left out.
+    `gold` are numbers of gold items by bucket, in the order of buckets. If each seed learned from
+    another part of train, they are rounded means over the first row's seeds. A bucket that is empty
+    in some run is left out.
     """
 
     facet: str
@@ -421,14 +422,14 @@ class FoldMeans:
 
 @dataclass(frozen=True)
 class BudgetCurve:
-    """What a row's random search reaches with k = 1..n of its n finished trials.
+    """Scores that a row's random search reaches with k = 1..n of its n finished trials.
 
     Attributes:
         trials: k.
-        operations, seconds: that k trials cost, with extraction once.
+        operations, seconds: costs of k trials and one extraction.
         dev: expected best score, in [0, 1]. `low` and `high` are its bootstrap band.
         test: expected test score of the trial that dev chooses. None without test scores.
-        left_out: trials that were pruned or failed, which n does not count.
+        left_out: number of pruned or failed trials, which n does not count.
     """
 
     row: str
@@ -444,7 +445,7 @@ class BudgetCurve:
 
 @dataclass(frozen=True)
 class BudgetSpan:
-    """Budgets from `start` to `end` (None: all above): the row ahead, None if that is not clear."""
+    """The row ahead, None if unclear, with budgets from `start` to `end` (None: no end)."""
 
     start: float
     end: float | None
@@ -453,7 +454,10 @@ class BudgetSpan:
 
 @dataclass(frozen=True)
 class BudgetLead:
-    """A row on features and a tuned row in one currency: "operations", "trials" or "seconds"."""
+    """Budgets at which a row on features or a tuned row is ahead.
+
+    `currency`: "operations", "trials" or "seconds".
+    """
 
     row: str
     against: str
@@ -481,14 +485,14 @@ class Contest:
 
     Attributes:
         about: values that distinguish it from the comparison's other contests, or "".
-        rows: names of those among which they were chosen: all that learned from as much.
+        rows: names of the rows that the two were chosen from. All learned from the same text.
         features, tuned: names of the two rows. None if there is none.
-        split: the last that both were scored on, None without rows of both.
+        split: the last split on which both were scored, None without two rows.
         over_seeds: t interval of the mean difference (features less tuned) of runs with the same
             seeds. None for fewer than three.
         over_text: the test of the difference, None unless it was asked for.
-        ahead: name of the row that text and seeds both say is better. None if one of them does
-            not, and if neither row learned anything.
+        ahead: name of the row that is significantly better over text and over seeds. None without
+            one, and if neither row learned anything.
         findings: (topic, sentence) in order.
     """
 
@@ -521,9 +525,9 @@ class JudgedText:
     """The sentences of one evaluated text in which some row is wrong.
 
     Attributes:
-        a, b: places of the rows that are compared at first.
-        sentences: number in the split, from 1. Words. Gold spans. For each row its spans, None if
-            it has the gold ones.
+        a, b: places of the two rows that a page compares first.
+        sentences: (number in the split from 1, words, gold spans, spans of each row). A row with
+            the gold spans has None.
     """
 
     name: str
@@ -550,16 +554,16 @@ class Comparison:
     """Comparable runs side by side.
 
     Attributes:
-        corpus, model, context, scorer: names. Several, joined by commas, if they vary.
-        sizes: (examples, words) by evaluated split. A split with varying text is absent.
+        corpus, model, context, scorer: names, several with commas if rows differ.
+        sizes: (examples, words) by evaluated split. Absent for a split if rows have other texts.
         floors: scores without skill, by corpus and split.
         key: parts of the comparable key that all rows share.
-        machines, speed_machines: where training, and labelling, were timed.
-        notes: what a reader should know, one line each: runs left out, unequal seeds.
-        test_notes, cost_notes: the same of tests and of costs.
+        machines, speed_machines: machines that trained, and machines that timed labelling.
+        notes: remarks for readers, one line each, such as runs left out or unequal seeds.
+        test_notes, cost_notes: remarks on tests and on costs.
         learning: names of rows by line of a learning curve, in the order of shares of train.
         fronts: by split and cost.
-        confusions: of the row that is best on the first split.
+        confusions: classes confused by the best row of the first split.
         prices: in the order of rows.
     """
 
@@ -603,7 +607,9 @@ class Comparison:
     @property
     def encoding(self) -> str:
         """Encoder and context, and casing if it is not the text's own."""
-        return encoding_title(self.model, self.context, self.key.get("casing", "original"))
+        casing = self.key.get("casing", "original")
+        parts = [self.model, f"context: {self.context}", f"casing: {casing}"]
+        return " · ".join(parts[:2] if casing == "original" else parts)
 
     @property
     def title(self) -> str:
@@ -620,7 +626,7 @@ class Comparison:
 
     @property
     def verdicts(self) -> list[str]:
-        """A line for each contest: which row is the best, by how much."""
+        """A line for each contest: the best row, and its lead."""
         return [
             ": ".join(filter(None, (contest.about, sentence)))
             for contest in self.contests
@@ -672,21 +678,15 @@ class Comparison:
         )
 
 
-def encoding_title(model: str, context: str, casing: str) -> str:
-    """Encoder, context, and casing if it is not the text's own, for people."""
-    parts = [model, f"context: {context}", f"casing: {casing}"]
-    return " · ".join(parts[:2] if casing == "original" else parts)
-
-
 # Transfer -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ScoredData:
-    """What a column is scored on: one split of one corpus, before any mapping of types.
+    """Data of a column: one split of one corpus, before any mapping of types.
 
-    Its `label` is the language if known, else the corpus. If several share one, with the corpus,
-    and with 8 hex digits of the fingerprints `text` and `tags` if that is not enough.
+    `label` is the language if known, else the corpus. If data share a label, it has the corpus too,
+    and 8 hex digits of the fingerprints `text` and `tags` if needed.
     """
 
     label: str
@@ -700,9 +700,9 @@ class ScoredData:
 
 @dataclass(frozen=True)
 class TransferCell:
-    """A row on the data of a column. `remarks` are on its evaluations (`remarks_on`).
+    """A row's score on a column's data, with `remarks` on its evaluations (`remarks_on`).
 
-    `own`: whether it is the corpus that they were trained on, with no type mapped.
+    `own`: whether the row was trained on this corpus, and no type was mapped.
     """
 
     score: Statistic
@@ -717,8 +717,9 @@ class TransferRow:
 
     Attributes:
         cells: by column. None if no run was scored on it.
-        average: mean over the cells on other data of their means. None without any.
-        average_sd: its spread over seeds, None if the cells do not share two seeds or more.
+        average: mean score over the cells on other data. None without such cells.
+        average_sd: standard deviation of `average` over seeds. None if cells have different seeds
+            or only one.
     """
 
     label: str
@@ -730,9 +731,9 @@ class TransferRow:
 
 @dataclass(frozen=True)
 class TransferMatrix:
-    """One way of training, on each language and scored on all.
+    """One way of training on each language, scored on all languages.
 
-    `columns`: those with a row of their own first, in the order of the rows.
+    `columns`: data that rows were trained on, in the order of rows, then other data.
     """
 
     label: str
@@ -764,7 +765,7 @@ class TransferMatrix:
 
     @property
     def own(self) -> tuple[tuple[bool, ...], ...]:
-        """(rows, columns) whether a cell's data is of the corpus that its row was trained on."""
+        """(rows, columns) whether a row was trained on a column's corpus."""
         return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
 
 
@@ -773,7 +774,7 @@ class TransferMatrix:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """What tables show of comparisons, which may hold more.
+    """Scores and analyses that tables show. Comparisons may hold more.
 
     Attributes:
         show: keys of scores besides the task's measure.
@@ -790,7 +791,7 @@ class View:
     transfer: bool = False
 
     def drawn(self, comparison: Comparison) -> Comparison:
-        """The comparison as figures draw it: the first facet if no facet is shown."""
+        """The comparison with the shown breakdowns for figures, else those by the first facet."""
         by = [b for name in self.by for b in comparison.breakdowns if b.facet == name]
         first = [b for b in comparison.breakdowns if b.facet == comparison.breakdowns[0].facet]
         return dataclasses.replace(comparison, breakdowns=tuple(by or first))
@@ -798,13 +799,13 @@ class View:
 
 @dataclass(frozen=True)
 class Comparisons(Sequence[Comparison]):
-    """Comparisons with all that is shown next to them. Notebooks show them as tables.
+    """Comparisons, and everything that is shown with them. Notebooks show them as tables.
 
     Attributes:
         matrices: of transfer between corpora.
         published: published tables by language or data set.
         notes: further lines.
-        experiment: the name of the one that asked for the runs, or "".
+        experiment: name of the experiment that has the runs, or "".
     """
 
     comparisons: tuple[Comparison, ...]
@@ -829,7 +830,7 @@ class Comparisons(Sequence[Comparison]):
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Comparisons:
-        """Comparisons of which all is shown that they hold."""
+        """Comparisons with a view that shows everything."""
         if isinstance(comparisons, Comparisons):
             return comparisons
         by = dict.fromkeys(b.facet for comparison in comparisons for b in comparison.breakdowns)
@@ -845,7 +846,7 @@ class Comparisons(Sequence[Comparison]):
         return dataclasses.replace(self, comparisons=tuple(bare))
 
     def with_view(self, view: View) -> Comparisons:
-        """With a view added to their own. Its scores and facets replace their own."""
+        """With the analyses of `view` shown too. Its scores and facets, if any, replace theirs."""
         tasks = [comparison.task for comparison in self.comparisons]
         check_known("score", view.show, {key: 0 for task in tasks for key in task.columns})
         check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
@@ -853,7 +854,7 @@ class Comparisons(Sequence[Comparison]):
         return dataclasses.replace(self, view=View(**options))
 
     def viewed(self) -> Comparisons:
-        """Only what the view shows."""
+        """Without analyses that the view does not show."""
         shown = tuple(comparison.limited_to(self.view) for comparison in self.comparisons)
         matrices = self.matrices if self.view.transfer else ()
         return dataclasses.replace(self, comparisons=shown, matrices=matrices)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from featbert.analysis.comparison import Comparison, Confusion
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members
 from featbert.errors import MissingError
 from featbert.runs.run import Run
 

@@ -2,8 +2,8 @@
 
     {"kind": "featbert comparison", "version": 1, "comparisons": [{"rows": [...], ...}], ...}
 
-Fields are those of `Comparisons`. Numbers are unrounded; one that is not finite is a text, such as
-"inf". The text is ASCII.
+It has the fields of `Comparisons`. Numbers are unrounded. Numbers that are not finite are texts,
+such as "inf". The file is ASCII.
 """
 
 import json

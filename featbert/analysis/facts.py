@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members
 from featbert.experiments.file import flattened
 from featbert.runs.record import RunRecord
 from featbert.units import NONE, visible

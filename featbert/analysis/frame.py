@@ -34,7 +34,7 @@ _KINDS: Mapping[str, str] = {
 }
 
 
-# What the lines of a comparison stand for.
+# Unit of a line.
 Per = Literal["row", "run", "score"]
 
 

@@ -1,8 +1,8 @@
 """Rows of comparable runs, with a baseline.
 
 The baseline of a row is the fully tuned row with the best mean score on dev among the rows that
-share its freed part of the comparable key and learned from as much: differences are never taken
-across texts, encoders or amounts of training text without being asked for.
+share its freed part of the comparable key and learned from as much text. Without `against`,
+differences are never taken across texts, encoders or amounts of training text.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from featbert.analysis.curves import learning_lines
 from featbert.analysis.folds import fold_means
 from featbert.analysis.labels import base_name, row_order
 from featbert.analysis.notes import comparison_notes
-from featbert.analysis.rows import build_rows, row_key
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members, build_rows, row_key
 from featbert.data.corpus import EVALUATED
 from featbert.inference.speed import read_speed
 from featbert.runs.grouping import comparable_key
@@ -123,7 +122,7 @@ def _with_baseline(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:
 
 
 def _machines(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Where runs were trained, and the vectors that they read were extracted."""
+    """Machines that trained the runs or extracted their features."""
     names: dict[str, None] = {}
     for signature in (run.record.signature for run in runs):
         names[f"{signature.device_name}, threads: {signature.threads}"] = None
@@ -133,6 +132,6 @@ def _machines(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _speed_machines(runs: Sequence[Run]) -> tuple[str, ...]:
-    """Where labelling was timed."""
+    """Machines that timed labelling."""
     speeds = [speed for run in runs if (speed := read_speed(run)) is not None]
     return tuple(dict.fromkeys(speed.place for speed in speeds))

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from featbert.runs.record import RunRecord, SearchRecord
     from featbert.runs.run import Run
 
-# Parts of the head, which labels name without their key. And what a record without one had.
+# Parts of the head, which labels name without their key, and the default part.
 PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
-# Settings whose values say enough without their key.
+# Settings that labels show without their key.
 BARE = (*PARTS, "sentence_pooling")
-# Settings that labels name where any two rows of a table differ in them.
+# Settings that labels name if any two rows of a table differ in them.
 OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
-# How words become vectors, by parts of the signature, and other parts that labels may name.
+# Parts of the signature that say how words become vectors, and others that labels may name.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
 _PRECISIONS = ("encoder_precision", "training_precision")
 _LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
@@ -36,7 +36,7 @@ _LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
 _PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
-# Settings that a line of signature names, by what it calls them. It has a hash of all.
+# Settings in a signature line, by their name there. The line also has a hash of all settings.
 QUOTED = {"epochs": "epochs", "batch": "batch_size", "lr": "learning_rate"}
 
 
@@ -120,7 +120,7 @@ class Way:
 
     Attributes:
         table: the same for all that are shown together.
-        cell: what conditions may follow from, such as the encoder. They are named within one.
+        cell: data and encoder. Conditions are compared within one cell.
         settings: as in a record.
         conditions: parts of the signature, by name.
         searched: whether a search chose settings for these layers.
@@ -150,7 +150,7 @@ class Way:
         return values
 
     def scopes(self, name: str) -> list[tuple[Any, ...]]:
-        """Of each, all ways are compared in a setting or condition."""
+        """Groups of ways that are compared in a setting or condition."""
         frozen = get_tuning(self.tuning).frozen
         if name in self.conditions:
             of_side = frozen if name == "training_precision" else None
@@ -169,7 +169,7 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     values_by_scope: dict[tuple[Any, ...], set[str | None]] = {}
     candidates = list[list[str]]()
     for way, valued in zip(ways, values, strict=True):
-        # What a namesake has and this way lacks is unset. A head lacks what its body does not have.
+        # A setting that only namesakes have is unset here. Settings of heads depend on the body.
         namesake_settings = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
         names = dict.fromkeys([*OF_HEADS, *valued, *sorted(namesake_settings - {*OF_HEADS})])
         candidates.append([n for n in names if n in valued or n in namesake_settings - {*OF_HEADS}])
@@ -238,7 +238,7 @@ def way_order(tuning: str, layers: str | None, indices: Sequence[int] | None = N
 
 
 def by_value(text: str) -> tuple[float, list[tuple[int, str]]]:
-    """Sort key of a setting as it is shown: numbers by what they are, before all else."""
+    """Sort key of a shown setting: numbers by value, before all texts."""
     try:
         number = float(text)
     except ValueError:

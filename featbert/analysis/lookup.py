@@ -18,7 +18,7 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():
         finished = {run.name: run for run in find_runs(runs_dir)}
-        tables = [one.rows for one in compare(finished.values())]
+        tables = [comparison.rows for comparison in compare(finished.values())]
         called = [row for rows in tables for row in rows_called(name, rows)]
         if called:
             return [finished[run.name] for row in called for run in row.runs]
@@ -33,30 +33,36 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
 
 
 def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = None) -> Run:
-    """The run that `find_runs_called` finds; the `best` of several on dev, of one text and task.
+    """The run that `find_runs_called` finds, or the `best` of several on dev.
 
-    Of several, those alone that have `data` in the name of their corpus. Of those with several
-    measures of one task and text, the best by the task's default measure.
+    With `data` only runs count that have it in the name of their corpus. If runs of one task and
+    text have several measures, the task's default measure decides.
     """
-    found = find_runs_called(name, runs_dir)
-    if data is not None and len(found) > 1:
-        by_corpus = {run.record.signature.corpus: None for run in found}
-        found = [r for r in found if data.casefold() in r.record.signature.corpus.casefold()]
-        check_known("corpus", [] if found else [data], by_corpus)
-    tasks = {run.record.task.partition(":")[0]: None for run in found}
-    if best and len(tasks) == len({run.record.signature.splits["dev"] for run in found}) == 1:
+    candidates = find_runs_called(name, runs_dir)
+    if data is not None and len(candidates) > 1:
+        by_corpus = {run.record.signature.corpus: None for run in candidates}
+        candidates = [
+            r for r in candidates if data.casefold() in r.record.signature.corpus.casefold()
+        ]
+        check_known("corpus", [] if candidates else [data], by_corpus)
+    tasks = {run.record.task.partition(":")[0]: None for run in candidates}
+    if best and len(tasks) == len({run.record.signature.splits["dev"] for run in candidates}) == 1:
         usual = get_task(next(iter(tasks))).measure.key
-        found = [run for run in found if run.task.measure.key == usual] or found
-    records = [run.record for run in found]
+        candidates = [run for run in candidates if run.task.measure.key == usual] or candidates
+    records = [run.record for run in candidates]
     comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
-    if len(found) == 1 or (best and comparable):
-        return max(found, key=lambda run: run.record.score("dev") or 0.0)
+    if len(candidates) == 1 or (best and comparable):
+        return max(candidates, key=lambda run: run.record.score("dev") or 0.0)
     labels = run_labels(records)
-    told = (f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in found)
-    runs = listed(told, 4, width=255)
+    descriptions = (
+        f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in candidates
+    )
+    runs = listed(descriptions, 4, width=255)
     corpora = {r.signature.corpus: None for r in records}
-    where, how = "", ", or --best"
+    scope, advice = "", ", or --best"
     if not comparable:
-        where = f" of {listed(corpora)}"
-        how = f", or --best --data {next(iter(corpora))}" * (len(corpora) > 1)
-    raise InputError(f"{name!r} is {len(found)} runs{where}: {runs}; give the id of one{how}")
+        scope = f" of {listed(corpora)}"
+        advice = f", or --best --data {next(iter(corpora))}" * (len(corpora) > 1)
+    raise InputError(
+        f"{name!r} is {len(candidates)} runs{scope}: {runs}; give the id of one{advice}"
+    )

@@ -1,11 +1,11 @@
 """Whether a difference could be chance (`docs/explanation/statistics.md`).
 
-A unit is a document, or a sentence where a text has fewer than two. What is drawn is which system a
-unit's counts are counted for (approximate randomisation), or which units the text consists of
-(bootstrap).
+A unit is a document, or a sentence if a text has fewer than two documents. Approximate
+randomisation exchanges the counts of random units between two systems. The bootstrap draws the
+units of a text with replacement.
 
-Source: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, COLING
-(randomisation for F1); Koehn 2004, EMNLP (paired bootstrap); Holm 1979.
+Sources: Noreen 1989, Computer-Intensive Methods for Testing Hypotheses. Yeh 2000, COLING
+(randomisation for F1). Koehn 2004, EMNLP (paired bootstrap). Holm 1979.
 """
 
 import math
@@ -27,14 +27,14 @@ Floats = NDArray[np.float64]
 # Values (...) of summed counts (..., K).
 Of = Callable[[NDArray[Any]], Floats]
 
-# Of every interval that is shown, over seeds as over text.
+# The level of all intervals, over seeds and over text.
 LEVEL = 0.95
 # With two numbers the interval is twelve times their distance: it says nothing.
 FEWEST = 3
 RESAMPLES = 10_000
 # Numbers of a block of resamples: 32 MB.
 BLOCK = 4_000_000
-# Two resamples whose counts are equal may differ in the last bits of a value.
+# Values of two resamples with equal counts may differ in their last bits.
 TIE = 1e-12
 
 
@@ -87,14 +87,14 @@ def randomisation(
     change = change[change.any(axis=1)]
     exact = 2 ** min(len(change), 62) <= resamples
     swaps = [_all_swaps(len(change))] if exact else _random_swaps(len(change), resamples, seed)
-    as_far = drawn = 0
+    as_far = n_swaps = 0
     for swap in swaps:
         moved = swap @ change
         differences = of(totals[1] - moved) - of(totals[0] + moved)
         as_far += int((np.abs(differences) >= n_extreme - TIE).sum())
-        drawn += len(swap)
+        n_swaps += len(swap)
     # The text as it is counts as one of the resamples.
-    return (as_far / drawn if exact else (as_far + 1) / (drawn + 1)), exact
+    return (as_far / n_swaps if exact else (as_far + 1) / (n_swaps + 1)), exact
 
 
 def bootstrap_interval(

@@ -33,6 +33,9 @@ from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.base import get_task
 
+# Runs of each row by its name.
+Members = Mapping[str, Sequence[Run]]
+
 
 def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     """What two runs of one row share: everything but seed, place and time."""

@@ -14,7 +14,7 @@ from featbert.analysis.comparison import (
     Span,
     grouped,
 )
-from featbert.analysis.significance import Members
+from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError
 from featbert.tasks.base import Predictions
 from featbert.text import counted

@@ -9,7 +9,7 @@ p-values are adjusted by Holm for all pairs of rows that are tested on a split. 
 import contextlib
 import dataclasses
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pydantic.dataclasses
@@ -32,6 +32,7 @@ from featbert.analysis.resampling import (
     paired_test,
     t_interval,
 )
+from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError, MissingError
 from featbert.io import file_hash, json_hash, replacing, unlinked
 from featbert.progress import track
@@ -44,8 +45,6 @@ from featbert.text import counted
 
 # Counts of baselines, summed over runs, by split, classes and folders: many rows share one.
 BaselineCounts = dict[tuple[object, ...], Counts]
-# Runs of each row by its name.
-Members = Mapping[str, Sequence[Run]]
 VERSION = 2
 
 

@@ -115,7 +115,7 @@ def _matrix(
     labels = _distinct([_row_names(scored[0], data) for _, scored in rows])
     labelled = sorted(zip(labels, rows, strict=True), key=lambda pair: natural(pair[0]))
     every = [run_scores for _, (_, scored) in labelled for run_scores in scored]
-    # What the rows own, in their order, then what else they were scored on, by label.
+    # Data that rows were trained on, in their order, then other data by label.
     own_data = [run_scores.own for run_scores in every if run_scores.own is not None]
     other_data = {e.identity for run_scores in every for e in run_scores.evaluations} - {*own_data}
     by_label = sorted(other_data, key=lambda run_scores: natural(data[run_scores].label))
@@ -214,7 +214,7 @@ def _notes(
 
 def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, ScoredData]:
     """All data that anything was scored on, with distinct labels."""
-    # Those that were trained on it know best what a corpus is called.
+    # Runs that were trained on a corpus know its name best.
     pairs: list[tuple[SplitIdentity, Signature | EvaluationRecord]] = [
         (s.own, s.run.record.signature) for s in scored if s.own is not None
     ]

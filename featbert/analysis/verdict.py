@@ -25,7 +25,8 @@ from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.labels import base_name
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.resampling import FEWEST, Interval, PairedTest, few_seeds, t_interval
-from featbert.analysis.significance import Members, paired_runs, seed_differences
+from featbert.analysis.rows import Members
+from featbert.analysis.significance import paired_runs, seed_differences
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
 from featbert.text import counted, enumerated, in_percent
@@ -35,7 +36,7 @@ _DEV = EVALUATED[0]
 # Rows that a verdict names at most, and the costs of which the summary names the least.
 _NAMED = 3
 _BOUGHT = ("operations", "kept", "one_by_one", "batched")
-# What is said of a difference that text, and seeds where there are enough, say is there or not.
+# Words for a difference by its significance over text and over seeds (None: too few seeds).
 _HOLDS = {
     (True, True): ", clearly",
     (True, None): " on this text",
@@ -48,7 +49,7 @@ _AS_QUICK = 1.1
 
 @dataclass(frozen=True)
 class _Case:
-    """A contest with its rows, of which sentences are made. `timed`: whether times compare."""
+    """A contest with its rows, for sentences. `timed`: whether training times can be compared."""
 
     comparison: Comparison
     rows: list[Row]
@@ -97,24 +98,24 @@ def _tests(comparison: Comparison, row: str, baseline: str, split: str) -> Itera
             yield test
 
 
-def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
+def _lines(case: _Case) -> Iterator[tuple[str, str]]:
     """Topics and sentences."""
-    comparison, rows = contest.comparison, contest.rows
+    comparison, rows = case.comparison, case.rows
     leader = best_by_dev(rows)
     if leader is not None and len(rows) > 1:
-        yield "Verdict", _verdict(contest, leader)
-        yield "Trade-offs", _trade_offs(contest, leader)
-    features, tuned, split = contest.features, contest.tuned, contest.split
+        yield "Verdict", _verdict(case, leader)
+        yield "Trade-offs", _trade_offs(case, leader)
+    features, tuned, split = case.features, case.tuned, case.split
     if features is None or tuned is None or split is None:
         if leader is not None and len(rows) == 1:
             split = leader.splits[-1]
-            result = f"{_called(contest, leader)} reaches {_score(leader, split)} on {split}."
+            result = f"{_called(case, leader)} reaches {_score(leader, split)} on {split}."
             yield "Quality", result + _floor(leader, split)
         side = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {side} here to compare with."
     else:
-        yield "Quality", _quality(contest, features, tuned, split)
-        yield "Cost", _cost(contest, features, tuned)
+        yield "Quality", _quality(case, features, tuned, split)
+        yield "Cost", _cost(case, features, tuned)
         sides = {features.name, tuned.name}
         for breakdown in comparison.breakdowns:
             if (
@@ -122,39 +123,37 @@ def _lines(contest: _Case) -> Iterator[tuple[str, str]]:
                 and len(breakdown.gold) > 1
                 and sides <= breakdown.rows.keys()
             ):
-                yield "Where", _where(contest, breakdown, features, tuned)
+                yield "Where", _where(case, breakdown, features, tuned)
                 break
 
 
-def _called(contest: _Case, row: Row) -> str:
+def _called(case: _Case, row: Row) -> str:
     """A row without its settings, if no other row of the contest has its name."""
-    names = [
-        base_name(row_of_contest.tuning, row_of_contest.layers) for row_of_contest in contest.rows
-    ]
+    names = [base_name(other.tuning, other.layers) for other in case.rows]
     name = base_name(row.tuning, row.layers)
     return name if names.count(name) == 1 else row.label
 
 
-def _leads(contest: _Case, leader: Row) -> dict[str, Difference]:
+def _leads(case: _Case, leader: Row) -> dict[str, Difference]:
     """Tests of the other rows against the leader, by what these are called, the nearest first."""
-    names = {row.name: _called(contest, row) for row in contest.rows}
-    leads = [d for d in contest.comparison.leads if d.baseline == leader.name]
+    names = {row.name: _called(case, row) for row in case.rows}
+    leads = [d for d in case.comparison.leads if d.baseline == leader.name]
     leads.sort(key=lambda lead: -lead.mean)
     return {names[lead.row]: lead for lead in leads if lead.row in names}
 
 
-def _verdict(contest: _Case, leader: Row) -> str:
-    """Which row is the best and by how much; "Undecided" if text or seeds do not say it."""
-    split, leads, name = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
+def _verdict(case: _Case, leader: Row) -> str:
+    """The best row and its lead. "Undecided" if the lead is not significant."""
+    split, leads, name = leader.splits[-1], _leads(case, leader), _called(case, leader)
     score = (
         f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
     )
-    if not any(split in row.learned for row in contest.rows):
+    if not any(split in row.learned for row in case.rows):
         return f"No row learned anything: {score}.{_floor(leader, split)}"
     if not leads:
         return f"Undecided: {score}; differences are not tested."
     near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
-    n_untested = len(contest.rows) - 1 - len(leads)
+    n_untested = len(case.rows) - 1 - len(leads)
     untested = f" {counted(n_untested, 'row is', 'rows are')} not tested." if n_untested else ""
     if not near:
         label, lead = next(iter(leads.items()))
@@ -177,7 +176,7 @@ def _verdict(contest: _Case, leader: Row) -> str:
 
 
 def _stands(lead: Difference) -> str:
-    """How a row stands to the leader, which is not clearly ahead of it."""
+    """A row's position relative to the leader, which is not clearly ahead of it."""
     if lead.sign:
         return "Clearly above it"
     if not (lead.holds_on_text or lead.holds_over_seeds):
@@ -212,23 +211,23 @@ def _from_to(interval: Interval | PairedTest) -> str:
     return f"{near} to {far} {'below' if low < 0 else 'above'}"
 
 
-def _trade_offs(contest: _Case, leader: Row) -> str:
+def _trade_offs(case: _Case, leader: Row) -> str:
     """The row with the least of each cost, and how far it is from the best one by dev.
 
     Of rows that cost as little, it is the one with the best score.
     """
-    split, leads, best = leader.splits[-1], _leads(contest, leader), _called(contest, leader)
-    rows = [row for row in contest.rows if split in row.splits]
+    split, leads, best = leader.splits[-1], _leads(case, leader), _called(case, leader)
+    rows = [row for row in case.rows if split in row.splits]
     gains_by_row = {best: [f"the best {leader.splits[0]} score"]}
     for name in _BOUGHT:
-        currency, places = CURRENCIES[name], machines_of(contest.comparison, name)
+        currency, places = CURRENCIES[name], machines_of(case.comparison, name)
         costs = [(cost, row) for row in rows if (cost := currency.of(row))]
         if len(costs) > 1 and len(places) < 2:
             show, least = units.SHOWN[currency.unit], min(cost for cost, _ in costs)
             limit = _AS_QUICK * least if currency.timed else least
             equal = [pair for pair in costs if pair[0] <= limit or show(pair[0]) == show(least)]
             cost, row = max(equal, key=lambda pair: pair[1].mean(split))
-            gains_by_row.setdefault(_called(contest, row), []).append(
+            gains_by_row.setdefault(_called(case, row), []).append(
                 f"{currency.least} ({show(cost)})"
             )
     for label, lead in leads.items():
@@ -238,9 +237,9 @@ def _trade_offs(contest: _Case, leader: Row) -> str:
     return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in gains_by_row.items()) + "."
 
 
-def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
+def _quality(case: _Case, features: Row, tuned: Row, split: str) -> str:
     """Both scores, and their difference with its intervals."""
-    theirs, ours = _called(contest, tuned), _called(contest, features)
+    theirs, ours = _called(case, tuned), _called(case, features)
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
     part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
     text = (
@@ -252,7 +251,7 @@ def _quality(contest: _Case, features: Row, tuned: Row, split: str) -> str:
         return f"{text}: neither learned anything.{floor}"
     equal = units.points(difference) == units.points(0.0)
     text += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
-    test = contest.over_text
+    test = case.over_text
     if test is None:
         return f"{text} (not tested against each other).{floor}"
     if not equal:
@@ -275,8 +274,8 @@ def _floor(row: Row, split: str) -> str:
     return f" {row.task.floor.capitalize()} gives {units.percent(value)}."
 
 
-def _cost(contest: _Case, features: Row, tuned: Row) -> str:
-    comparison = contest.comparison
+def _cost(case: _Case, features: Row, tuned: Row) -> str:
+    comparison = case.comparison
     ours, theirs = features.cost, tuned.cost
     price = comparison.prices.get(features.name)
     once = price.seconds_once if price else ours.extraction_seconds
@@ -292,19 +291,19 @@ def _cost(contest: _Case, features: Row, tuned: Row) -> str:
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
     runs = price.seconds_cheaper_from, price.flops_cheaper_from
     time, operations = (words.get(run or 0, f"from run {run:.0f} on") for run in runs)
-    timed = len(machines_of(comparison)) < 2 and contest.timed
+    timed = len(machines_of(comparison)) < 2 and case.timed
     time_part = f"less time {time}, and " * timed
     return f"{text} Features take {time_part}fewer operations {operations}."
 
 
-def _where(contest: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
+def _where(case: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
     """The buckets of a facet at which each is ahead most."""
     ours, theirs = found.rows[features.name], found.rows[tuned.name]
     ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
     leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
     parts = [
-        f"{_called(contest, row)} at {bucket} by {_points(ahead[bucket])} "
+        f"{_called(case, row)} at {bucket} by {_points(ahead[bucket])} "
         f"({found.gold[bucket]:,} in gold)"
         for row, bucket, is_ahead in leading
         if is_ahead

@@ -21,7 +21,7 @@ from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
 from featbert.units import NONE, percent
 
-# What is asked in examples where transformers has no pipeline. Other texts are as these.
+# Inputs of examples: for tasks without a pipeline in transformers, and for all others.
 _GIVEN: dict[str, Any] = {
     "question-answering": ("Where was Ada born?", "Ada was born in London."),
     "multiple-choice": ("It rained.", ["I got wet.", "I sang."]),
@@ -80,8 +80,8 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
     """Code that runs next to the folder: with featbert, and without it where `form` allows that."""
     task, name = run.task, run.task.pipeline
     pairs = name not in _GIVEN and run.record.signature.packing is not None
-    given = _GIVEN.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
-    blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({given!r}))\n"]
+    example = _GIVEN.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
+    blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({example!r}))\n"]
     if form == "featbert":
         return blocks
     lines = [f"tokenizer = AutoTokenizer.from_pretrained({folder!r})"]
@@ -95,7 +95,7 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
         ]
     if not task.of_texts:
         lines += [
-            f"words = {given!r}.split()",
+            f"words = {example!r}.split()",
             'batch = tokenizer(words, is_split_into_words=True, return_tensors="pt")',
             "best = model(**batch).logits[0].argmax(-1).tolist()",
             "places = batch.word_ids()",
@@ -104,8 +104,8 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
         ]
     elif name not in _GIVEN:
         lines.append(f"answer = pipeline({name!r}, model, tokenizer=tokenizer)")
-        asked = dict(zip(("text", "text_pair"), given, strict=True)) if pairs else given
-        lines.append(f"print(answer({asked!r}))")
+        example_input = dict(zip(("text", "text_pair"), example, strict=True)) if pairs else example
+        lines.append(f"print(answer({example_input!r}))")
     code = "\n".join(lines)
     names = [n for n in ("AutoConfig", task.auto_model, "AutoTokenizer", "pipeline") if n in code]
     peft = "from peft import PeftModel\n" * (form == "peft")
@@ -113,7 +113,7 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
 
 
 def _notes(run: Run, form: str) -> list[str]:
-    """What a user of transformers has to do so that its answers are the run's."""
+    """Notes on lengths and answers, most of them for users of transformers."""
     over = run.record.threshold
     always = (
         "featbert reads texts of any length in windows, and gives the answers that were scored."
@@ -132,7 +132,7 @@ def _notes(run: Run, form: str) -> list[str]:
 
 
 def _splits(run: Run) -> str:
-    """A table: sizes and hashes of each split, its score, and what it may be on other such text."""
+    """A table with size, hashes, score and bootstrap interval of each split."""
     r, task, lines = run.record, run.task, []
     several = task.groups(()) is not None
     unit = "sequences" if several else f"{task.unit}s"

@@ -95,8 +95,8 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     if unusual(r.counts):
         facts.append(("unusual", unusual(r.counts)))
     notes = run.notes
-    said = {"tags": ", ".join(notes.tags), "note": notes.note}
-    facts += [(name, text) for name, text in said.items() if text]
+    remarks = {"tags": ", ".join(notes.tags), "note": notes.note}
+    facts += [(name, text) for name, text in remarks.items() if text]
     facts.append(("signature", signature_line([run])))
     return [(name, visible(value)) for name, value in facts]
 

@@ -83,9 +83,8 @@ def _section(comparison: Comparison, number: int) -> dict[str, Any]:
     runs = [(row, run) for row in comparison.rows for run in row.runs]
     alike = shared([run.facts for _, run in runs]) if len(runs) > 1 else {}
     texts = [dataclasses.asdict(text) for text in comparison.texts]
-    how: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":")}
-    browser = htmlsafe_json_dumps({"texts": texts}, **how)
-    findings = [(one.about, one.findings) for one in comparison.contests]
+    browser = htmlsafe_json_dumps({"texts": texts}, ensure_ascii=False, separators=(",", ":"))
+    findings = [(contest.about, contest.findings) for contest in comparison.contests]
     return {
         "number": number,
         "title": tables["scores"][0].title,
