@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -123,13 +124,8 @@ def build_comparisons(
         notes=(*notes, *reasons),
         experiment="" if experiment is None else experiment.name,
         view=View(
-            show=show,
-            stats=request.stats,
-            cost=request.cost,
-            budget=request.budget,
-            scorers=request.scorers,
-            by=tuple(request.by),
-            transfer=transfer,
+            **{f.name: getattr(request, f.name) for f in dataclasses.fields(View)}
+            | {"show": show, "by": tuple(request.by), "transfer": transfer}
         ),
     )
 

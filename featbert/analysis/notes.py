@@ -90,17 +90,11 @@ def _seed_notes(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _learned(run: Run) -> bool:
-    """Whether a run's score on dev, if it has one, is above the floor."""
-    scores = run.record.scores.get(EVALUATED[0])
-    return scores is None or scores.exceeds_floor
-
-
 def why_unlearned(run: Run) -> str:
     """Says that a run did not learn, with the likely cause. Empty for a run that did."""
-    if _learned(run):
+    scores = run.record.scores.get(EVALUATED[0])
+    if scores is None or scores.exceeds_floor:
         return ""
-    scores = run.record.scores[EVALUATED[0]]
     if run.task.has_scheme and not any(values.get("gold") for values in scores.by_class.values()):
         return "dev has no entity, so F1 on it says nothing and chose no epoch; add some to dev"
     if scores.floor == 1:

@@ -74,7 +74,9 @@ def _contest(comparison: Comparison, rows: list[Row], members: Members) -> Conte
         split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
         sides = members[tuned.name], members[features.name]
         over_seeds = t_interval(seed_differences(paired_runs(*sides), split))
-        over_text = next(_tests(comparison, features.name, tuned.name, split), None)
+        pair = (features.name, tuned.name, split)
+        tests = (*comparison.differences, *comparison.leads)
+        over_text = next((t for t in tests if (t.row, t.baseline, t.split) == pair), None)
         if over_text and (split in features.learned or split in tuned.learned):
             ahead = {1: features.name, -1: tuned.name}.get(over_text.sign)
         timed = not side_by_side(itertools.chain(*sides))
@@ -90,12 +92,6 @@ def _contest(comparison: Comparison, rows: list[Row], members: Members) -> Conte
         ahead=ahead,
         findings=tuple((topic, units.visible(line)) for topic, line in _lines(case)),
     )
-
-
-def _tests(comparison: Comparison, row: str, baseline: str, split: str) -> Iterator[Difference]:
-    for test in (*comparison.differences, *comparison.leads):
-        if (test.row, test.baseline, test.split) == (row, baseline, split):
-            yield test
 
 
 def _lines(case: _Case) -> Iterator[tuple[str, str]]:
