@@ -46,7 +46,7 @@ def probe(
                 model.fit(train[labelled], [tags["train"][i] for i in labelled])
             by_word = model.predict(dev).tolist()
             predicted = [by_word[a:b] for a, b in pairwise(store.offsets("dev"))]
-            scores = task.score(*task.scored(gold, predicted)).values
+            scores = task.score(*task.with_gold(gold, predicted)).values
             yield Probed(combination.name, scores, gold, predicted)
             advance(1)
 

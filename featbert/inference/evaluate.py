@@ -26,7 +26,6 @@ from featbert.runs.folder import EVALUATIONS, evaluation_files
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
-from featbert.runs.scores import scores_of
 from featbert.schema import STRICT, Count, Moment, Seconds
 from featbert.tasks.base import Scores
 
@@ -339,7 +338,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         mapping=plan.mapping,
         unseen_types=[name for name in classes if name not in taught],
         absent_types=[name for name in taught if name not in classes],
-        scores=scores_of(task, gold, predicted, split.n_words),
+        scores=task.scores(gold, predicted, split.n_words),
         scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,

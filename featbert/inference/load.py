@@ -31,13 +31,14 @@ from featbert.features.extraction import run_extraction
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
 from featbert.inference.predict import Numbers, PredictingRun, Sentences
+from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
-from featbert.training.assembly import stored_model, tuned_model
+from featbert.training.assembly import make_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
-from featbert.training.loop import Backend, predict, predict_probabilities, prediction_budget
+from featbert.training.loop import Backend, predict, prediction_budget
 
 # Folder in the cache of stores for evaluations.
 EVALUATIONS = "evaluations"
@@ -76,11 +77,12 @@ class LoadedRun(PredictingRun):
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers, as the run would have recorded them for these inputs."""
-        numbers = predict(self.model, *self._prediction(inputs, sentences))
+        (numbers,) = predict(self.model, *self._prediction(inputs, sentences))
         return self._answers(numbers, sentences)
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
-        numbers, shares = predict_probabilities(self.model, *self._prediction(inputs, sentences))
+        prediction = self._prediction(inputs, sentences)
+        numbers, shares = predict(self.model, *prediction, probabilities=True)
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.name} gives probabilities that are not finite: its numbers are "
@@ -227,13 +229,14 @@ def load(
         raise InputError(f"{usable.name} computes in fp16, which needs a GPU")
     classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1
+    states: CombineLayers | Encoder
     if frozen:
         layers = parse_layers(record.layers or "", signature.encoder_layers)
-        network = stored_model(layers, signature.encoder_hidden_size, classes, settings, texts)
+        states = CombineLayers(layers, signature.encoder_hidden_size)
     else:
         pooler = settings.sentence_pooling == "pooler"
-        encoder = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
-        network = tuned_model(encoder, classes, settings, texts)
+        states = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
+    network = make_model(states, classes, settings, texts)
     load_weights(usable.folder / WEIGHTS, network, record.weights)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.reading)

@@ -5,12 +5,11 @@ Only these two classes differ between the rows of a comparison.
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 
 import torch
 
 from featbert.config import Settings
-from featbert.data.corpus import Corpus, Sentence
+from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder
@@ -21,10 +20,10 @@ from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.features.store import FeatureStore
+from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
-from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Signature
-from featbert.training.assembly import stored_model, tuned_model
+from featbert.training.assembly import make_model
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 
@@ -34,7 +33,6 @@ class StoredStates:
     def __init__(
         self, store: FeatureStore, combination: LayerCombination, settings: Settings, device: Device
     ) -> None:
-        store.require(combination.indices)
         self.store, self.combination = store, combination
         self.settings, self.device = settings, device
         self.counts = Counter[str]()
@@ -43,8 +41,11 @@ class StoredStates:
 
     def model(self, classes: tuple[str, ...]) -> Model:
         """A model with a new head, on the device. Its weights follow torch's random state."""
-        m, layers = self.store.manifest, self.combination
-        make = partial(stored_model, layers, m.hidden_size, classes, self.settings, m.texts)
+
+        def make() -> Model:
+            states = CombineLayers(self.combination, self.store.manifest.hidden_size)
+            return make_model(states, classes, self.settings, self.store.manifest.texts)
+
         try:
             with torch.device("meta"):  # only shapes
                 parameters = sum(p.numel() for p in make().parameters())
@@ -100,7 +101,7 @@ class TunedStates:
         pooler = settings.sentence_pooling == "pooler"
         self.encoder = load_encoder(self.source, pooling=self.signature.pooling, pooler=pooler)
         texts = 2 if self.signature.packing == "apart" else 1
-        return tuned_model(self.encoder, classes, settings, texts).to(self.device.torch)
+        return make_model(self.encoder, classes, settings, texts).to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
@@ -110,14 +111,3 @@ class TunedStates:
         self.counts.update(alignment.counts)
         reads, device = self.settings.reads, self.device.torch
         return PieceInputs(alignment, self.encoder, device, reads=reads)
-
-
-def training_states(
-    plan: PlannedRun, material: FeatureStore | EncoderSource, settings: Settings, corpus: Corpus
-) -> StoredStates | TunedStates:
-    """The states of a run on a store or an encoder. `corpus` determines the casing of words."""
-    signature, device = plan.signature, plan.options.device
-    if isinstance(material, FeatureStore):
-        assert plan.combination is not None
-        return StoredStates(material, plan.combination, settings, device)
-    return TunedStates(material, signature, settings, Reading(corpus, signature.casing), device)

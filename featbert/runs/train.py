@@ -15,6 +15,7 @@ from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads
+from featbert.encoders.encoding import Reading
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
@@ -39,8 +40,7 @@ from featbert.runs.folder import (
 from featbert.runs.planned import PlannedRun
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import Run
-from featbert.runs.scores import scores_of
-from featbert.runs.states import training_states
+from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.base import IGNORED, get_task
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
@@ -119,17 +119,25 @@ class _Training:
         self.settings = plan.options.settings.but(epochs=best_epoch)
         self.backend = Backend(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
-        names, share = self.settings.trained_splits, self.settings.train_share
-        whole = join_splits([corpus[name] for name in names])
-        self.train, self.drawn = learned_part(whole, share, seed=plan.options.seed)
-        self.scored = [s for n, s in corpus.splits.items() if n not in ("train", *names)]
+        learned = self.settings.trained_splits
+        whole = join_splits([corpus[name] for name in learned])
+        self.train, self.numbers_in_whole = learned_part(
+            whole, self.settings.train_share, seed=plan.options.seed
+        )
+        self.scored_splits = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.classes = self.task.classes(self.train, self.scheme)
-        for split in filter(lambda s: s.is_tagged, self.scored):
+        for split in filter(lambda s: s.is_tagged, self.scored_splits):
             classes = {*self.task.classes_in(self.task.gold(split))}
             if untaught := sorted(classes - {*self.task.taught(self.classes)}):
-                listed = ", ".join(untaught[:12])
-                notice(f"{split.name} has {listed}, not in train: all of them count as missed")
-        self.states = training_states(plan, material, self.settings, corpus)
+                names = ", ".join(untaught[:12])
+                notice(f"{split.name} has {names}, not in train: all of them count as missed")
+        self.states: StoredStates | TunedStates
+        if isinstance(material, FeatureStore):
+            assert plan.combination is not None
+            self.states = StoredStates(material, plan.combination, self.settings, self.device)
+        else:
+            reading = Reading(corpus, plan.signature.casing)
+            self.states = TunedStates(material, plan.signature, self.settings, reading, self.device)
 
     def run(self) -> Run:
         """Trains, predicts, scores and writes the record, which is the last file."""
@@ -180,12 +188,14 @@ class _Training:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
         clock = time.perf_counter()
-        numbers = {split.name: self._numbers(split) for split in self.scored}
+        numbers = {split.name: self._predict(split) for split in self.scored_splits}
         threshold = self._threshold(numbers)
-        predicted = {s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored}
+        predicted = {
+            s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored_splits
+        }
         prediction_seconds = time.perf_counter() - clock
-        paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored}
-        for split in self.scored:
+        paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored_splits}
+        for split in self.scored_splits:
             self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
         save_weights(folder / WEIGHTS, self.model, progress.trained)
         config, mix = self._config(), None
@@ -199,8 +209,8 @@ class _Training:
             vary=list(plan.options.vary),
             signature=plan.signature,
             scores={
-                s.name: scores_of(self.task, self.task.gold(s), predicted[s.name], s.n_words)
-                for s in self.scored
+                s.name: self.task.scores(self.task.gold(s), predicted[s.name], s.n_words)
+                for s in self.scored_splits
                 if s.is_tagged
             },
             history=progress.history,
@@ -232,8 +242,8 @@ class _Training:
             inputs = self.states.inputs(names, split.sentences, numbers)
             return grouped(inputs, self.task.groups(split.sentences))
 
-        train = inputs_of(self.settings.trained_splits, self.train, self.drawn)
-        return {"train": train} | {s.name: inputs_of([s.name], s) for s in self.scored}
+        train = inputs_of(self.settings.trained_splits, self.train, self.numbers_in_whole)
+        return {"train": train} | {s.name: inputs_of([s.name], s) for s in self.scored_splits}
 
     def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
@@ -248,13 +258,13 @@ class _Training:
             documents = np.array([s.document for s in self.train], dtype=np.int64)
 
         def score_dev() -> dict[str, float]:
-            numbers = self._numbers(dev)
+            numbers = self._predict(dev)
             predicted = self._answers(numbers, dev, self._threshold({dev.name: numbers}))
-            return self.task.dev_values(*self.task.scored(self.task.gold(dev), predicted))
+            return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted))
 
         def name_of(number: int) -> str:
             first = self.train.sentences[number if groups is None else groups[number]]
-            text = self.train.name if self.drawn is None else "the part of train"
+            text = self.train.name if self.numbers_in_whole is None else "the part of train"
             return named_sentence(number, text, first.words, self.task.unit)
 
         with epoch_log(self.log_dir, self.plan.name) as log:
@@ -276,10 +286,12 @@ class _Training:
                 checkpoint=checkpoint,
             )
 
-    def _numbers(self, split: Split) -> Any:
+    def _predict(self, split: Split) -> Any:
+        """The answers to a split's items, as numbers."""
         inputs = self.inputs[split.name]
         budget = prediction_budget(inputs, self.settings, self.device)
-        return predict(self.model, inputs, self.task.items(split), self.backend, budget)
+        items = self.task.items(split)
+        return predict(self.model, inputs, items, self.backend, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
         """The best threshold on dev, or of the run on train if this run learns from dev."""
@@ -303,7 +315,7 @@ class _Training:
     def _cost(self, progress: Progress, folder: Path, prediction_seconds: float) -> Cost:
         model, store = self.model, self.states.store
         manifest = None if store is None else store.manifest
-        flops = {s.name: self._prediction_flops(s.name) for s in self.scored}
+        flops = {s.name: self._prediction_flops(s.name) for s in self.scored_splits}
         encoder = 0 if manifest is None else manifest.encoder_parameters
         seconds = progress.seconds
         training_flops = progress.flops + len(progress.history) * flops.get("dev", 0.0)
@@ -317,7 +329,7 @@ class _Training:
             store_bytes=None if store is None else store.file_bytes,
             training_seconds=seconds,
             prediction_seconds=prediction_seconds,
-            prediction_words=sum(s.n_words for s in self.scored),
+            prediction_words=sum(s.n_words for s in self.scored_splits),
             peak_memory_bytes=peak_memory(self.device),
             trained_parameters=sum(progress.trained.values()),
             total_parameters=sum(p.numel() for p in model.parameters()) + encoder,

@@ -9,7 +9,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
 from featbert.data.tags import TargetKind, target_kind
+from featbert.progress import notice
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
 
@@ -194,7 +195,7 @@ class Task(ABC):
         """Raises InputError for a head that cannot give this task's answers."""
 
     @abstractmethod
-    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+    def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         """Gold and predicted answers without examples or words that have no gold answer.
 
         Such words are `UNLABELLED` in both, so that the others keep their places.
@@ -211,6 +212,13 @@ class Task(ABC):
     def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
         """Why values of `score` are undefined, a sentence each."""
         return []
+
+    def scores(self, gold: Rows, predicted: Rows, words: int) -> Scores:
+        """Scores of a split with so many words, as in records. A notice names undefined values."""
+        gold, predicted = self.with_gold(gold, predicted)
+        for doubt in self.doubts(gold, predicted):
+            notice(doubt)
+        return replace(self.score(gold, predicted), words=words)
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are computed after each epoch. The measure is first."""

@@ -98,7 +98,7 @@ class ExampleTask(Task):
         """The answer of each example, in one string."""
         return single(rows)
 
-    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+    def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         pairs = zip(gold, predicted, strict=True)
         answered = [(right, answer) for right, answer in pairs if right]
         return [right for right, _ in answered], [answer for _, answer in answered]

@@ -39,7 +39,7 @@ class WordTask(Task):
         if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
             raise InputError("words have answers of their own; leave out --sentence-pooling")
 
-    def scored(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
+    def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         check_lengths(gold, predicted)
         pairs = zip(gold, predicted, strict=True)
         return gold, [
@@ -86,7 +86,7 @@ class WordTask(Task):
             sentences[-1].append(columns)
             begins = False
         words, gold, predicted = ([[row[i] for row in s] for s in sentences] for i in range(3))
-        masked = [*map(list, self.scored(gold, predicted)[1])]
+        masked = [*map(list, self.with_gold(gold, predicted)[1])]
         return Predictions(words, gold, masked, documents)
 
 

@@ -2,7 +2,6 @@
 
 from featbert.config import Settings
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.layers import LayerCombination
 from featbert.encoders.tunings import get_tuning
 from featbert.models.attention import Attention
 from featbert.models.combination import CombineLayers
@@ -11,45 +10,18 @@ from featbert.models.pooling import Pooling
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS
 
 
-def stored_model(
-    combination: LayerCombination,
-    hidden_size: int,
-    classes: tuple[str, ...],
-    settings: Settings,
-    texts: int = 1,
+def make_model(
+    states: CombineLayers | Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
 ) -> Model:
-    """A model with a new head on stored states of an encoder with H = `hidden_size`.
+    """A model with a new head on stored states, or on an encoder that is tuned.
 
     `texts` is 2 for pairs of texts that are encoded apart.
     """
-    states = CombineLayers(combination, hidden_size)
-    return _model(states, states.width, classes, settings, texts)
-
-
-def tuned_model(
-    encoder: Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
-) -> Model:
-    """A model with a new head on an encoder that is tuned. See `stored_model`."""
-    get_tuning(settings.tuning).prepare(encoder.model, settings)
-    return _model(encoder, encoder.hidden_size, classes, settings, texts)
-
-
-def set_trained(model: Model, settings: Settings, epoch: int) -> None:
-    """Marks the parameters that an epoch (from 1) trains."""
-    if (encoder := model.encoder) is None:
-        return
-    trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
-    model.set_trained(lambda name, depth: trains(name, depth, settings, layers, epoch))
-
-
-def _model(
-    states: CombineLayers | Encoder,
-    width: int,
-    classes: tuple[str, ...],
-    settings: Settings,
-    texts: int,
-) -> Model:
-    """`width` is D of the states."""
+    if isinstance(states, Encoder):
+        get_tuning(settings.tuning).prepare(states.model, settings)
+        width = states.hidden_size
+    else:
+        width = states.width
     pools, body_entry = settings.sentence_pooling != "none", BODIES[settings.body]
     pools_first = pools and not body_entry.words
     attention = pooling = None
@@ -79,3 +51,11 @@ def _pooling(width: int, settings: Settings, texts: int) -> Pooling:
         vectors_per_text = len(KEPT_POOLINGS[settings.reads])
     method = settings.sentence_pooling
     return Pooling(width, method, texts=texts, vectors_per_text=vectors_per_text)
+
+
+def set_trained(model: Model, settings: Settings, epoch: int) -> None:
+    """Marks the parameters that an epoch (from 1) trains."""
+    if (encoder := model.encoder) is None:
+        return
+    trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
+    model.set_trained(lambda name, depth: trains(name, depth, settings, layers, epoch))

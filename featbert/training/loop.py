@@ -24,7 +24,7 @@ from featbert.encoders.batching import Ints, TokenBudget, ranges
 from featbert.encoders.device import Device, Precision, autocast, to_device
 from featbert.encoders.memory import freed_memory_kept
 from featbert.errors import InputError, memory_lack, out_of_memory
-from featbert.models.model import BatchLayout, Model
+from featbert.models.model import Model
 from featbert.progress import Advance, stage
 from featbert.text import counted
 from featbert.training.assembly import set_trained
@@ -134,12 +134,15 @@ class Step:
         InputError if the batch does not fit in memory.
         """
         n_losses, flops = max(1, self.answers.losses(sequences)), 0.0
-        loss_sum = loss_sum.clone()
+        loss_sum, device = loss_sum.clone(), self.backend.device.torch
         for parameter in self.parameters:
             parameter.grad = None
         try:
             for ids in self.inputs.parts(sequences, self.budget):
-                loss = self._loss(ids)
+                rows = to_device(torch.from_numpy(self.answers.rows(ids)), device)
+                with autocast(self.backend.device, self.backend.precision):
+                    batch, layout = self.inputs.batch(ids, self.budget), self.inputs.layout(ids)
+                    loss = self.model.loss(batch, layout, self.answers.values[rows])
                 self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
                 loss_sum += loss.detach()
                 flops += self.inputs.flops(self.model, ids, training=True)
@@ -164,13 +167,6 @@ class Step:
             if not all(bool(values.isfinite().all()) for values in [loss, *gradients]):
                 wrong.append(int(sequence))
         return wrong[0] if 0 < len(wrong) < len(sequences) else None
-
-    def _loss(self, sequences: Ints) -> Tensor:
-        rows = torch.from_numpy(self.answers.rows(sequences))
-        targets = self.answers.values[to_device(rows, self.backend.device.torch)]
-        with autocast(self.backend.device, self.backend.precision):
-            batch = self.inputs.batch(sequences, self.budget)
-            return self.model.loss(batch, self.inputs.layout(sequences), targets)
 
 
 class GradientWatch:
@@ -224,7 +220,7 @@ class GradientWatch:
         return f"{fault} in step {int(step)}"
 
 
-class _Training:
+class _Trainer:
     """Everything that the epochs of a training share."""
 
     def __init__(
@@ -304,23 +300,23 @@ def fit(
     """
     hooks = hooks or Hooks()
     torch.manual_seed(seed)
-    training = _Training(model, text, settings, backend, seed)
-    learner = training.learner
+    trainer = _Trainer(model, text, settings, backend, seed)
+    learner = trainer.learner
     progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
     started = time.perf_counter() - progress.seconds
     for row in progress.history:
         hooks.on_epoch(row)
-    with stage("training", "steps", training.steps) as advance:
+    with stage("training", "steps", trainer.steps) as advance:
         advance(progress.step)
         for epoch in range(len(progress.history) + 1, settings.epochs + 1):
             patience = settings.patience
             if patience is not None and epoch - 1 - progress.best_epoch >= patience:
                 break
             epoch_started, first_step = time.perf_counter(), progress.step
-            mean_loss = training.train(epoch, progress, advance)
+            mean_loss = trainer.train(epoch, progress, advance)
             dev = None if hooks.score_dev is None else hooks.score_dev()
-            share = max(map(training.schedule.lr_lambdas[0], range(first_step, progress.step)))
-            groups = describe_groups(training.optimizer, share)
+            share = max(map(trainer.schedule.lr_lambdas[0], range(first_step, progress.step)))
+            groups = describe_groups(trainer.optimizer, share)
             row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
             progress.history.append(row)
             progress.seconds = time.perf_counter() - started
@@ -359,35 +355,19 @@ def prediction_flops(model: Model, inputs: Inputs, settings: Settings, device: D
 
 
 def predict(
-    model: Model, inputs: Inputs, offsets: Ints, backend: Backend, budget: TokenBudget
-) -> NDArray[Any]:
-    """(T, ...) the answer of each item, in the text's order: a number of a class, or a score.
-
-    `offsets` (S + 1,) are the items before each sequence. `budget` is a `prediction_budget`.
-    """
-    answers = _predicted(
-        lambda *batch: (model.decode(*batch),), model, inputs, offsets, backend, budget
-    )
-    return answers[0] if answers else np.empty(0)
-
-
-def predict_probabilities(
-    model: Model, inputs: Inputs, offsets: Ints, backend: Backend, budget: TokenBudget
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The answers of `predict`, and (T, C) the probability of every class."""
-    results = _predicted(model.probabilities, model, inputs, offsets, backend, budget)
-    return (results[0], results[1]) if results else (np.empty(0), np.empty(0))
-
-
-def _predicted(
-    compute: Callable[[Any, BatchLayout], tuple[Tensor, ...]],
     model: Model,
     inputs: Inputs,
     offsets: Ints,
     backend: Backend,
     budget: TokenBudget,
-) -> list[NDArray[Any]]:
-    """The results of `compute` for all items, each (T, ...), or none for an empty text."""
+    *,
+    probabilities: bool = False,
+) -> tuple[NDArray[Any], ...]:
+    """(T, ...) the answer of each item, in the text's order: a number of a class, or a score.
+
+    With `probabilities` also (T, C) the probability of every class. `offsets` (S + 1,) are the
+    items before each sequence. `budget` is a `prediction_budget`.
+    """
     model.eval()
     items = GoldAnswers(torch.empty(0), offsets)
     results: list[Tensor] = []
@@ -400,7 +380,12 @@ def _predicted(
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
             places = to_device(rows, backend.device.torch)
-            parts = compute(inputs.batch(ids, budget.tokens), inputs.layout(ids))
+            batch, layout = inputs.batch(ids, budget.tokens), inputs.layout(ids)
+            parts = (
+                model.probabilities(batch, layout)
+                if probabilities
+                else (model.decode(batch, layout),)
+            )
             if not results:
                 results.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
             for result, part in zip(results, parts, strict=True):
@@ -410,4 +395,6 @@ def _predicted(
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
-    return [result.cpu().numpy() for result in results]
+    if not results:
+        return (np.empty(0),) * (1 + probabilities)
+    return tuple(result.cpu().numpy() for result in results)

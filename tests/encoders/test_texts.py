@@ -20,7 +20,8 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
-from featbert.training.assembly import stored_model, tuned_model
+from featbert.models.combination import CombineLayers
+from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.encoders.test_alignment import assert_owned_once
 from tests.features.support import Plain
@@ -160,8 +161,10 @@ def test_a_tuned_encoder_begins_with_the_vectors_of_the_store(
     alignment = encoder.align(examples, packing=packing)
     for how in ("cls", "mean", "max", "max_mean", "word_mean", "attention"):
         heads = [defaults(t, "classification").but(sentence_pooling=how) for t in ("none", "full")]
-        frozen = stored_model(combination, encoder.hidden_size, ("a", "b"), heads[0], n_texts)
-        tuned = tuned_model(encoder, ("a", "b"), heads[1], n_texts)
+        frozen = make_model(
+            CombineLayers(combination, encoder.hidden_size), ("a", "b"), heads[0], n_texts
+        )
+        tuned = make_model(encoder, ("a", "b"), heads[1], n_texts)
         tuned.pooling.load_state_dict(frozen.pooling.state_dict())
         reads = heads[0].reads
         kept = stored_inputs(store, ["train"], combination, reads, CPU, texts=examples)

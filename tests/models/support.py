@@ -9,8 +9,9 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.models.combination import CombineLayers
 from featbert.models.model import BatchLayout, Model
-from featbert.training.assembly import stored_model, tuned_model
+from featbert.training.assembly import make_model
 
 
 def classes(n: int) -> tuple[str, ...]:
@@ -24,7 +25,7 @@ def settings_of(tuning: str, **given: Any) -> Settings:
 def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given: Any) -> Model:
     """A model on stored states of an encoder with `layers` layers."""
     settings = settings_of("none", **given)
-    return stored_model(parse_layers(spec, layers), hidden, classes(n), settings)
+    return make_model(CombineLayers(parse_layers(spec, layers), hidden), classes(n), settings)
 
 
 # A name of each way to tune an encoder; one that has a number, with another one, too.
@@ -37,7 +38,7 @@ def tuned(
     """A model on the encoder in a folder."""
     pooler = given.get("sentence_pooling") == "pooler"
     encoder = load_encoder(find_encoder(str(folder)), pooling=pooling, pooler=pooler)
-    return tuned_model(encoder, classes(n), settings_of(tuning, **given))
+    return make_model(encoder, classes(n), settings_of(tuning, **given))
 
 
 def logits_of(model: Model, batch: Any, lengths: Any) -> torch.Tensor:

@@ -7,9 +7,10 @@ from torch.nn.functional import scaled_dot_product_attention
 from featbert.config import RowsTable
 from featbert.encoders.layers import parse_layers
 from featbert.models.attention import Attention
+from featbert.models.combination import CombineLayers
 from featbert.models.model import BatchLayout
 from featbert.models.pooling import Pooling
-from featbert.training.assembly import stored_model
+from featbert.training.assembly import make_model
 
 
 def test_each_text_attends_to_the_other() -> None:
@@ -54,7 +55,9 @@ def test_what_is_asked_is_found_in_the_passage() -> None:
     states, n = torch.randn(30, 16), 32
     table = RowsTable(lstm_size=16, lstm_layers=1, dropout=0)
     settings = table.settings_for("none", 3, "spans")
-    model = stored_model(parse_layers("last", 3), 16, ("answerable",), settings, texts=2)
+    model = make_model(
+        CombineLayers(parse_layers("last", 3), 16), ("answerable",), settings, texts=2
+    )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(40):
         passages = torch.rand(n, 30).argsort(1)[:, :8]

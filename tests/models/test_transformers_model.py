@@ -18,7 +18,7 @@ from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.errors import InputError
 from featbert.models.transformers_model import transformers_model
 from featbert.tasks.base import get_task
-from featbert.training.assembly import tuned_model
+from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs
 from tests.tiny_encoders import DECODERS, FAMILIES
 
@@ -36,7 +36,7 @@ def made_from(folder, task, given, texts=1):
     )
     settings = defaults("full", task).but(**given)
     torch.manual_seed(1)
-    model = tuned_model(encoder, CLASSES.get(task, ("a", "b", "c")), settings, texts).eval()
+    model = make_model(encoder, CLASSES.get(task, ("a", "b", "c")), settings, texts).eval()
 
     def batch_of(examples):
         names = ("text", "pair")[: len(examples[0])]

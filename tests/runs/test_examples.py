@@ -21,9 +21,10 @@ from featbert.errors import InputError
 from featbert.inference.evaluate import evaluate
 from featbert.inference.load import load
 from featbert.inference.predict import answer_rows, predict_texts
+from featbert.models.combination import CombineLayers
 from featbert.runs import train as train_module
 from featbert.runs.run import Run
-from featbert.training.assembly import stored_model, tuned_model
+from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.single_runs import finetune, train
@@ -188,8 +189,10 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
         for tuning in ("none", "full")
     ]
     models = (
-        stored_model(last, encoder.hidden_size, ("a", "b"), heads[0], kept.manifest.texts).eval(),
-        tuned_model(encoder, ("a", "b"), heads[1], kept.manifest.texts).eval(),
+        make_model(
+            CombineLayers(last, encoder.hidden_size), ("a", "b"), heads[0], kept.manifest.texts
+        ).eval(),
+        make_model(encoder, ("a", "b"), heads[1], kept.manifest.texts).eval(),
     )
     inputs = (
         stored_inputs(kept, ["dev"], last, heads[0].reads, CPU, texts=sentences),

@@ -27,7 +27,7 @@ from featbert.report.figures.confusion import confusion
 from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run
 from featbert.training import inputs as inputs_module
-from featbert.training.assembly import tuned_model
+from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import Backend, predict
 from tests.features.support import Plain
@@ -256,11 +256,12 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     words = question.words
     alignment = align([question], encoder.wordpieces, positions=encoder.positions, packing="joint")
     settings = settings_of("full", "spans")
-    model = tuned_model(encoder, ("answerable", "unanswerable"), settings).eval()
+    model = make_model(encoder, ("answerable", "unanswerable"), settings).eval()
     inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
     budget = TokenBudget(2048)
     compute = Backend(find_device("cpu"))
-    ((first, last, _),) = predict(model, inputs, np.arange(2), compute, budget).tolist()
+    (answers,) = predict(model, inputs, np.arange(2), compute, budget)
+    ((first, last, _),) = answers.tolist()
     assert question.pair < first <= last <= len(words)
     assert max(largest) <= 2048
     assert len(largest) > 20

@@ -118,7 +118,7 @@ def run(
 
 
 def predicted(model, inputs, budget=10_000) -> np.ndarray:
-    return predict(model, inputs, inputs.offsets, CPU, TokenBudget(budget))
+    return predict(model, inputs, inputs.offsets, CPU, TokenBudget(budget))[0]
 
 
 def weights(model) -> dict[str, torch.Tensor]:
@@ -297,7 +297,7 @@ def test_prediction_halves_a_batch_that_does_not_fit(inputs, monkeypatch):
 
     monkeypatch.setattr(model, "decode", decode)
     budget = TokenBudget(60)
-    assert predict(model, inputs, OFFSETS, CPU, budget).tolist() == expected.tolist()
+    assert predict(model, inputs, OFFSETS, CPU, budget)[0].tolist() == expected.tolist()
     assert budget.tokens <= 40
 
 
@@ -382,7 +382,7 @@ def test_bf16_trains(inputs):
     fitted = run(inputs, model, SETTINGS.but(epochs=10), compute=compute)
     assert fitted.history[-1].train_loss < fitted.history[0].train_loss
     assert {p.dtype for p in model.parameters()} == {torch.float32}  # weights stay exact
-    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))) == N_WORDS
+    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))[0]) == N_WORDS
 
 
 def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
