@@ -42,7 +42,6 @@ from featbert.config import (
 from featbert.data import load as files
 from featbert.data.check import notice_doubts
 from featbert.data.corpus import Corpus
-from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import parse_layers, split_specs
@@ -54,7 +53,7 @@ from featbert.errors import InputError, MissingError, check_known
 from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable
-from featbert.tasks.base import Task, get_task
+from featbert.tasks.base import get_task
 from featbert.text import counted, listed, unusual
 
 if TYPE_CHECKING:
@@ -268,12 +267,12 @@ def extract(request: ExtractRequest) -> FeatureStore:
     """
     engine = request.engine(request.cache_dir)
     plan, corpus = _planned_extraction(request)
-    store = plan.hit
+    store = plan.finished
     if store is None:
-        from featbert.features.plan import under_way
+        from featbert.features.plan import start_line
         from featbert.features.shards import extract_shards
 
-        report(under_way(plan))
+        report(start_line(plan))
         with engine as (each, room):
             store = extract_shards(plan, request.shards or room, each or here)
     store.corpus = corpus
@@ -294,23 +293,23 @@ def _planned_extraction(
     targets = get_task(request.task).targets if "task" in request.given else None
     corpus = request.corpus(targets)
     notice_doubts(corpus)
-    asked = request.for_encoder(
+    encoding = request.for_encoder(
         layers=request.layers, token_budget=request.token_budget, **request.where
     )
-    _check_encoder(asked, source, corpus)
+    _check_encoder(encoding, source, corpus)
     load_torch(request.threads)
 
     from featbert.features.plan import plan_extraction
 
     shards = request.shards or 1
-    plan = plan_extraction(corpus, source, asked, cache_dir=request.cache_dir, shards=shards)
+    plan = plan_extraction(corpus, source, encoding, cache_dir=request.cache_dir, shards=shards)
     return plan, corpus
 
 
-def _check_encoder(asked: EncodingOptions, source: EncoderSource, corpus: Corpus) -> None:
-    """Refuses an encoder that cannot read the text like this, and reports what is special of it."""
-    asked.check(source, corpus)
-    if note := asked.note(source):
+def _check_encoder(encoding: EncodingOptions, source: EncoderSource, corpus: Corpus) -> None:
+    """Reports how an encoder reads the text. InputError if it cannot read it like this."""
+    encoding.check(source, corpus)
+    if note := encoding.note(source):
         report(note)
     if is_uncased(source):  # a damaged tokenizer is refused here
         report(f"{source.name} is uncased: words are lowercased before they are read")
@@ -331,16 +330,6 @@ class Trained(InRuns, Compute, Encoded, Text, Request):
     --runs-dir."""
     settings: InstanceOf[Settings] | None = None
     # In place of the defaults of the way to tune; not an option.
-
-    @property
-    def numbers(self) -> list[int]:
-        """The seeds, one by one."""
-        return list(parse_seeds(self.seeds))
-
-    @property
-    def log_dir(self) -> Path | None:
-        """The folder that epochs are logged to, which is reported."""
-        return _log_dir(self.log_with, self.runs_dir)
 
 
 # Gets each run when it is finished.
@@ -369,49 +358,49 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
 
     `on_run` gets each run when it is finished. BusyError if another process trains one of them.
     """
-    log_dir = request.log_dir
+    log_dir = _log_dir(request.log_with, request.runs_dir)
     check_folder(request.cache_dir, "--cache-dir")
     combinations = [parse_layers(spec) for spec in split_specs(request.layers)]
-    seeds = request.numbers
+    seeds = parse_seeds(request.seeds)
     store, request = opened_store(request)
     task = get_task(request.task)
     settings = request.settings_for("none", 0, request.task, base=request.settings)
     weighted = any(combination.mode == "weighted" for combination in combinations)
     settings.check_given(request.given, weighted=weighted)
-    corpus = _corpus_of(store, request, task)
+    corpus = request.corpus(task.targets)
 
-    from featbert.features.plan import ExtractionPlan
     from featbert.runs.planned import check_trainable, plan_stored_run
 
     check_trainable(corpus, settings)
     notice_doubts(corpus)
     specs = [combination.name for combination in combinations]
-    features = store or planned_store(corpus, request, request.cache_dir, specs, [settings.reads])
-    if not isinstance(features, ExtractionPlan):
+    extraction = None
+    if store is None:
+        extraction = plan_store(corpus, request, specs, [settings.reads])
+        store = extraction.finished
+    if store is not None:
         for spec in specs:
-            features.require(parse_layers(spec, features.manifest.num_layers).indices)
+            store.require(parse_layers(spec, store.manifest.num_layers).indices)
     load_torch(request.threads)
     options = _run_options(request, settings)
-
-    def planned(features: FeatureStore | ExtractionPlan) -> dict[str, PlannedRun]:
-        return {
-            f"{spec}, seed {seed}": plan_stored_run(
-                features.manifest, features.path, corpus, spec, options(seed)
-            )
-            for spec in specs
-            for seed in seeds
-        }
-
-    plans = planned(features)
-    if isinstance(features, ExtractionPlan) and _unfinished(plans, request):
-        features = made_store(features)
-        plans = planned(features)
-    m = features.manifest
+    features: Any = store or extraction
+    plans = {
+        f"{spec}, seed {seed}": plan_stored_run(
+            features.manifest, features.path, corpus, spec, options(seed)
+        )
+        for spec in specs
+        for seed in seeds
+    }
+    if extraction is not None and (
+        request.overwrite or any(plan.finished is None for plan in plans.values())
+    ):
+        store = made_store(extraction)
     classes = "".join(f", {name}" for name in task.classes_of(corpus))
     report(f"{corpus.name}: {corpus.source}{classes}; features: {features.path.name}")
-    if m.uncased:
-        report(f"{m.model} is uncased: words were lowercased before they were read")
-    return _trained(plans, features, corpus, request.overwrite, log_dir, on_run)
+    if extraction is None and features.manifest.uncased:
+        model = features.manifest.model
+        report(f"{model} is uncased: words were lowercased before they were read")
+    return _trained(plans, store, corpus, request.overwrite, log_dir, on_run)
 
 
 class FinetuneRequest(RowsTable, Trained):
@@ -426,7 +415,8 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
 
     `tuning` says which parameters are trained. See `train` for the rest.
     """
-    log_dir, seeds, source = request.log_dir, request.numbers, request.source
+    log_dir = _log_dir(request.log_with, request.runs_dir)
+    seeds, source = parse_seeds(request.seeds), request.source
     settings = request.settings_for(
         "full", source.num_layers or 0, request.task, base=request.settings
     )
@@ -443,12 +433,12 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
 
     check_trainable(corpus, settings)
     notice_doubts(corpus)
-    asked = request.for_encoder()
-    _check_encoder(asked, source, corpus)
+    encoding = request.for_encoder()
+    _check_encoder(encoding, source, corpus)
     load_torch(request.threads)
     options = _run_options(request, settings)
     plans = {
-        f"{tuning.title}, seed {seed}": plan_tuned_run(source, corpus, options(seed), asked)
+        f"{tuning.title}, seed {seed}": plan_tuned_run(source, corpus, options(seed), encoding)
         for seed in seeds
     }
     return _trained(plans, source, corpus, request.overwrite, log_dir, on_run)
@@ -465,50 +455,42 @@ def opened_store(request: R) -> tuple[FeatureStore | None, R]:
 
     store = features if isinstance(features, Store) else Store(features)
     text = store.corpus or store.manifest
-    return store, request.but(**{"data": text.source, **text.reading, **request.given})
+    stored: Any = request.but(**{"data": text.source, **text.reading, **request.given})
+    targets = target_kind(get_task(stored.task).targets).name
+    if store.corpus is not None and (stored.data, targets) == (text.source, store.corpus.targets):
+        stored = stored.but(data=store.corpus)
+    return store, stored
 
 
-def _corpus_of(store: FeatureStore | None, request: Text, task: Task) -> Corpus:
-    """The text with answers of the task; that which was extracted, if it has them."""
-    extracted = None if store is None else store.corpus
-    if extracted is None or request.data != extracted.source:
-        return request.corpus(task.targets)
-    if extracted.targets == target_kind(task.targets).name:
-        return extracted
-    options = ReadingOptions(**extracted.reading)
-    return files.load_corpus(extracted.source, options, targets=task.targets)
+def plan_store(
+    corpus: Corpus, request: Any, specs: Sequence[str], reads: Sequence[str] = ("words",)
+) -> ExtractionPlan:
+    """The plan for the store of a text, encoded as a request says. It stores all layers.
 
-
-def planned_store(
-    corpus: Corpus,
-    request: Any,
-    cache_dir: Path,
-    specs: Sequence[str],
-    reads: Sequence[str] = ("words",),
-) -> FeatureStore | ExtractionPlan:
-    """The store of a text, encoded as a request says, or else the plan to extract all layers.
-
-    It has the layers of the combinations `specs`, of which heads read `reads` (`Settings.reads`).
+    A store that exists needs only the layers of the combinations `specs`, and the vectors that
+    heads read (`Settings.reads`).
     """
-    source = request.source
-    asked = request.for_encoder(reads, layers=specs, **request.where)
-    _check_encoder(asked, source, corpus)
+    source, cache_dir = request.source, request.cache_dir
+    encoding = request.for_encoder(reads, layers=specs, **request.where)
+    _check_encoder(encoding, source, corpus)
     load_torch(request.threads)
 
     from featbert.features.plan import plan_extraction
 
-    plan = plan_extraction(corpus, source, asked, cache_dir=cache_dir)
-    if plan.hit is not None:
-        return plan.hit
-    return plan_extraction(corpus, source, replace(asked, layers=None), cache_dir=cache_dir)
+    plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir)
+    if plan.finished is not None:
+        return plan
+    return plan_extraction(corpus, source, replace(encoding, layers=None), cache_dir=cache_dir)
 
 
 def made_store(plan: ExtractionPlan) -> FeatureStore:
-    """The store of a plan, which is announced and extracted."""
+    """The store of a plan, which is extracted if it does not exist."""
+    if plan.finished is not None:
+        return plan.finished
     from featbert.features.extraction import run_extraction
-    from featbert.features.plan import under_way
+    from featbert.features.plan import start_line
 
-    report(under_way(plan))
+    report(start_line(plan))
     return run_extraction(plan)
 
 
@@ -531,10 +513,6 @@ def _run_options(request: Trained, settings: Settings) -> Callable[[int], Any]:
     device = find_device(request.device)
     others = request.model_dump(include={"precision", "task", "tag_scheme"})
     return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **others)
-
-
-def _unfinished(plans: Mapping[str, PlannedRun], request: Trained) -> bool:
-    return request.overwrite or any(plan.finished is None for plan in plans.values())
 
 
 def _trained(
@@ -1000,7 +978,6 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     if task.of_texts:
         raise InputError(f"probe has no --task {request.task}; give entities or labels")
     from featbert.config import defaults
-    from featbert.features.plan import ExtractionPlan
     from featbert.features.probe import probe
     from featbert.runs.planned import check_same_text, check_trainable
 
@@ -1016,10 +993,9 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
             raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
         if store is not None:
             store.require(combination.indices)
-    corpus = _corpus_of(store, request, task)
+    corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
-    features = store or planned_store(corpus, request, request.cache_dir, specs)
-    if isinstance(features, ExtractionPlan):
-        features = made_store(features)
-    check_same_text(features.manifest, features.path, corpus)
-    return probe(features, corpus, task, combinations)
+    if store is None:
+        store = made_store(plan_store(corpus, request, specs))
+    check_same_text(store.manifest, store.path, corpus)
+    return probe(store, corpus, task, combinations)

@@ -30,7 +30,7 @@ def extract(
 
     began, lines = time.time_ns(), []
     plan = api.plan_extract(request) if dry_run else None
-    store = api.extract(request) if plan is None else plan.hit
+    store = api.extract(request) if plan is None else plan.finished
     if store is None and plan is not None:
         lines = [f"{plan.path}: would hold {stored_size(plan.manifest)}"]
     elif store is not None and store.path.stat().st_mtime_ns < began:

@@ -90,7 +90,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
     for path, job in stores.items():
         assert job.extraction is not None
         m, state = job.extraction.manifest, "exists"
-        if job.extraction.hit is None:
+        if job.extraction.finished is None:
             state = f"to extract, {size(m.data_bytes)}"
             seconds.append(estimates.extraction(job, m.words))
             kept += m.data_bytes

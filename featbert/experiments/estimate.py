@@ -133,6 +133,6 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
         return train_planned(run, source, text).record
     encoding = configuration.for_encoder(**configuration.where)
     plan = plan_extraction(text, source, encoding, cache_dir=folder)
-    store = plan.hit or run_extraction(plan)
+    store = plan.finished or run_extraction(plan)
     run = plan_stored_run(store.manifest, store.path, text, str(job.run.layers), options)
     return train_planned(run, store, text).record

@@ -318,7 +318,7 @@ class ExperimentPlan:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
             return Job(configuration, run, None)
         extraction = self._extraction(configuration)
-        manifest = extraction.manifest if extraction.hit is None else extraction.hit.manifest
+        manifest = (extraction.finished or extraction).manifest
         run = plan_stored_run(manifest, extraction.path, corpus, str(layers), options)
         return Job(configuration, run, extraction)
 

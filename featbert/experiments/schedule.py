@@ -20,7 +20,7 @@ from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.experiments.processes import SMALLER, in_processes
 from featbert.features.extraction import run_extraction
-from featbert.features.plan import ExtractionPlan, under_way
+from featbert.features.plan import ExtractionPlan, start_line
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
 from featbert.progress import Advance, labelled, notice, report, stage
@@ -69,7 +69,7 @@ def carry_out(
         work.make(engine, run_adaptation, begin)
         stores, readers = _stores(work.left(ready))
         for (extraction,) in stores.values():
-            report(under_way(extraction))
+            report(start_line(extraction))
         work.make(engine, run_extraction, stores, readers)
         trainings = {
             job.run.folder: (*_without_text(job), log_dir, resources) for job in work.left(ready)
@@ -142,7 +142,7 @@ def _stores(
     """The extraction of each store that is missing for the jobs, and the jobs that read it."""
     calls, readers = dict[Path, tuple[ExtractionPlan]](), dict[Path, list[str]]()
     for job in jobs:
-        if job.extraction is not None and job.extraction.hit is None:
+        if job.extraction is not None and job.extraction.finished is None:
             calls.setdefault(job.extraction.path, (job.extraction,))
             readers.setdefault(job.extraction.path, []).append(job.name)
     return calls, readers

@@ -34,7 +34,7 @@ from featbert.text import counted, named_sentence
 def run_extraction(
     plan: ExtractionPlan, encoders: dict[str, Encoder] | None = None
 ) -> FeatureStore:
-    """Carries out a plan that is no hit, on this machine's device of the planned kind.
+    """Extracts the store of an unfinished plan, on this machine's device of the planned kind.
 
     `encoders` keeps the encoder, by `plan.source.reference`, for further plans with it. BusyError
     if another process writes the store, or has finished it since it was planned.

@@ -39,7 +39,7 @@ class ExtractionPlan:
         source: the encoder.
         texts: sentences by split, with words cased as the encoder reads them.
         indexes: where the parts of each split begin.
-        hit: the finished store that already holds all of this, if there is one.
+        finished: the store that already holds all of this, if there is one.
     """
 
     path: Path
@@ -47,7 +47,7 @@ class ExtractionPlan:
     source: EncoderSource
     texts: Mapping[str, Sequence[Sentence]] = field(repr=False)
     indexes: Mapping[str, SplitIndex] = field(repr=False)
-    hit: FeatureStore | None = None
+    finished: FeatureStore | None = None
 
 
 def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
@@ -114,7 +114,7 @@ def plan_extraction(
         of_texts=corpus.has_texts,
     )
     plan = ExtractionPlan(Path(), manifest, source, texts, indexes)
-    return placed(plan, Path(cache_dir), incomplete=shards > 1)
+    return locate(plan, Path(cache_dir), incomplete=shards > 1)
 
 
 def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
@@ -124,7 +124,7 @@ def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
     )
 
 
-def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> ExtractionPlan:
+def locate(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> ExtractionPlan:
     """The plan with its path in a folder, and the store that is there.
 
     A store with fewer layers is replaced by one with the layers of both. A set that lacks shards
@@ -152,13 +152,13 @@ def placed(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> E
                 "move it away and extract again"
             )
         if set(manifest.layers) <= set(store.layers):
-            return dataclasses.replace(plan, path=path, hit=store)
+            return dataclasses.replace(plan, path=path, finished=store)
         union = tuple(sorted({*manifest.layers, *store.layers}))
         manifest = dataclasses.replace(manifest, layers=union)
     if manifest.keep == "pooled":  # a store of words may have all of it
         words = dataclasses.replace(plan.manifest, keep="words")
-        whole = placed(dataclasses.replace(plan, manifest=words), folder)
-        if whole.hit is not None and {*manifest.kinds} <= {*whole.hit.manifest.kinds}:
+        whole = locate(dataclasses.replace(plan, manifest=words), folder)
+        if whole.finished is not None and {*manifest.kinds} <= {*whole.finished.manifest.kinds}:
             return whole
     return dataclasses.replace(plan, path=path, manifest=manifest)
 
@@ -170,7 +170,7 @@ def stored_size(m: Manifest) -> str:
     return f"{sizes}, {m.dtype}: {scaled(m.data_bytes, 'B')}"
 
 
-def under_way(plan: ExtractionPlan) -> str:
+def start_line(plan: ExtractionPlan) -> str:
     """One line about an extraction that begins."""
     m = plan.manifest
     machine = f"{m.precision}, {m.device_name}"

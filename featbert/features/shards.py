@@ -28,7 +28,7 @@ from featbert.features.index import (
     write_attributes,
     write_index,
 )
-from featbert.features.plan import ExtractionPlan, check_disk, placed, stored_split
+from featbert.features.plan import ExtractionPlan, check_disk, locate, stored_split
 from featbert.features.store import FeatureStore
 from featbert.io import check_ours, explaining, owning, replacing
 from featbert.progress import notice, report, stage
@@ -36,7 +36,7 @@ from featbert.text import counted
 
 
 def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> FeatureStore:
-    """Carries out a plan that is no hit, in at most `shards` parts. `each` extracts the parts.
+    """Extracts the store of an unfinished plan in at most `shards` parts, each by `each`.
 
     Existing shards are used as they are. FeatbertError if some could not be made, after the others
     are finished. BusyError if another process makes the set.
@@ -52,10 +52,12 @@ def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> Feat
         return store
     folder = shards_folder(plan.path)
     plans = _shard_plans(plan, parts, plan.manifest.layers)
-    stored = {*plan.manifest.layers}.union(*(p.hit.layers for p in plans if p.hit is not None))
+    stored = {*plan.manifest.layers}.union(
+        *(p.finished.layers for p in plans if p.finished is not None)
+    )
     if len(stored) > len(plan.manifest.layers):  # a lost shard gets the layers of the others
         plans = _shard_plans(plan, parts, tuple(sorted(stored)))
-    missing_shards = {part.path.name: part for part in plans if part.hit is None}
+    missing_shards = {part.path.name: part for part in plans if part.finished is None}
     failures: list[str] = []
     # In this process all shards use one encoder.
     extract = partial(run_extraction, encoders=dict[str, Encoder]())
@@ -122,8 +124,10 @@ def _shard_plans(
         manifest = dataclasses.replace(
             m, splits=splits, layers=layers, casing="original", packing=packing, of_texts=of_texts
         )
-        part = dataclasses.replace(plan, manifest=manifest, texts=texts, indexes=indexes, hit=None)
-        plans.append(placed(part, shards_folder(plan.path)))
+        part = dataclasses.replace(
+            plan, manifest=manifest, texts=texts, indexes=indexes, finished=None
+        )
+        plans.append(locate(part, shards_folder(plan.path)))
     return plans
 
 

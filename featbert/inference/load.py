@@ -151,13 +151,13 @@ class FrozenRun(LoadedRun):
         if (signature.context == "sentence" or marked) and (
             signature.casing == "original" or own_train
         ):
-            store = self._extraction(corpus, signature.casing, cache_dir).hit
+            store = self._extraction(corpus, signature.casing, cache_dir).finished
         if store is None:
             part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
             only_split = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
             planned = self._extraction(only_split, "original", cache_dir / EVALUATIONS)
-            store = planned.hit or run_extraction(planned)
-            seconds = None if planned.hit else store.manifest.seconds
+            store = planned.finished or run_extraction(planned)
+            seconds = None if planned.finished else store.manifest.seconds
         reads, device, texts = self.settings.reads, self.device.torch, split.sentences
         inputs = stored_inputs(store, [split.name], self.combination, reads, device, texts=texts)
         return grouped(inputs, self.task.groups(texts)), seconds

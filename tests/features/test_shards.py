@@ -50,7 +50,7 @@ def source(encoder_folder):
 def sharded(corpus, source, cache, n=3, **options) -> FeatureStore:
     encoding = EncodingOptions(**HOW, **options)
     plan = plan_extraction(corpus, source, encoding, cache_dir=cache, shards=n)
-    return plan.hit or extract_shards(plan, n)
+    return plan.finished or extract_shards(plan, n)
 
 
 @pytest.mark.parametrize(
