@@ -48,7 +48,7 @@ from featbert.encoders.layers import parse_layers, split_specs
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
-from featbert.engine import Each, here
+from featbert.engine import Each, in_turn
 from featbert.errors import InputError, MissingError, check_known
 from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown
@@ -266,7 +266,7 @@ def extract(request: ExtractRequest) -> FeatureStore:
     reads the answers of this corpus by default.
     """
     engine = request.engine(request.cache_dir)
-    plan, corpus = _planned_extraction(request)
+    plan, corpus = _plan_extraction(request)
     store = plan.finished
     if store is None:
         from featbert.features.plan import start_line
@@ -274,7 +274,7 @@ def extract(request: ExtractRequest) -> FeatureStore:
 
         report(start_line(plan))
         with engine as (each, room):
-            store = extract_shards(plan, request.shards or room, each or here)
+            store = extract_shards(plan, request.shards or room, each or in_turn)
     store.corpus = corpus
     return store
 
@@ -282,10 +282,10 @@ def extract(request: ExtractRequest) -> FeatureStore:
 @door("data", "model")
 def plan_extract(request: ExtractRequest) -> ExtractionPlan:
     """What `extract` will do; nothing is computed or written."""
-    return _planned_extraction(request)[0]
+    return _plan_extraction(request)[0]
 
 
-def _planned_extraction(
+def _plan_extraction(
     request: ExtractRequest,
 ) -> tuple[ExtractionPlan, Corpus]:
     check_folder(request.cache_dir, "--cache-dir")
@@ -362,7 +362,7 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     check_folder(request.cache_dir, "--cache-dir")
     combinations = [parse_layers(spec) for spec in split_specs(request.layers)]
     seeds = parse_seeds(request.seeds)
-    store, request = opened_store(request)
+    store, request = open_store(request)
     task = get_task(request.task)
     settings = request.settings_for("none", 0, request.task, base=request.settings)
     weighted = any(combination.mode == "weighted" for combination in combinations)
@@ -394,13 +394,13 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     if extraction is not None and (
         request.overwrite or any(plan.finished is None for plan in plans.values())
     ):
-        store = made_store(extraction)
+        store = make_store(extraction)
     classes = "".join(f", {name}" for name in task.classes_of(corpus))
     report(f"{corpus.name}: {corpus.source}{classes}; features: {features.path.name}")
     if extraction is None and features.manifest.uncased:
         model = features.manifest.model
         report(f"{model} is uncased: words were lowercased before they were read")
-    return _trained(plans, store, corpus, request.overwrite, log_dir, on_run)
+    return _train_runs(plans, store, corpus, request.overwrite, log_dir, on_run)
 
 
 class FinetuneRequest(RowsTable, Trained):
@@ -441,10 +441,10 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
         f"{tuning.title}, seed {seed}": plan_tuned_run(source, corpus, options(seed), encoding)
         for seed in seeds
     }
-    return _trained(plans, source, corpus, request.overwrite, log_dir, on_run)
+    return _train_runs(plans, source, corpus, request.overwrite, log_dir, on_run)
 
 
-def opened_store(request: R) -> tuple[FeatureStore | None, R]:
+def open_store(request: R) -> tuple[FeatureStore | None, R]:
     """The store that a request names, if it does, and the request with the text of that store."""
     features: Path | FeatureStore | None = request.given.get("features")
     if features is None:
@@ -483,7 +483,7 @@ def plan_store(
     return plan_extraction(corpus, source, replace(encoding, layers=None), cache_dir=cache_dir)
 
 
-def made_store(plan: ExtractionPlan) -> FeatureStore:
+def make_store(plan: ExtractionPlan) -> FeatureStore:
     """The store of a plan, which is extracted if it does not exist."""
     if plan.finished is not None:
         return plan.finished
@@ -515,7 +515,7 @@ def _run_options(request: Trained, settings: Settings) -> Callable[[int], Any]:
     return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **others)
 
 
-def _trained(
+def _train_runs(
     plans: Mapping[str, PlannedRun],
     material: Any,
     corpus: Corpus,
@@ -973,7 +973,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
 
     Features are found or made as in `train`; the tasks are entities and labels.
     """
-    store, request = opened_store(request)
+    store, request = open_store(request)
     task = get_task(request.task)
     if task.of_texts:
         raise InputError(f"probe has no --task {request.task}; give entities or labels")
@@ -996,6 +996,6 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
     if store is None:
-        store = made_store(plan_store(corpus, request, specs))
+        store = make_store(plan_store(corpus, request, specs))
     check_same_text(store.manifest, store.path, corpus)
     return probe(store, corpus, task, combinations)

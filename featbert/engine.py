@@ -8,7 +8,7 @@ from typing import Any
 Each = Callable[[Callable[..., Any], Mapping[str, tuple[Any, ...]]], Iterator[tuple[str, Any]]]
 
 
-def here(
+def in_turn(
     function: Callable[..., Any], calls: Mapping[str, tuple[Any, ...]]
 ) -> Iterator[tuple[str, Any]]:
     """One after the other, in this process."""

@@ -135,7 +135,7 @@ def texts_of(
     return texts, numbers, edges
 
 
-class Reading:
+class WordCasing:
     """The words of a corpus as the encoder reads them: as in the file, or truecased."""
 
     def __init__(self, corpus: Corpus, casing: str) -> None:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from featbert.engine import here
+from featbert.engine import in_turn
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.progress import Relay, forwarded
 
@@ -102,7 +102,7 @@ def _carry_out(
 
     torch.set_num_threads(threads)
     with forwarded(pipe.send):
-        ((_, result),) = here(function, {"": arguments})
+        ((_, result),) = in_turn(function, {"": arguments})
     if isinstance(result, Exception) and not isinstance(result, BusyError | PrunedError):
         result = FeatbertError(reason(result, SMALLER))  # an error that can be sent
     pipe.send(("result", result))

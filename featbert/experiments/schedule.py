@@ -15,7 +15,7 @@ from typing import Any
 from featbert.adaptation.adapt import run_adaptation
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import find_device, use_threads
-from featbert.engine import Each, here
+from featbert.engine import Each, in_turn
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.experiments.processes import SMALLER, in_processes
@@ -24,7 +24,7 @@ from featbert.features.plan import ExtractionPlan, start_line
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
 from featbert.progress import Advance, labelled, notice, report, stage
-from featbert.runs.folder import settle
+from featbert.runs.folder import recover
 from featbert.runs.planned import PlannedRun, check_as_planned
 from featbert.runs.record import write_experiment_record
 from featbert.runs.run import Run, check_usable
@@ -51,7 +51,7 @@ def carry_out(
         labels: gives the names of runs in lines of progress, without their seeds.
     """
     resources, name = plan.resources, plan.experiment.name
-    work, engine = _Work(), each or here
+    work, engine = _Work(), each or in_turn
     while True:
         plan = plan.renewed(failures=work.failures, at_a_time=jobs, keep=True)
         runs = {name: job.run for name, job in plan.jobs.items()}
@@ -75,11 +75,11 @@ def carry_out(
             job.run.folder: (*_without_text(job), log_dir, resources) for job in work.left(ready)
         }
         # The last run has as many threads as the others, since it resumes only with as many.
-        local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else here
+        local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else in_turn
         with stage(name, "runs", len(trainings)) as advance:
             work.make(each or local, _train, trainings, advance=advance)
     for job in plan.jobs.values():
-        settle(job.run.folder)
+        recover(job.run.folder)
     if plan.experiment.keys.transfer:
         work.failures |= _evaluate_across(plan, engine)
     write_experiment_record(plan.runs_dir, plan.record)

@@ -42,7 +42,7 @@ def run_extraction(
     device = find_device(plan.manifest.device)
     manifest = dataclasses.replace(plan.manifest, **device.facts)
     check_disk(plan.path.parent, plan)
-    encoder = _loaded_encoder(plan, device, {} if encoders is None else encoders)
+    encoder = _load_encoder(plan, device, {} if encoders is None else encoders)
     alignments = {
         name: encoder.align(sentences, manifest.context, manifest.packing)
         for name, sentences in plan.texts.items()
@@ -114,7 +114,7 @@ def run_extraction(
     return FeatureStore(plan.path)
 
 
-def _loaded_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]) -> Encoder:
+def _load_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]) -> Encoder:
     """The plan's encoder on the device, from `encoders` if it is there.
 
     Starts the measurement of peak memory. InputError if memory does not suffice.

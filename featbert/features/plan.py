@@ -11,7 +11,7 @@ import numpy as np
 
 from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.device import find_device, find_precision
-from featbert.encoders.encoding import EncodingOptions, Reading
+from featbert.encoders.encoding import EncodingOptions, WordCasing
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError
 from featbert.features.index import SplitIndex, index_of
@@ -78,10 +78,10 @@ def plan_extraction(
     assert num_layers is not None
     assert hidden_size is not None
     device = find_device(options.device)
-    reading = Reading(corpus, options.casing)
+    word_casing = WordCasing(corpus, options.casing)
     packing = options.packing if corpus.has_pairs else None
     n_block = block_words(num_layers, hidden_size, options.dtype)
-    texts = {name: reading(split.sentences) for name, split in corpus.splits.items()}
+    texts = {name: word_casing(split.sentences) for name, split in corpus.splits.items()}
     indexes = {n: index_of(text, options.context, packing, n_block) for n, text in texts.items()}
     manifest = Manifest(
         corpus=corpus.name,

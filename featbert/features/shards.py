@@ -17,7 +17,7 @@ import numpy as np
 from featbert.data.corpus import Sentence, Split
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import texts_of
-from featbert.engine import Each, here
+from featbert.engine import Each, in_turn
 from featbert.errors import FeatbertError, reason
 from featbert.features.extraction import run_extraction
 from featbert.features.index import (
@@ -35,7 +35,7 @@ from featbert.progress import notice, report, stage
 from featbert.text import counted
 
 
-def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> FeatureStore:
+def extract_shards(plan: ExtractionPlan, shards: int, each: Each = in_turn) -> FeatureStore:
     """Extracts the store of an unfinished plan in at most `shards` parts, each by `each`.
 
     Existing shards are used as they are. FeatbertError if some could not be made, after the others
@@ -74,7 +74,7 @@ def extract_shards(plan: ExtractionPlan, shards: int, each: Each = here) -> Feat
                 f"{len(failures)} of {counted(len(parts), 'shard')} failed, the others are kept; "
                 f"run the same command to try again; {failures[0]}"
             )
-        return _joined(plan, [FeatureStore(part.path) for part in plans])
+        return _write_set(plan, [FeatureStore(part.path) for part in plans])
 
 
 Texts = Mapping[str, Sequence[Sentence]]
@@ -131,7 +131,7 @@ def _shard_plans(
     return plans
 
 
-def _joined(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureStore:
+def _write_set(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureStore:
     """Writes the set of these shards, whole or not at all."""
     manifests = [shard.manifest for shard in shards]
     once = {shard.path: shard.manifest for shard in shards}.values()  # equal parts are one shard

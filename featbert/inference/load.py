@@ -63,7 +63,7 @@ class LoadedRun(PredictingRun):
 
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
         context, packing = self.record.signature.context, self.record.signature.packing
-        alignment = self.encoder.align(self.reading(sentences), context, packing)
+        alignment = self.encoder.align(self.word_casing(sentences), context, packing)
         return grouped(self._inputs(alignment), self.task.groups(sentences))
 
     def _inputs(self, alignment: Alignment) -> Inputs:
@@ -153,7 +153,7 @@ class FrozenRun(LoadedRun):
         ):
             store = self._extraction(corpus, signature.casing, cache_dir).finished
         if store is None:
-            part = dataclasses.replace(split, sentences=tuple(self.reading(split.sentences)))
+            part = dataclasses.replace(split, sentences=tuple(self.word_casing(split.sentences)))
             only_split = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
             planned = self._extraction(only_split, "original", cache_dir / EVALUATIONS)
             store = planned.finished or run_extraction(planned)
@@ -239,5 +239,5 @@ def load(
     network = make_model(states, classes, settings, texts)
     load_weights(usable.folder / WEIGHTS, network, record.weights)
     kind = FrozenRun if frozen else LoadedRun
-    parts = (usable.folder, record, usable.source, settings, usable.reading)
+    parts = (usable.folder, record, usable.source, settings, usable.word_casing)
     return kind(*parts, network.to(found_device.torch).eval(), Backend(found_device, precision))

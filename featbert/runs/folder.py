@@ -59,15 +59,17 @@ EXPORT_FILES = (
 
 def working_folder(folder: Path) -> Path:
     """The run's folder, or a hidden one while a finished run is replaced."""
-    return aside(folder) if (folder / RECORD_NAME).is_file() else folder
+    return hidden_folder(folder) if (folder / RECORD_NAME).is_file() else folder
 
 
 def folders_of(folder: Path) -> dict[Path, Sequence[str]]:
     """All folders that a run may have, with patterns of their files (`check_ours`)."""
-    return dict.fromkeys((folder, aside(folder), aside(folder, ".before")), RUN_FILES)
+    return dict.fromkeys(
+        (folder, hidden_folder(folder), hidden_folder(folder, ".before")), RUN_FILES
+    )
 
 
-def aside(folder: Path, end: str = "") -> Path:
+def hidden_folder(folder: Path, end: str = "") -> Path:
     """The hidden folder of a run that replaces `folder`, or with ".before" of the replaced run."""
     return folder.with_name(f".{folder.name}{end}")
 
@@ -77,16 +79,12 @@ def move_into_place(written: Path, folder: Path) -> None:
     if written != folder:
         if (folder / NOTES).is_file():
             shutil.copyfile(folder / NOTES, written / NOTES)
-        replace_folder(folder, written, aside(folder, ".before"), RUN_FILES)
+        replace_folder(folder, written, hidden_folder(folder, ".before"), RUN_FILES)
 
 
 def clean_run_folder(folder: Path) -> None:
-    """Makes the folder, or removes its record and then all but notes and a checkpoint.
-
-    InputError, before any change, if it holds other files (`check_ours`).
-    """
+    """Makes the folder, or removes its record and then all but notes and a checkpoint."""
     with explaining(folder):
-        check_ours(folder, RUN_FILES)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / RECORD_NAME).unlink(missing_ok=True)
         for path in folder.iterdir():
@@ -94,7 +92,7 @@ def clean_run_folder(folder: Path) -> None:
                 path.unlink()
 
 
-def settle(folder: Path, *, overwrite: bool = False) -> None:
+def recover(folder: Path, *, overwrite: bool = False) -> None:
     """Finishes the last steps of a run that was killed.
 
     A checkpoint next to a record is removed. A finished run in the hidden folder replaces the older
@@ -104,7 +102,7 @@ def settle(folder: Path, *, overwrite: bool = False) -> None:
     with contextlib.suppress(OSError, FeatbertError), owning(folder):
         for place, ours in folders_of(folder).items():
             check_ours(place, ours)
-        if ((written := aside(folder)) / RECORD_NAME).is_file():
+        if ((written := hidden_folder(folder)) / RECORD_NAME).is_file():
             read_record(written)  # refuses a damaged one
             move_into_place(written, folder)
         if (folder / RECORD_NAME).is_file():
@@ -112,7 +110,7 @@ def settle(folder: Path, *, overwrite: bool = False) -> None:
             for path in folder.iterdir():
                 if path.name.startswith(".tmp") or path.match(".*.tmp"):  # of safetensors too
                     path.unlink(missing_ok=True)
-            remove_folder(aside(folder, ".before"), RUN_FILES)
+            remove_folder(hidden_folder(folder, ".before"), RUN_FILES)
             if not overwrite:
                 remove_folder(written, RUN_FILES)
 

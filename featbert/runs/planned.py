@@ -150,7 +150,7 @@ def plan_stored_run(
         "store_dtype": manifest.dtype,
         "extraction_device": manifest.device_name,
     }
-    return _planned(corpus, encoding, options, combination, manifest.model_source)
+    return _plan(corpus, encoding, options, combination, manifest.model_source)
 
 
 def plan_tuned_run(
@@ -195,7 +195,7 @@ def plan_tuned_run(
         "extraction_device": None,
         "adapted_epochs": source.adapted_epochs,
     }
-    plan = _planned(corpus, of_encoder, options, None, source.reference)
+    plan = _plan(corpus, of_encoder, options, None, source.reference)
     if head is not None:
         _check_head(head, plan)
     return replace(plan, head=head)
@@ -278,7 +278,7 @@ def check_as_planned(
         )
 
 
-def _planned(
+def _plan(
     corpus: Corpus,
     encoding: Mapping[str, Any],
     options: RunOptions,
@@ -316,7 +316,7 @@ def _planned(
     base = None
     if settings.train_on != "train":
         on_train = replace(options, settings=settings.but(train_on="train"))
-        base = _planned(corpus, encoding, on_train, combination, model_source)
+        base = _plan(corpus, encoding, on_train, combination, model_source)
     for path in (corpus.source or "", options.runs_dir.absolute()):
         utf8_path(path)
     folder = options.runs_dir / name

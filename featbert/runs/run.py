@@ -19,7 +19,7 @@ from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.share import learned_part
 from featbert.data.tags import TargetKind
-from featbert.encoders.encoding import Reading
+from featbert.encoders.encoding import WordCasing
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.errors import (
     FeatbertError,
@@ -312,11 +312,11 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, repr=False)
 class UsableRun(Run):
-    """A finished run with its encoder and settings. `reading` cases words as the run does."""
+    """A finished run with its encoder and settings. `word_casing` cases words as the run does."""
 
     source: EncoderSource
     settings: Settings
-    reading: Reading
+    word_casing: WordCasing
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -354,7 +354,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         )
     settings = defaults(record.tuning, record.task).but(**record.settings)
     record = dataclasses.replace(record, model_source=source.reference)
-    return UsableRun(run.folder, record, source, settings, Reading(cased, signature.casing))
+    return UsableRun(run.folder, record, source, settings, WordCasing(cased, signature.casing))
 
 
 def learned_corpus(

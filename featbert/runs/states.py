@@ -13,7 +13,7 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.encoding import Reading
+from featbert.encoders.encoding import WordCasing
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
@@ -81,11 +81,11 @@ class TunedStates:
         source: EncoderSource,
         signature: Signature,
         settings: Settings,
-        reading: Reading,
+        word_casing: WordCasing,
         device: Device,
     ) -> None:
         self.source, self.signature, self.settings = source, signature, settings
-        self.reading, self.device = reading, device
+        self.word_casing, self.device = word_casing, device
         self.counts = Counter[str]()
 
     def model(self, classes: tuple[str, ...]) -> Model:
@@ -107,7 +107,7 @@ class TunedStates:
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
     ) -> Inputs:
         context, packing = self.signature.context, self.signature.packing
-        alignment = self.encoder.align(self.reading(sentences), context, packing)
+        alignment = self.encoder.align(self.word_casing(sentences), context, packing)
         self.counts.update(alignment.counts)
         reads, device = self.settings.reads, self.device.torch
         return PieceInputs(alignment, self.encoder, device, reads=reads)

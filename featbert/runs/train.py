@@ -15,7 +15,7 @@ from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads
-from featbert.encoders.encoding import Reading
+from featbert.encoders.encoding import WordCasing
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
@@ -33,8 +33,8 @@ from featbert.runs.folder import (
     folders_of,
     load_weights,
     move_into_place,
+    recover,
     save_weights,
-    settle,
     working_folder,
 )
 from featbert.runs.planned import PlannedRun
@@ -80,7 +80,7 @@ def train_planned(
         BusyError: another process trains the run.
         PrunedError: a search ended the run early.
     """
-    settle(plan.folder, overwrite=overwrite)
+    recover(plan.folder, overwrite=overwrite)
     if not overwrite and (done := plan.finished) is not None:
         return done
     base = None
@@ -136,8 +136,10 @@ class _Training:
             assert plan.combination is not None
             self.states = StoredStates(material, plan.combination, self.settings, self.device)
         else:
-            reading = Reading(corpus, plan.signature.casing)
-            self.states = TunedStates(material, plan.signature, self.settings, reading, self.device)
+            word_casing = WordCasing(corpus, plan.signature.casing)
+            self.states = TunedStates(
+                material, plan.signature, self.settings, word_casing, self.device
+            )
 
     def run(self) -> Run:
         """Trains, predicts, scores and writes the record, which is the last file."""
@@ -163,7 +165,7 @@ class _Training:
             raise PrunedError(f"pruned after epoch {epochs}")
         record = self._record(folder, progress, started)
         write_json(folder / RECORD_NAME, record)
-        # After the record: a kill in between leaves a finished run and a checkpoint (`settle`).
+        # After the record: a kill in between leaves a finished run and a checkpoint (`recover`).
         checkpoint.path.unlink(missing_ok=True)
         n_outdated = len(evaluation_files(plan.folder)) if folder != plan.folder else 0
         move_into_place(folder, plan.folder)

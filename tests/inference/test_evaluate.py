@@ -83,7 +83,7 @@ def test_a_truecasing_run_counts_in_its_own_training_text(run, tmp_path):
     read = Truecaser.from_sentences(own["train"]).sentences(odd["test"].sentences)
     assert read != Truecaser.from_sentences(odd["train"]).sentences(odd["test"].sentences)
     loaded = load(run, device="cpu")
-    assert loaded.reading(odd["test"].sentences) == read
+    assert loaded.word_casing(odd["test"].sentences) == read
     evaluate(run, odd, cache_dir=cache, device="cpu")
     if run.record.tuning == "none":
         texts = {FeatureStore(p).manifest.splits["test"].text for p in cache.rglob("odd*.h5")}

@@ -13,7 +13,7 @@ import torch
 from featbert.api import extract
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device, autocast
-from featbert.encoders.encoding import Reading
+from featbert.encoders.encoding import WordCasing
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
@@ -149,7 +149,7 @@ def test_truecased_words_are_the_same_words_in_both_approaches(encoder_folder, t
     cased = extract(corpus, source, casing="truecased", **options)
     assert cased.path != plain.path
     encoder = load_encoder(source)
-    words = Reading(corpus, "truecased")(corpus["train"].sentences)
+    words = WordCasing(corpus, "truecased")(corpus["train"].sentences)
     assert " ".join(words[2].words) == "The lazy Hamilton of the EU"
     pieces = PieceInputs(align(words, encoder.wordpieces, positions=40), encoder, CPU)
     with torch.inference_mode():
