@@ -417,27 +417,27 @@ class Adapt(Section):
 
 
 def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
-    """The settings of a way to tune for a task, unless they are given."""
-    words = body is not None and BODIES[body].words
-    way = get_tuning(tuning)
-    own = get_task(task).defaults(tuning, frozen=way.frozen, words=words)
-    asked: dict[str, Any] = {} if body is None else {"body": body}
-    if words and not way.frozen:  # it learns as fast as on features
-        asked["head_learning_rate"] = defaults("none", task, body).learning_rate
-    return Settings(tuning=tuning, **{**way.defaults, **own, **asked})
+    """The default settings of a tuning for a task, with this body or the task's own."""
+    reads_words = body is not None and BODIES[body].words
+    entry = get_tuning(tuning)
+    by_task = get_task(task).defaults(tuning, frozen=entry.frozen, words=reads_words)
+    by_body: dict[str, Any] = {} if body is None else {"body": body}
+    if reads_words and not entry.frozen:  # it learns as fast as on features
+        by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
+    return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body})
 
 
 def defaults_by_task(tuning: str) -> dict[str, Any]:
-    """The settings of a way to tune for entities, as text where other tasks have other ones."""
+    """The default settings of a tuning for entities, as text if other tasks have other ones."""
     usual = defaults(tuning).model_dump()
-    others: dict[str, dict[Any, list[str]]] = {}
+    other_values: dict[str, dict[Any, list[str]]] = {}
     for task in TASKS:
         for name, value in defaults(tuning, task).model_dump().items():
             if value != usual[name]:
-                others.setdefault(name, {}).setdefault(value, []).append(task)
-    for name, found in others.items():
-        own = (f"{', '.join(tasks)}: {value}" for value, tasks in found.items())
-        usual[name] = "; ".join([str(usual[name]), *own])
+                other_values.setdefault(name, {}).setdefault(value, []).append(task)
+    for name, tasks_by_value in other_values.items():
+        texts = (f"{', '.join(tasks)}: {value}" for value, tasks in tasks_by_value.items())
+        usual[name] = "; ".join([str(usual[name]), *texts])
     return usual
 
 
@@ -458,7 +458,10 @@ class Rows(Section):
         base: Settings | None = None,
         **common: Any,
     ) -> Settings:
-        """The defaults, or `base`, except for fields that were set; "all" means `num_layers`."""
+        """The tuning's defaults for the task (`defaults`), changed by the fields that were set.
+
+        `base` replaces the defaults. "all" layers are `num_layers`.
+        """
         given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
         if given.get("freeze_to") == "all":
             given["freeze_to"] = num_layers

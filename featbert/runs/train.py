@@ -102,7 +102,7 @@ def train_planned(
 
 
 class _Training:
-    """The training of one run, from its states to its record."""
+    """The training of one run: first its model and inputs, then `run` up to its record."""
 
     def __init__(
         self,
@@ -140,15 +140,19 @@ class _Training:
             self.states = TunedStates(
                 material, plan.signature, self.settings, word_casing, self.device
             )
-
-    def run(self) -> Run:
-        """Trains, predicts, scores and writes the record, which is the last file."""
-        plan, folder = self.plan, working_folder(self.plan.folder)
         torch.manual_seed(plan.options.seed)
         self.model = self.states.model(self.classes)
         if (head := plan.head) is not None:
             load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
-        self.inputs = self._inputs()
+        # By split; "train" is all that the run learns from
+        self.inputs = {"train": self._inputs(learned, self.train, self.numbers_in_whole)}
+        self.inputs |= {
+            split.name: self._inputs([split.name], split) for split in self.scored_splits
+        }
+
+    def run(self) -> Run:
+        """Trains, predicts, scores and writes the record, which is the last file."""
+        plan, folder = self.plan, working_folder(self.plan.folder)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
         # A training resumes to the same numbers only with the same config.
@@ -237,15 +241,10 @@ class _Training:
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
 
-    def _inputs(self) -> dict[str, Inputs]:
-        """Inputs of the training text, as "train", and of the splits to score, by name."""
-
-        def inputs_of(names: Sequence[str], split: Split, numbers: Ints | None = None) -> Inputs:
-            inputs = self.states.inputs(names, split.sentences, numbers)
-            return grouped(inputs, self.task.groups(split.sentences))
-
-        train = inputs_of(self.settings.trained_splits, self.train, self.numbers_in_whole)
-        return {"train": train} | {s.name: inputs_of([s.name], s) for s in self.scored_splits}
+    def _inputs(self, names: Sequence[str], text: Split, numbers: Ints | None = None) -> Inputs:
+        """Inputs of a text: the splits `names`, or their sentences with these numbers."""
+        inputs = self.states.inputs(names, text.sentences, numbers)
+        return grouped(inputs, self.task.groups(text.sentences))
 
     def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
         encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
