@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from featbert.api import run
 from featbert.errors import FeatbertError
 from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
@@ -67,8 +68,8 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     assert "SIGKILL" in outcome.failures[killed[0]]
     assert len(outcome.runs) == 1
     assert ear.stages["trial"][1] == ear.done["trial"] == 3
-    for run in outcome.runs:
-        assert f"training {run.record.layers}, seed {run.record.seed}" in ear.stages
+    for done in outcome.runs:
+        assert f"training {done.record.layers}, seed {done.record.seed}" in ear.stages
     assert {run.name for run in outcome.runs} <= {folder.name for folder in logs.iterdir()}
     assert {run.record.signature.threads for run in outcome.runs} == {
         max(1, len(os.sched_getaffinity(0)) // 2)
@@ -84,9 +85,9 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     run(lab.experiment(**THREE), cache_dir=lab.space.cache, runs_dir=again)
     expected = {run.name: run.record.scores for run in find_runs(again)}
     assert {run.name: run.record.scores for run in find_runs(lab.space.runs)} == expected
-    for run in find_runs(lab.space.runs):
-        weights = (run.folder / "weights.safetensors").read_bytes()
-        assert weights == (again / run.name / "weights.safetensors").read_bytes()
+    for done in find_runs(lab.space.runs):
+        weights = (done.folder / "weights.safetensors").read_bytes()
+        assert weights == (again / done.name / "weights.safetensors").read_bytes()
     assert hidden(lab.space.runs) == []
 
 
