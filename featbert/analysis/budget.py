@@ -6,10 +6,10 @@ ACL). The mean over draws with replacement (Dodge et al. 2019, EMNLP) is too low
 
 A row costs its extraction once, and each trial the mean of all. Bands are percentile bootstrap
 intervals over trials. Trials of one number are drawn together, as a sampler's seed draws the same
-parts of their ranges for all rows. Who is ahead at a budget is said where the bootstrap interval of
-the difference at the level `CLAIM` excludes 0, with at most half of each row's trials: beyond, the
-bootstrap of a maximum is too narrow. A row for which a budget has room for more is taken with half
-of its trials, which is less than it would reach, so that only its lead can be said.
+parts of their ranges for all rows. A row is ahead at a budget if the bootstrap interval of the
+difference at the level `CLAIM` excludes 0. At most half of each row's trials count, because the
+bootstrap of a maximum is too narrow beyond. If a budget has room for more of them, the row would
+reach more than is computed. Then only its own lead is reported.
 """
 
 import contextlib
@@ -51,9 +51,9 @@ def with_budgets(comparison: Comparison, members: Members) -> Comparison:
     Reads the searches of experiments in the runs directories of its runs.
     """
     searched = [
-        searched_row
-        for searched_row in _searched(comparison, members)
-        if len(searched_row[1]) >= FEWEST_TRIALS
+        (row, trials, left_out)
+        for row, trials, left_out in _searched(comparison, members)
+        if len(trials) >= FEWEST_TRIALS
     ]
     n_numbers = 1 + max((max(trials) for _, trials, _ in searched), default=0)
     numbers = np.random.default_rng(0).integers(0, n_numbers, (RESAMPLES, 4 * n_numbers))

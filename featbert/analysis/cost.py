@@ -84,15 +84,9 @@ def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
     """The fully tuned row that features are compared with: their baseline, or the first one."""
     if not row.frozen:
         return None
-    alike = [
-        candidate
-        for candidate in rows
-        if candidate.tuning == BASELINE and same_task(candidate, row)
-    ]
-    labels = {candidate.name: candidate.label for candidate in rows}
-    namesakes = [
-        candidate for candidate in alike if row.baseline and candidate.label == labels[row.baseline]
-    ]
+    alike = [other for other in rows if other.tuning == BASELINE and same_task(other, row)]
+    labels = {other.name: other.label for other in rows}
+    namesakes = [other for other in alike if row.baseline and other.label == labels[row.baseline]]
     return next(iter([*namesakes, *alike]), None)
 
 

@@ -156,13 +156,8 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
         scores = run.scores.get(split, {})
         line |= {f"{split}_{key}": scores.get(key) for key in row.task.columns}
         rival = comparison.rival(row, split)
-        same_seed = (
-            [rival_run for rival_run in rival.runs if rival_run.seed == run.seed] if rival else []
-        )
-        pair = (
-            scores.get(measure),
-            same_seed[0].scores.get(split, {}).get(measure) if same_seed else None,
-        )
-        difference = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
+        by_seed = {other.seed: other.scores for other in rival.runs} if rival else {}
+        ours, theirs = scores.get(measure), by_seed.get(run.seed, {}).get(split, {}).get(measure)
+        difference = None if ours is None or theirs is None else ours - theirs
         line[f"{split}_{measure}_difference"] = difference
     return {**line, "best_epoch": run.best_epoch, **run.cost}

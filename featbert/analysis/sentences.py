@@ -29,8 +29,8 @@ _JOINERS = "\u200c\u200d"
 def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) -> Comparison:
     """The comparison with each evaluated text, and a line for each that has no predictions.
 
-    Sentences in which a row is wrong are kept, the first `most`. One run represents each row: that
-    of the lowest seed which all rows of a text have, else of its own lowest. At first the page
+    Texts hold the first `most` sentences in which a row is wrong. One run represents each row: its
+    seed is the lowest that all rows of the text have, else the row's lowest. The page first
     compares the best row on features with its baseline, if a text has them.
     """
     texts: list[JudgedText] = []
@@ -104,15 +104,15 @@ def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> Jud
     )
 
 
-def _in_line(found: Predictions, number: int) -> list[str]:
+def _in_line(predictions: Predictions, number: int) -> list[str]:
     """The words of a sequence. A bar is between two of its texts."""
-    words = np.array([visible(word, _JOINERS) for word in found.words[number]], dtype=object)
-    return np.insert(words, _bars(found, number), "‖").tolist()
+    words = np.array([visible(word, _JOINERS) for word in predictions.words[number]], dtype=object)
+    return np.insert(words, _bars(predictions, number), "‖").tolist()
 
 
-def _bars(found: Predictions, number: int) -> list[int]:
+def _bars(predictions: Predictions, number: int) -> list[int]:
     """Words of a sequence before each bar."""
-    return np.cumsum(found.texts[number][:-1]).tolist() if found.texts else []
+    return np.cumsum(predictions.texts[number][:-1]).tolist() if predictions.texts else []
 
 
 def _spans(

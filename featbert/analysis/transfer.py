@@ -118,7 +118,7 @@ def _matrix(
     # Data that rows were trained on, in their order, then other data by label.
     own_data = [run_scores.own for run_scores in every if run_scores.own is not None]
     other_data = {e.identity for run_scores in every for e in run_scores.evaluations} - {*own_data}
-    by_label = sorted(other_data, key=lambda run_scores: natural(data[run_scores].label))
+    by_label = sorted(other_data, key=lambda place: natural(data[place].label))
     places = list(dict.fromkeys([*own_data, *by_label]))
     columns = tuple(data[place] for place in places)
     matrix_rows, repeated = list[TransferRow](), list[list[str]]()
@@ -128,7 +128,7 @@ def _matrix(
         matrix_rows.append(TransferRow(name, trained.seeds, cells, *_average(cells)))
         repeated.append([*left_out([trained])])
     first = rows[0][0]
-    # The size of the training text is for the rows to say.
+    # Rows have the size of the training text in their names.
     differing = {name: value for name, value in first.differing.items() if name != "train"}
     return TransferMatrix(
         label=with_settings(base_name(first.tuning, first.layers), differing),
@@ -146,13 +146,13 @@ def _matrix(
     )
 
 
-def _row_names(one: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[str, str, str]:
-    """A row is called like its own column, on one corpus also by the size of its train."""
-    signature = one.run.record.signature
+def _row_names(scored: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[str, str, str]:
+    """Names of a row, from short to exact: of its own column, and with the size of train."""
+    signature = scored.run.record.signature
     train = signature.splits.get("train")
-    base = data[one.own].label if one.own else signature.language or signature.corpus
+    base = data[scored.own].label if scored.own else signature.language or signature.corpus
     if train is None:
-        return base, base, one.run.name
+        return base, base, scored.run.name
     sized = f"{base} ({train.sentences} sentences)"
     return base, sized, f"{sized} {train.text[:8]}/{train.tags[:8]}"
 
@@ -160,9 +160,9 @@ def _row_names(one: _Scored, data: Mapping[SplitIdentity, ScoredData]) -> tuple[
 def _cell(
     trained: Row, kept: Sequence[_Scored], place: SplitIdentity, split: str
 ) -> TransferCell | None:
-    """None if no run was scored on its data.
+    """A row's score on the data `place`. None if no run was scored on it.
 
-    All its scores have the newest evaluation's mapping of types, or their mean would mean nothing.
+    Only scores with the newest evaluation's mapping of types count: others are not comparable.
     """
     if kept[0].own == place and (score := trained.score(split)) is not None:
         return TransferCell(score, trained.seeds, own=True)
@@ -227,8 +227,8 @@ def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, ScoredData]:
         base, exact = language or corpus, f"{corpus} {place.text[:8]}/{place.tags[:8]}"
         names.append((base, f"{base} ({corpus})" if language else base, f"{base} ({exact})"))
     return {
-        record[0]: ScoredData(label, *record[1:], *dataclasses.astuple(record[0]))
-        for label, record in zip(_distinct(names), called, strict=True)
+        place: ScoredData(label, language, corpus, *dataclasses.astuple(place))
+        for label, (place, language, corpus) in zip(_distinct(names), called, strict=True)
     }
 
 

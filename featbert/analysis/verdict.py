@@ -292,21 +292,21 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
     return f"{text} Features take {time_part}fewer operations {operations}."
 
 
-def _where(case: _Case, found: Breakdown, features: Row, tuned: Row) -> str:
+def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
     """The buckets of a facet at which each is ahead most."""
-    ours, theirs = found.rows[features.name], found.rows[tuned.name]
-    ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in found.gold}
+    ours, theirs = breakdown.rows[features.name], breakdown.rows[tuned.name]
+    ahead = {bucket: ours[bucket].mean - theirs[bucket].mean for bucket in breakdown.gold}
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
     leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
     parts = [
         f"{_called(case, row)} at {bucket} by {_points(ahead[bucket])} "
-        f"({found.gold[bucket]:,} in gold)"
+        f"({breakdown.gold[bucket]:,} in gold)"
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
     if not parts:
-        return f"By {found.meaning} on {found.split}, neither row leads anywhere."
-    return f"By {found.meaning} on {found.split}, the widest leads: {' and '.join(parts)}."
+        return f"By {breakdown.meaning} on {breakdown.split}, neither row leads anywhere."
+    return f"By {breakdown.meaning} on {breakdown.split}, the widest leads: {' and '.join(parts)}."
 
 
 def _score(row: Row, split: str) -> str:

@@ -198,11 +198,7 @@ def as_latex(table: Table) -> str:
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
-        *(
-            rf"\caption{{{f'{text_line}.'.translate(_LATEX)}}}"
-            for text_line in [caption]
-            if text_line
-        ),
+        *([rf"\caption{{{f'{caption}.'.translate(_LATEX)}}}"] if caption else []),
         *(rf"\begin{{tabular}}{{{places}}}", r"\toprule"),
         *(line(Cell(column.head) for column in table.columns), r"\midrule"),
         *(*map(line, table.rows()), r"\bottomrule", r"\end{tabular}"),

@@ -76,12 +76,11 @@ def comparison_tables(
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
     check_known("score", show, {k: 0 for c in comparisons for k in c.task.columns})
-    keys_of_each = [
-        [key for key in show if key in comparison.task.columns] for comparison in comparisons
-    ]
-    pairs = zip(comparisons, keys_of_each, strict=True)
-    parts = [comparison_tables(comparison, show=keys).values() for comparison, keys in pairs]
-    return _numbered([[*itertools.chain(*part)] for part in parts])
+    groups = []
+    for comparison in comparisons:
+        keys = [key for key in show if key in comparison.task.columns]
+        groups.append([*itertools.chain(*comparison_tables(comparison, show=keys).values())])
+    return _numbered(groups)
 
 
 def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -478,22 +477,25 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
     )
 
 
-def _published_matrix(one: PublishedTable, order: Sequence[str]) -> Table:
-    rows, percents = matrix_rows(one), [row.test for row in one.rows if isinstance(row.test, dict)]
+def _published_matrix(table: PublishedTable, order: Sequence[str]) -> Table:
+    rows, percents = (
+        matrix_rows(table),
+        [row.test for row in table.rows if isinstance(row.test, dict)],
+    )
     columns = dict.fromkeys(name for by_name in percents for name in by_name)
     names = dict.fromkeys([*(name for name in order if name in columns), *columns])
     digits = max(len(str(p).partition(".")[2]) for by_name in percents for p in by_name.values())
     show = functools.partial(percent, digits=digits)
     return Table(
-        f"published · {one.title}",
+        f"published · {table.title}",
         [{"trained_on": label, **scores} for label, scores in rows],
         [
             name_column(
-                "trained on" if any(row.train for row in one.rows) else "row", "trained_on"
+                "trained on" if any(row.train for row in table.rows) else "row", "trained_on"
             ),
             *(Column(visible(name), name, show) for name in names),
         ],
-        f"{one.source or one.id} · {one.corpus} · verified: {one.verified}",
+        f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
         legend=["in percent, as published"],
-        notes=[one.note] if one.note else [],
+        notes=[table.note] if table.note else [],
     )

@@ -1,6 +1,6 @@
 """The confusion matrix of the row that is best on the first split.
 
-Each line is in percent of its gold answers, summed over seeds; "none" is for answers that only gold
+Each line is in percent of its gold answers, summed over seeds. "none" is an answer that only gold
 or only the row has.
 """
 
@@ -26,9 +26,7 @@ _NONE = "none"
 )
 def confusion(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Drawn if the best row has predictions of two classes or more."""
-    confusions = [
-        pairs_of_split for pairs_of_split in comparison.confusions if pairs_of_split.split == split
-    ]
+    confusions = [part for part in comparison.confusions if part.split == split]
     if not confusions:
         return None
     row = comparison.row(confusions[0].row)

@@ -29,19 +29,18 @@ def line_figure(
 ) -> tuple[Figure, Axes]:
     """Lines through the means, seeds as dots, a band of one standard deviation. In percent.
 
-    `points` are the name of a line, its way to tune, a place and the score there. `levels`, dashed
-    lines across the figure, are names and scores of frozen features. `by` ends the title.
+    `points` are (name of a line, tuning, place, score). `levels` are names and scores of frozen
+    features: dashed lines across the figure. `by` ends the title.
     """
     lines = grouped((name, (tuning, place, score)) for name, tuning, place, score in points)
-    looks = _line_looks([points_of_line[0][0] for points_of_line in lines.values()])
+    looks = _line_looks([line[0][0] for line in lines.values()])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
     shown, keys = [mean for _, mean in levels], []
     short = functools.partial(style.wrapped, width=style.COLUMN_WIDTH - 0.4)
-    for (name, points_of_line), look in zip(lines.items(), looks, strict=True):
-        shown += _draw(
-            axes, look, sorted(((p, s) for _, p, s in points_of_line), key=lambda point: point[0])
-        )
+    for (name, line), look in zip(lines.items(), looks, strict=True):
+        places = sorted(((place, score) for _, place, score in line), key=lambda pair: pair[0])
+        shown += _draw(axes, look, places)
         keys.append(style.key(short(name), look, linestyle="-", linewidth=1.3))
     spare_looks = itertools.filterfalse(looks.__contains__, style.looks())
     for (name, mean), look in zip(levels, spare_looks, strict=False):
@@ -56,7 +55,7 @@ def line_figure(
     limits = style.percent_limits([*shown, *lowest], comparison.task.measure.lowest)
     axes.set(ylim=limits, ylabel=f"{label} (%)")
     axes.grid(axis="y")
-    many = any(score.n > 1 for points_of_line in lines.values() for _, _, score in points_of_line)
+    many = any(score.n > 1 for line in lines.values() for _, _, score in line)
     spread = "dots: seeds, band: mean ± 1 sd" if many else "one seed"
     note = about(comparison, spread, "dashed: frozen features" if levels else "")
     return style.header(figure, f"{label} {by}", note, keys if len(keys) > 1 else ()), axes
@@ -81,7 +80,7 @@ def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]
 
 
 def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
-    """The first line of each way to tune has its look. Others have looks that no way here has."""
+    """The first line of each tuning has the tuning's look. Other lines have unused looks."""
     firsts: dict[style.Look, int] = {}
     for place, name in enumerate(tunings):
         firsts.setdefault(tuning_look(name), place)

@@ -32,11 +32,8 @@ def mix(comparison: Comparison, split: str, width: float | None) -> Figure | Non
         spread = "" if scale.sd is None else f" ± {scale.sd:.2f}"
         title = f"{row.name} · scale {scale.mean:.2f}{spread}"
         axes.set_title(style.wrapped(title, _NARROWEST - 0.5))
-    seeds = (
-        "dots: seeds, line: ± 1 sd"
-        if any(learned_mix.scale.n > 1 for _, learned_mix in mixes)
-        else ""
-    )
+    several = any(weights.scale.n > 1 for _, weights in mixes)
+    seeds = "dots: seeds, line: ± 1 sd" if several else ""
     note = about(comparison, seeds, "dashed: equal weights")
     return style.header(fig, "Learned weights of the scalar mix by layer", note)
 

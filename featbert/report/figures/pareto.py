@@ -136,7 +136,7 @@ def draw_fronts(
     marks = [mark for front in fronts for mark in front.marks]
     keys = tuning_keys(mark.tuning for mark in marks)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
-    numbered = [mark for marks_of_front in labelled for mark in marks_of_front]
+    numbered = itertools.chain(*labelled)
     width = 0.8 * drawn.get_figwidth()
     keys += [style.key(style.wrapped(f"{p.number}  {p.name}", width)) for p in numbered]
     several = any(mark.sd is not None for mark in marks)
@@ -191,7 +191,7 @@ def _steps(front: Front, end: float) -> list[tuple[float, float]]:
 
 
 def _label(axes: Axes, front: Front) -> list[Mark]:
-    """Names marks where that hides nothing. Those on the front that are left get numbers."""
+    """Names marks if that hides nothing, and returns those on the front that got numbers."""
     pixels = axes.figure.dpi / 72
     places = [(point.cost, 100 * point.mean) for point in front.marks]
     marks = axes.transData.transform(places)
@@ -236,9 +236,8 @@ def _label(axes: Axes, front: Front) -> list[Mark]:
                 nearer = np.hypot(*apart.T) < pixels * reach  # to another mark than its own
                 hidden = target.count_overlaps(boxes) + outside + nearer.sum()
                 candidates.append((hidden, target.count_overlaps(bars), reach, (x, y), target))
-            hidden, _, reach, note.xyann, target = min(
-                candidates, key=lambda collection: collection[:3]
-            )
+            best = min(candidates, key=lambda candidate: candidate[:3])
+            hidden, _, reach, note.xyann, target = best
             if hidden and text != str(point.number):
                 note.remove()
                 continue

@@ -1,7 +1,7 @@
-"""All figures by name, with what readers and the report need to know of each.
+"""All figures by name, with facts for readers and the report.
 
-A figure is a function in a module of this folder which has the figure's name
-(`docs/how-to/add-a-figure.md`). Nothing is imported before a figure is drawn.
+A figure is a function in the module of its name in this folder (`docs/how-to/add-a-figure.md`).
+Modules are imported when their figure is drawn.
 """
 
 from __future__ import annotations
@@ -45,15 +45,14 @@ Draw = Callable[[Any, str, float | None], Any]
 
 @dataclass(kw_only=True)
 class Kind:
-    """A kind of figure: decorates the function that draws it, takes its name and its place.
+    """A kind of figure, made by decorating the function that draws it.
 
     Attributes:
         needs: data that a comparison must have.
-        of: one comparison, all comparisons together, or transfer matrices.
-        splits: one figure for each evaluated split, one for the last split, or one that is of no
-            split.
-        draw: takes the comparisons or matrices, a split, and a width in inches or None. Returns the
-            figure, several by name, or None for nothing to show.
+        of: its subject: one comparison, all comparisons together, or transfer matrices.
+        splits: one figure for each evaluated split, for the last one, or without a split.
+        draw: takes the subject, a split, and a width in inches or None. Returns a figure, several
+            by name, or None if there is nothing to show.
     """
 
     caption: str
@@ -70,7 +69,7 @@ class Kind:
         return self
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
-        """Figures by full name, such as `types-length-dev`; none for nothing to show."""
+        """Figures by full name, such as `types-length-dev`."""
         from featbert.report.figures.style import styled
 
         with styled():
@@ -118,7 +117,7 @@ def plot(
 def comparison_figures(
     comparison: Comparison, only: Collection[str] = ()
 ) -> Iterator[tuple[Kind, str, Figure]]:
-    """Kind, full name and figure of all, or of `only` some kinds, that have something to show."""
+    """Kind, full name and figure of all kinds, or of `only` some, that have something to show."""
     for kind in _kinds(only, "comparison"):
         for split in comparison.splits if kind.splits == "each" else comparison.splits[-1:]:
             for name, fig in kind.figures(comparison, split).items():

@@ -14,7 +14,7 @@ from featbert.report.figures.values import about, floors, score_name, tuning_key
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 _SHARE = 0.42  # of the width, for names at most
-_TALL = 4.5  # inches of axes whose numbers are above them too
+_TALL = 4.5  # inches of axes that have numbers above, too
 
 
 @figure(
@@ -101,10 +101,10 @@ def _bar(row: Row, split: str, *, intervals: bool) -> tuple[float, float] | None
 def _row_axes(
     rows: Sequence[Row], limits: tuple[float, float], width: float | None
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
-    """A figure without marks, whose y is in inches, and the middle and height of each row.
+    """A figure without marks, and the middle and height of each row. y is in inches.
 
-    A line parts rows of different corpora and tunings. `limits` are of the scores, in percent.
-    Without a width it has one column of a page where names are short, else both.
+    A line separates rows of different corpora and tunings. `limits` are scores in percent. By
+    default the figure has the width of one column of a page if names are short, else of both.
     """
     longest = max(len(row.name) for row in rows)
     width = width or (style.COLUMN_WIDTH if longest <= 18 else style.FULL_WIDTH)

@@ -52,7 +52,7 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     for axes, (kind, title) in zip(panes, _PANELS.items(), strict=False):
         values = [getattr(line, kind) for line in lines]
         cells = np.array(
-            [[comparison.get(n, np.nan) for n in range(deepest + 1)] for comparison in values]
+            [[by_layer.get(n, np.nan) for n in range(deepest + 1)] for by_layer in values]
         )
         finite = np.ma.masked_invalid(cells)  # a row may lack a mix
         low, high = (

@@ -22,7 +22,7 @@ _CURRENCIES = ("operations", "kept")
     splits="none",
 )
 def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
-    """A line of panels for each text on which rows were scored last."""
+    """A line of panels for each text of the last split."""
     shown = []
     for comparison in comparisons:
         split = comparison.splits[-1]
@@ -38,5 +38,5 @@ def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None)
     for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
         axes.set_ylabel(ylabel)
         axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
-    models = ", ".join(dict.fromkeys(shown_comparison.model for shown_comparison in comparisons))
+    models = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
     return draw_fronts(fig, panes, [f for *_, f in shown], "Score against cost", models)

@@ -24,26 +24,17 @@ _FEW = 20  # in gold: one more that is right is five points or more
     needs="predictions of its rows; see the notes of the comparison",
 )
 def types(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:
-    """One for each facet of the breakdowns.
-
-    Rows of several texts have one each. All splits and texts share one colour scale.
-    """
+    """A figure for each facet and text. Figures of one facet share a colour scale."""
     parts = comparison.breakdowns
     by_name: dict[str, Figure] = {}
-    shown = [
-        other_part
-        for other_part in parts
-        if other_part.split == split and other_part.gold and other_part.rows
-    ]
+    shown = [part for part in parts if part.split == split and part.gold and part.rows]
     for breakdown in shown:
         base = "" if breakdown.facet == "type" else breakdown.facet
-        number = 1 + [
-            other_part for other_part in shown if other_part.facet == breakdown.facet
-        ].index(breakdown)
+        number = 1 + [part for part in shown if part.facet == breakdown.facet].index(breakdown)
         name = base if number == 1 else f"{base}-{number}".strip("-")
-        alike = [other_part for other_part in parts if other_part.facet == breakdown.facet]
+        alike = [part for part in parts if part.facet == breakdown.facet]
         means = [
-            s.mean for other_part in alike for row in other_part.rows.values() for s in row.values()
+            score.mean for part in alike for row in part.rows.values() for score in row.values()
         ]
         by_name[name] = _draw(comparison, breakdown, scale_of([means]), width)
     return by_name

@@ -10,7 +10,7 @@ from featbert.report.figures.style import Look, key, looks
 
 
 def about(comparison: Comparison, *more: str) -> str:
-    """Corpus, encoder and context, and what else is to be noted."""
+    """Corpus, encoder and context, then further notes."""
     return " · ".join(part for part in (comparison.title, *more) if part)
 
 
@@ -25,12 +25,12 @@ def floors(comparison: Comparison, split: str) -> list[float]:
 
 
 def tuning_look(name: str) -> Look:
-    """The same colour and marker in every figure, whatever number a way has.
+    """The same colour and marker in every figure for a tuning, without its number.
 
-    Ways that are not known follow the known.
+    Unknown tunings have the first unused ones.
     """
-    way = name.partition(":")[0]
-    return dict(zip(dict.fromkeys([*TUNINGS, way]), looks(), strict=False))[way]
+    tuning = name.partition(":")[0]
+    return dict(zip(dict.fromkeys([*TUNINGS, tuning]), looks(), strict=False))[tuning]
 
 
 def tuning_keys(names: Iterable[str]) -> list[Line2D]:
