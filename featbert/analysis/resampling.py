@@ -161,11 +161,11 @@ class Interval:
 
 def t_interval(values: Sequence[float]) -> Interval | None:
     """The interval of the mean of independent numbers. None for fewer than three."""
-    from scipy.special import stdtrit
-
     n = len(values)
     if n < FEWEST:
         return None
+    from scipy.special import stdtrit  # takes longer to load than a table to make
+
     mean = statistics.fmean(values)
     quantile = float(stdtrit(n - 1, (1 + LEVEL) / 2))
     half = quantile * statistics.stdev(values) / math.sqrt(n)
