@@ -218,10 +218,17 @@ def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(map(harmless, names))
-    for line in lines:
-        values = [line.get(name) for name in names]
-        writer.writerow([harmless(value) if has_value(value) else "" for value in values])
+    columns = (_fields([line.get(name) for line in lines]) for name in names)
+    writer.writerows(zip(*columns, strict=True))
     return out.getvalue()
+
+
+def _fields(values: Sequence[Any]) -> list[Any]:
+    """A column of CSV. Its numbers are whole only if all are, and none is missing."""
+    kinds = {type(value) if has_value(value) else None for value in values}
+    if kinds <= {int, float, None} and kinds != {int}:
+        return [float(value) if has_value(value) else "" for value in values]
+    return [harmless(value) if has_value(value) else "" for value in values]
 
 
 def harmless(value: Any) -> Any:
