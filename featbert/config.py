@@ -1,4 +1,4 @@
-"""What a run is asked: a setting's type, bounds and description are written here and nowhere else.
+"""Settings of a run. The only place for a setting's type, bounds and description.
 
 Command-line options, experiment files, a run's settings and identity, and the reference in docs/
 all come from these models.
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
-# Times of labelling are shown for so many sentences.
+# Labelling times are shown per this many sentences.
 TIMED_SENTENCES = 1000
 S = TypeVar("S", bound=BaseModel)
-# What pydantic names where it means an alternative of a union, not a key.
+# Parts of a pydantic location that name an alternative of a union instead of a key.
 _ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)
 # Options that take a name of a registry.
 CHOICES: dict[str, Mapping[str, Any]] = {
@@ -52,7 +52,7 @@ CHOICES: dict[str, Mapping[str, Any]] = {
 
 
 class Section(BaseModel):
-    """Settings that belong together: typed, frozen, unknown keys refused."""
+    """Settings that belong together. Typed and frozen; unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -73,22 +73,22 @@ class Section(BaseModel):
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
         if field in CHOICES and value is not None:
-            # The measure of a task, the number of a tuning or device follow the name.
+            # A task's measure and the number of a tuning or device follow the name.
             name = value.partition(":")[0] if field in ("task", "tuning", "device") else value
             check_known(field, [name], CHOICES[field])
         return value
 
 
 class Data(Section):
-    """Which text, and how its files are read."""
+    """A text and how its files are read."""
 
     data: str = "sample"
     """Corpus: a folder with train, dev and test files, a file with all of train, sample,
     sample:choice or sample:spans, or hf:NAME."""
     task: str = "entities"
-    """What is asked of the text."""
+    """Task to solve on the text."""
     language: str | None = None
-    """Language of the corpus, such as de; by default a folder's name says it."""
+    """Language of the corpus, such as de. By default read from the folder's name."""
     encoding: str = "utf-8"
     """Text encoding of the corpus files."""
     scheme: str = "auto"
@@ -98,16 +98,16 @@ class Data(Section):
     tag_column: int | str | None = None
     """Column of the tags: a number from 1, or a name."""
     delimiter: str | None = None
-    """What separates columns, such as ;. By default it is told by the lines of a file."""
+    """Separator of columns, such as a comma. By default inferred from the lines of a file."""
     quoting: Literal["auto", "none", "double"] = "auto"
-    """Whether fields of tables are in quotation marks, doubled inside: auto tells it by the lines,
-    none takes them as part of the text."""
+    """Quotation marks around fields of tables: double (doubled inside a field), none (they are part
+    of the text), or auto (inferred from the lines)."""
     escape: str | None = None
-    """Character before separators and quotation marks that are part of a field of a table, such
+    """Escape character before separators and quotation marks inside a field of a table, such
     as \\."""
     label_names: str | None = None
-    """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default those in
-    labels.txt beside the files."""
+    """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default read from
+    labels.txt next to the files."""
     text: int | str | None = None
     """Column of the texts of examples: a name, or a number from 1."""
     pair: int | str | None = None
@@ -117,21 +117,23 @@ class Data(Section):
     limit: int | None = Field(None, ge=1)
     """Read only the first sentences or examples of each part."""
     dev_share: float | None = Field(None, gt=0, lt=1)
-    """Part of train that becomes dev, where there is no dev."""
+    """Part of train that becomes dev if the corpus has no dev."""
     folds: int | None = Field(None, ge=2)
-    """Parts of train, by document, of which one becomes test, where there is no test."""
+    """Number of parts to split train into, by document, if the corpus has no test. One becomes
+    test."""
     fold: int | None = Field(None, ge=1)
     """Which of these parts is test, from 1."""
     answerable: bool = False
     """Leave out questions without an answer, as SQuAD 1.1 does."""
     missing: str | None = None
-    """Values that are no answer, such as -,NA; with an empty one among them also an empty cell,
-    and "" for none. By default - and -1 where they cannot be classes, and the format's own."""
+    """Values that mean "no answer", such as -,NA. An empty value in the list stands for an empty
+    cell, and "" for no values. By default the format's values, and - and -1 if they cannot be
+    classes."""
     first_choice: int | None = Field(None, ge=0, le=1)
-    """Number of the first choice in labels, 0 or 1; by default 1 where 0 never occurs and a label
-    is as high as the number of choices."""
+    """Number of the first choice in labels, 0 or 1. By default 1 if 0 never occurs and the highest
+    label is the number of choices."""
     tag_scheme: Literal["bio", "iob1"] = "bio"
-    """Scheme of the labels that are learned; scores are of the entities."""
+    """Scheme of the learned labels. Scores compare entities."""
 
     @field_validator("task")
     @classmethod
@@ -152,34 +154,37 @@ class Encoding(Section):
     model: str = DEFAULT_MODEL
     """Encoder: folder, Hub id or installed package."""
     context: Literal["sentence", "document"] = "sentence"
-    """What a word sees: its sentence or its whole document."""
+    """Context that a word is encoded in: its sentence or its whole document."""
     casing: Literal["original", "truecased"] = "original"
     """Casing of the words: truecased gives sentences in capitals the casing of the training split
     (cased encoders)."""
     pooling: Literal["auto", "first", "last", "mean"] = "auto"
-    """Subword that represents a word, or the mean of all; auto is first, and last in decoders,
-    whose subwords see only what is before them."""
+    """Subword that represents a word, or the mean of all. Auto is last for decoders, which see only
+    the text before a subword, and first otherwise."""
     packing: Literal["joint", "apart"] = "joint"
     """Texts of a pair: joint in one sequence, or each apart."""
     keep: Literal["auto", "words", "pooled"] = "auto"
-    """Vectors to store: of words, or only pooled ones of each text, a few percent of the size; auto
-    is pooled where every head reads pooled vectors, as linear ones of whole texts do, else
-    words."""
+    """Vectors to store: one per word, or only pooled vectors of each text (a few percent of the
+    size). Auto is pooled if every head reads pooled vectors, as linear heads on whole texts do,
+    and words otherwise."""
     store_dtype: Literal["float16", "float32"] = "float16"
     """Number format of the feature store."""
 
-    def for_encoder(self, reads: Iterable[str] = ("words",), **more: Any) -> EncodingOptions:
-        """How a text is encoded; `more` are attributes that are no fields of this section.
+    def for_encoder(self, reads: Iterable[str] = ("words",), **attributes: Any) -> EncodingOptions:
+        """Options for encoding a text.
 
-        `reads` are what heads read of its states (`Settings.reads`).
+        Args:
+            reads: the states that heads read (`Settings.reads`).
+            attributes: attributes of the options that are no fields of this section.
         """
         from featbert.encoders.encoding import EncodingOptions
 
-        given = self.model_dump(include={"context", "casing", "pooling", "packing"})
-        return EncodingOptions(dtype=self.store_dtype, keep=self.kept(reads), **given, **more)
+        fields = self.model_dump(include={"context", "casing", "pooling", "packing"})
+        keep = self.kept(reads)
+        return EncodingOptions(dtype=self.store_dtype, keep=keep, **fields, **attributes)
 
     def kept(self, reads: Iterable[str]) -> Literal["words", "pooled"]:
-        """What `keep` means for heads that read `reads`; documents have no pooled vectors."""
+        """`keep` without "auto", for heads that read `reads`. Documents have no pooled vectors."""
         if self.keep != "auto":
             return self.keep
         pooled = self.context == "sentence" and {*reads} <= {*KEPT_POOLINGS}
@@ -187,14 +192,14 @@ class Encoding(Section):
 
 
 class Compute(Section):
-    """Where and how precisely a run computes."""
+    """A run's device, precision and threads."""
 
     device: str = "auto"
-    """Where to compute; auto uses a GPU of CUDA when there is one, cuda:1 the second of several."""
+    """Device to compute on. Auto uses a CUDA GPU if there is one; cuda:1 is the second."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    """Precision to compute in; auto is bf16 where it is native."""
+    """Precision to compute in. Auto is bf16 if the device supports it natively."""
     threads: int | None = Field(None, ge=1)
-    """Threads on the processor; by default one for each core."""
+    """Processor threads. By default one for each core."""
 
     @property
     def where(self) -> dict[str, Any]:
@@ -203,15 +208,16 @@ class Compute(Section):
 
 
 class Head(Section):
-    """What stands between hidden states and answers."""
+    """The head: layers between hidden states and answers."""
 
     body: str = "bilstm"
     """Body between the word vectors and the output."""
     output: str = "softmax"
     """Output: how vectors become answers."""
     sentence_pooling: str = "none"
-    """One vector for each text, where a task has one answer for each: mean, max and max_mean are of
-    all subwords, or of what a body makes of words; word_mean and attention of words."""
+    """Pooling into one vector per text, for tasks with one answer per text. Mean, max and max_mean
+    pool all subwords, or the body's output if it reads words. Word_mean and attention pool
+    words."""
     lstm_size: int = Field(768, ge=1)
     """Units of the BiLSTM per direction."""
     lstm_layers: int = Field(2, ge=1)
@@ -226,33 +232,33 @@ class Tuning(Section):
     """How much of the encoder is trained, and how fast."""
 
     tuning: str = "full"
-    """What of the encoder is trained, such as lora or top:2 (the two upper layers)."""
+    """Parameters of the encoder to train, such as lora or top:2 (the two upper layers)."""
     discriminative: float = Field(1.0, ge=1, lt=100)
-    """Each layer learns by this factor slower than the one above it, such as 2.6 (Howard and Ruder
-    2018)."""
+    """Factor by which each layer learns slower than the layer above it, such as 2.6 (Howard and
+    Ruder 2018)."""
     unfreeze: int | None = Field(None, ge=1)
     """Unfreeze this many layers per epoch, from the top, after a first epoch that trains only the
     head."""
     freeze_to: int | None = Field(None, ge=0)
     """Never train the embeddings (0) and the layers up to this one."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder, where it has one of its own."""
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's."""
     head_epochs: int = Field(1, ge=1)
-    """Of the epochs those of the head alone, before the whole encoder is trained with it."""
+    """Epochs that train only the head, before the whole encoder is trained with it."""
     head_from: str | None = None
-    """Instead of these epochs: a finished run on features of the last layer, with the same head and
-    seed, whose weights the head begins with."""
+    """Instead of these epochs, start from the head of a finished run on features of the last layer,
+    with the same head settings and seed."""
     rank: int = Field(8, ge=1)
     """Rank of LoRA's updates."""
     alpha: float = Field(16.0, gt=0)
     """LoRA's updates are scaled by alpha / rank."""
     adapter_dropout: float = Field(0.1, ge=0, lt=1)
-    """Dropout of what LoRA's updates read."""
+    """Dropout of the inputs to LoRA's updates."""
     targets: str | None = None
-    """Linear layers that get adapters, by the ends of their names, such as query,value; or all.
-    By default those that are usual for the architecture."""
+    """Linear layers that get adapters, by the ends of their names, such as query,value, or all. By
+    default the usual layers of the architecture."""
     dora: bool = False
-    """DoRA: the length of each row of an updated matrix is trained by itself."""
+    """DoRA: train the length of each row of an updated matrix separately."""
     rslora: bool = False
     """Rank-stabilised LoRA: updates are scaled by alpha / sqrt(rank)."""
 
@@ -263,15 +269,15 @@ class Tuning(Section):
 
 
 class Training(Section):
-    """What the training loop does."""
+    """Settings of the training loop."""
 
     epochs: int = Field(12, ge=1, le=MOST_EPOCHS)
     """Passes over the training split."""
     batch_size: int = Field(16, ge=1)
-    """Sentences of a training step."""
+    """Sentences per training step."""
     learning_rate: float = Field(2e-4, gt=0, lt=10)
-    """Highest learning rate of AdamW; usual: full 0.0002, top:N 0.0008, none and lora 0.002, bitfit
-    0.004, layernorm 0.01, ia3 0.03; none on pooled vectors 0.01."""
+    """Highest learning rate of AdamW. Usual: full 0.0002, top:N 0.0008, none and lora 0.002, bitfit
+    0.004, layernorm 0.01, ia3 0.03, and none on pooled vectors 0.01."""
     mix_learning_rate: float = Field(1e-2, gt=0, lt=10)
     """Highest learning rate of scalar-mix weights."""
     warmup: float = Field(0.1, ge=0, le=1)
@@ -279,9 +285,9 @@ class Training(Section):
     schedule: Literal["linear", "constant"] = "linear"
     """The rate after the warmup: linear, down to 0, or constant."""
     bias_correction: bool = True
-    """Adam's bias correction; the optimiser published with BERT has none."""
+    """Adam's bias correction, which the optimiser published with BERT lacks."""
     weight_decay: float = Field(0.01, ge=0, lt=10)
-    """Decoupled weight decay of matrices; vectors get none."""
+    """Decoupled weight decay of matrices. Vectors get none."""
     clip_norm: float = Field(1.0, gt=0)
     """Largest norm of a step's gradients."""
     patience: int | None = Field(None, ge=1)
@@ -289,28 +295,29 @@ class Training(Section):
     token_budget: int = Field(4096, ge=1)
     """Padded tokens computed at once: changes memory and time, not the batch."""
     train_on: Literal["train", "train+dev"] = "train"
-    """With train+dev: as many epochs as were best with train alone, which is trained first."""
+    """Splits to train on. With train+dev, a run on train comes first and sets the number of
+    epochs."""
     train_share: float = Field(1.0, gt=0, le=1)
-    """Part of the training sentences to learn from, such as 0.25: whole documents, drawn with the
+    """Part of the training sentences to learn from, such as 0.25: whole documents, sampled with the
     seed."""
 
 
 class Settings(Training, Tuning, Head):
-    """All settings of head, tuning and training; `used` has those that play a part."""
+    """All settings of head, tuning and training. `used` has the settings that take effect."""
 
     @model_validator(mode="after")
     def _share_of_train(self) -> Self:
         if self.train_share != 1 and self.train_on != "train":
             raise ValueError(
                 f"train_share is {self.train_share:g} with train_on={self.train_on}; "
-                "a part can be drawn from train alone"
+                "a part can be drawn from train only"
             )
         return self
 
-    def but(self, **given: Any) -> Settings:
-        """These settings with those of `given` that are not None instead."""
-        kept = {name: value for name, value in given.items() if value is not None}
-        return validated(Settings, self.model_dump() | kept)
+    def but(self, **changes: Any) -> Settings:
+        """A copy with these values; None leaves a setting as it is."""
+        changed = {name: value for name, value in changes.items() if value is not None}
+        return validated(Settings, self.model_dump() | changed)
 
     @property
     def trained_splits(self) -> tuple[str, ...]:
@@ -319,14 +326,14 @@ class Settings(Training, Tuning, Head):
 
     @property
     def reads_words(self) -> bool:
-        """Whether the body reads words; if not, it reads a vector a text where those are pooled."""
+        """Whether the body reads words. Others read one vector per text if texts are pooled."""
         return BODIES[self.body].words
 
     @property
     def reads(self) -> str:
-        """What of stored states the head reads: "words", or pooled vectors of texts.
+        """The stored states that the head reads: "words", "sequence", or the name of a pooling.
 
-        In a "sequence" the first special piece is before the words.
+        A "sequence" has the first special token before its words.
         """
         if OUTPUTS[self.output].firsts:
             return "sequence"
@@ -334,39 +341,39 @@ class Settings(Training, Tuning, Head):
         return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 
     def used(self, *, weighted: bool = False) -> dict[str, Any]:
-        """The settings that play a part, flat, without the tuning.
+        """The settings that take effect, flat, without the tuning.
 
-        `weighted`: the run reads a layer combination with a scalar mix.
+        `weighted`: whether the run reads a layer combination with a scalar mix.
         """
         parts = (BODIES[self.body], OUTPUTS[self.output], get_tuning(self.tuning))
-        played = {name for part in parts for name in part.settings}
+        optional = {name for part in parts for name in part.settings}
         if weighted:
-            played.add("mix_learning_rate")
+            optional.add("mix_learning_rate")
         flat = self.model_dump(exclude={"tuning"})
         if self.sentence_pooling == "none":
             del flat["sentence_pooling"]
         if parts[-1].frozen or self.head_learning_rate is None:
             del flat["head_learning_rate"]
         del flat["head_from" if self.head_from is None else "head_epochs"]
-        return {k: v for k, v in flat.items() if k in played or k not in _OPTIONAL}
+        return {k: v for k, v in flat.items() if k in optional or k not in _OPTIONAL}
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
-        """Which of the settings that were given have no effect beside these."""
+        """The given settings that have no effect with these settings."""
         used = self.used(weighted=weighted).keys()
         return {*given} & {*Settings.model_fields} - {"tuning", *used}
 
     def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
-        """Raises InputError for given settings that are `idle`, with what would read them."""
+        """Raises InputError for given settings that are `idle`, with the options that read them."""
         idle = {n: _OPTIONAL.get(n, ["another value"]) for n in self.idle(given, weighted=weighted)}
         if idle:
-            why = {name: f"without {' or '.join(needed)}" for name, needed in idle.items()}
+            reasons = {name: f"without {' or '.join(needed)}" for name, needed in idle.items()}
             if self.head_from is not None and "head_epochs" in idle:
-                why["head_epochs"] = "beside --head-from"
-            what = [f"{name}: no effect {why[name]}" for name in sorted(idle)]
-            raise InputError("; ".join([*what, "leave out what has none"]))
+                reasons["head_epochs"] = "with --head-from"
+            lines = [f"{name}: no effect {reasons[name]}" for name in sorted(idle)]
+            raise InputError("; ".join([*lines, "leave these settings out"]))
 
 
-# Settings that belong to some bodies, outputs or tunings, or to scalar mixes, and these.
+# Options that read a setting, for settings that not every run has.
 _OPTIONAL = {"mix_learning_rate": ["--layers such as weighted_all"]}
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
@@ -381,22 +388,22 @@ class Adapt(Section):
     epochs: int = Field(10, ge=1)
     """Passes over the training split."""
     batch_size: int = Field(16, ge=1)
-    """Sequences of a training step."""
+    """Sequences per training step."""
     learning_rate: float = Field(5e-5, gt=0, lt=10)
     """Highest learning rate of AdamW."""
     max_length: int | None = Field(None, ge=8)
-    """Subwords of a sequence, special tokens included; by default 128, or what the encoder reads
-    where that is less."""
+    """Subwords of a sequence, with special tokens. By default 128, or the encoder's limit if that
+    is lower."""
     share: float = Field(0.15, gt=0, lt=1)
     """Share of the subwords to predict."""
     mask_share: float = Field(0.8, ge=0, le=1)
-    """Share of these that become the mask token."""
+    """Share of the predicted subwords that become the mask token."""
     random_share: float = Field(0.1, ge=0, le=1)
-    """Share of these that become a random subword."""
+    """Share of the predicted subwords that become a random subword."""
     whole_word: bool = False
     """Mask whole words."""
     nsp: Literal["auto", "on", "off"] = "auto"
-    """Next-sentence prediction; auto: where the corpus has documents and the model is a BERT."""
+    """Next-sentence prediction. Auto is on if the corpus has documents and the model is a BERT."""
     warmup: float = Field(0.1, ge=0, le=1)
     """Share of the steps in which the rate rises from 0."""
     weight_decay: float = Field(0.01, ge=0, lt=10)
@@ -441,7 +448,7 @@ def defaults_by_task(tuning: str) -> dict[str, Any]:
     return usual
 
 
-# Depths in an experiment file: "all" is the whole encoder, "none" leaves the setting out.
+# Depths in an experiment file. "all" is the whole encoder, "none" leaves the setting out.
 _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
 
@@ -462,21 +469,21 @@ class Rows(Section):
 
         `base` replaces the defaults. "all" layers are `num_layers`.
         """
-        given = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
-        if given.get("freeze_to") == "all":
-            given["freeze_to"] = num_layers
+        fields = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
+        if fields.get("freeze_to") == "all":
+            fields["freeze_to"] = num_layers
         for name in ("unfreeze", "freeze_to"):
-            if given.get(name) == "none":
-                del given[name]
+            if fields.get(name) == "none":
+                del fields[name]
         if base is None:
-            base = defaults(given.pop("tuning", tuning), task, given.get("body"))
-        settings = base.but(**(common | given))
+            base = defaults(fields.pop("tuning", tuning), task, fields.get("body"))
+        settings = base.but(**(common | fields))
         get_task(task).check(settings)
         return settings
 
 
 class RowsTable(Head, Tuning, Training, Rows):
-    """Settings of rows in an experiment file; what is left out has the tuning's default."""
+    """Settings of rows in an experiment file. Omitted settings have the tuning's defaults."""
 
     unfreeze: _Group = Field(  # type: ignore[assignment]
         None, description=Tuning.model_fields["unfreeze"].description
@@ -487,7 +494,7 @@ class RowsTable(Head, Tuning, Training, Rows):
 
 
 def validated(model: type[S], data: Mapping[str, Any]) -> S:
-    """The model with these values; InputError has all mistakes in one line."""
+    """The model with these values. An InputError names all mistakes in one line."""
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
@@ -495,38 +502,38 @@ def validated(model: type[S], data: Mapping[str, Any]) -> S:
 
 
 def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] = ()) -> list[str]:
-    """What pydantic found wrong, a short line each; `top` are further known keys."""
+    """One short line for each of pydantic's errors. `top` are further known keys."""
     lines: dict[str, list[str]] = {}
-    for wrong in error.errors():
-        unknown = wrong["type"] == "extra_forbidden"  # then the last part is a key, not a type
-        place_of = enumerate(wrong["loc"], 1)
-        last = len(wrong["loc"]) if unknown else 0
-        keys = [p for n, p in place_of if n == last or not _ALTERNATIVE.fullmatch(str(p))]
+    for mistake in error.errors():
+        unknown = mistake["type"] == "extra_forbidden"  # then the last part is a key, not a type
+        parts = enumerate(mistake["loc"], 1)
+        last = len(mistake["loc"]) if unknown else 0
+        keys = [p for n, p in parts if n == last or not _ALTERNATIVE.fullmatch(str(p))]
         at = printable(".".join(map(str, keys)))[:120]
         if unknown:
-            known = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
+            known_keys = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             *above, key = map(str, keys)
-            near, named = nearest(key, known), keys_named(model, key)
-            if f"{key}s" in known:
+            near, namesakes = nearest(key, known_keys), keys_named(model, key)
+            if f"{key}s" in known_keys:
                 pass
             elif above and above[0] in _keys(model, [key]):
                 near = f" (did you mean [{key}.{above[0]}]?)"
             elif above and key in model.model_fields:
                 near = f" (did you mean {key!r}, outside of [{above[0]}]?)"
-            elif named and not above:
-                near = f" (did you mean {' or '.join(map(repr, named))}?)"
+            elif namesakes and not above:
+                near = f" (did you mean {' or '.join(map(repr, namesakes))}?)"
             lines[f"unknown key {at!r}{near}"] = []
-        elif wrong["type"] == "value_error":
-            text = wrong["msg"].removeprefix("Value error, ")
+        elif mistake["type"] == "value_error":
+            text = mistake["msg"].removeprefix("Value error, ")
             if keys and keys[-1] in CHOICES:  # the message names its key
                 at = at.rpartition(".")[0]
             lines[f"{at}: {text}" if at else text] = []
         else:
-            shown = shortened(repr(wrong["input"]), 80)
-            expected = wrong["msg"].removeprefix("Input ").replace("Field required", "is missing")
-            if wrong["type"] == "literal_error":
-                expected += nearest(shown.strip("'"), wrong["ctx"]["expected"].split("'")[1::2])
-            if isinstance(wrong["input"], list) and "seeds" in model.model_fields:
+            shown = shortened(repr(mistake["input"]), 80)
+            expected = mistake["msg"].removeprefix("Input ").replace("Field required", "is missing")
+            if mistake["type"] == "literal_error":
+                expected += nearest(shown.strip("'"), mistake["ctx"]["expected"].split("'")[1::2])
+            if isinstance(mistake["input"], list) and "seeds" in model.model_fields:
                 expected += "; several values are [variants]"
             lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
@@ -543,35 +550,37 @@ def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
 
 def _tables(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
     """The tables among a model's fields."""
-    found = {}
+    tables = {}
     for name, info in model.model_fields.items():
         for kind in (info.annotation, *get_args(info.annotation)):
             if isinstance(kind, type) and issubclass(kind, BaseModel):
-                found[name] = kind
-    return found
+                tables[name] = kind
+    return tables
 
 
 def keys_named(model: type[BaseModel], name: str) -> list[str]:
     """Keys with this name, of the model and of its tables: "limit", "features.epochs"."""
-    own = [name] if name in model.model_fields else []
-    inner = _tables(model).items()
-    return own + [f"{table}.{name}" for table, kind in inner if name in kind.model_fields]
+    tables = {"": model} | {f"{table}.": kind for table, kind in _tables(model).items()}
+    return [f"{prefix}{name}" for prefix, kind in tables.items() if name in kind.model_fields]
 
 
-def parse_seeds(given: Any) -> Any:
-    """Seeds of "1,2,3" or "1-5", or of a number; anything else as it is."""
-    if not isinstance(given, str):
-        return [given] if isinstance(given, int) else given
-    ends = [re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part) for part in given.split(",")]
+def parse_seeds(text: Any) -> Any:
+    """The seeds of "1,2,3", of "1-5" or of a number. Other values are returned unchanged."""
+    if not isinstance(text, str):
+        return [text] if isinstance(text, int) else text
+    ends = [re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part) for part in text.split(",")]
     ranges = [range(int(m[1]), int(m[2] or m[1]) + 1) for m in ends if m]
-    seeds = [n for one in ranges for n in one[:1000]]
+    seeds = [seed for numbers in ranges for seed in numbers[:1000]]
     if any(len(r) > 1000 for r in ranges):
-        raise InputError(f"seeds {given!r} are too many; give at most 1,000 in a range")
+        raise InputError(f"seeds {text!r} are too many; give at most 1,000 in a range")
     if None in ends or not all(ranges) or len({*seeds}) != len(seeds):
-        raise InputError(f"invalid seeds {given!r}; write 1,2,3 or 1-5, each seed once")
+        raise InputError(f"invalid seeds {text!r}; write 1,2,3 or 1-5, each seed once")
     return seeds
 
 
 def epochs_on(share: float, epochs: int) -> int:
-    """Epochs on a share of train that take at least the steps of `epochs` on all of it."""
-    return math.ceil(min(epochs / share, MOST_EPOCHS + 1) - 1e-9)  # of which settings refuse more
+    """Epochs on a share of train with at least as many steps as `epochs` on all of it.
+
+    At most `MOST_EPOCHS + 1`, which `Settings` refuse.
+    """
+    return math.ceil(min(epochs / share, MOST_EPOCHS + 1) - 1e-9)

@@ -1,6 +1,6 @@
 """Locks, files that appear whole or not at all, hashes, and file names.
 
-A lock (filelock) is free as soon as its process ends; its text names the process, for messages.
+A lock (filelock) is released when its process ends. Its text names the process, for messages.
 """
 
 import contextlib
@@ -20,14 +20,14 @@ from typing import Any
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.text import listed
 
-# Seconds that a lock is tried for: `is_owned` of another process may hold it for a moment.
+# Seconds to try a lock for: `is_owned` in another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
 _RETRIES = 5
-# A file system without locks; work continues there without them.
+# Errors of a file system without locks, where work continues without them.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
-# What a damaged file may lead to, by a place that it names.
+# Errors that a wrong offset in a damaged file may cause.
 _OF_CONTENT = (errno.EINVAL, errno.EFAULT, errno.EOVERFLOW)
-# What helps where the system refuses to open, read or write a file.
+# Advice by error number, for files that cannot be opened, read or written.
 _HELP = {
     (errno.ENOSPC, errno.EDQUOT): "make room on that disk, then run the same command again",
     (errno.EROFS, errno.EACCES, errno.EPERM): (
@@ -40,9 +40,9 @@ _HELP = {
         "check that disk or network folder, then run the same command again"
     ),
 }
-# Temporary files, also of safetensors, and locks; macOS adds its own.
+# Temporary files (also of safetensors), locks and files that macOS adds.
 _PASSING = (".*.tmp", ".tmp*", ".*.lock", ".DS_Store")
-# What may never end when it is read, or stop a program when it is opened.
+# Files that may block a program that opens them, or never end.
 _SPECIAL = {
     stat.S_IFIFO: "FIFO",
     stat.S_IFSOCK: "socket",
@@ -53,21 +53,21 @@ _SPECIAL = {
 
 @contextlib.contextmanager
 def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
-    """Within the block no other process writes `path`; BusyError where another one does.
+    """Prevents other processes from writing `path` within the block.
 
-    It is waited for `patience` seconds. Holds the lock file next to it, which is deleted
-    afterwards. The parent folder is made, and removed again where it stays empty.
+    Holds the lock file next to it, which is deleted afterwards. Creates the parent folder, and
+    removes it if it stays empty. BusyError if the lock is not free within `patience` seconds.
     """
     from filelock import FileLock, Timeout
 
     lock = lock_beside(path)
     made = not lock.parent.exists()
-    held = FileLock(lock, patience, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
+    file_lock = FileLock(lock, patience, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
     try:
         for retry in range(_RETRIES + 1):
             lock.parent.mkdir(parents=True, exist_ok=True)
             try:
-                held.acquire()
+                file_lock.acquire()
                 break
             except FileNotFoundError:  # the process that made the folder just removed it
                 if retry == _RETRIES:
@@ -89,7 +89,7 @@ def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
         with contextlib.suppress(OSError):  # deleted while held: others never lock a deleted file
             lock.unlink()
         with contextlib.suppress(OSError):
-            held.release(force=True)
+            file_lock.release(force=True)
         if made:
             with contextlib.suppress(OSError):
                 lock.parent.rmdir()
@@ -101,7 +101,7 @@ def lock_beside(folder: Path) -> Path:
 
 
 def is_owned(path: Path) -> bool:
-    """Whether a process is `owning` the path; False where the system cannot say."""
+    """Whether a process is `owning` the path. False if the system cannot say."""
     try:
         with owning(path):
             return False
@@ -110,7 +110,7 @@ def is_owned(path: Path) -> bool:
 
 
 def _sign(descriptor: int) -> None:
-    """Writes into a lock file which process holds it; a full disk leaves it empty."""
+    """Writes the name of this process into a lock file. A full disk leaves the file empty."""
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.write(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
@@ -118,16 +118,16 @@ def _sign(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def temporary(path: Path) -> Iterator[Path]:
-    """Yields the path of a new file beside `path`, which is removed afterwards if it is there.
+    """Yields the path of a new file next to `path`. It is removed afterwards if it still exists.
 
-    Those of processes that no longer run are removed. The folder must exist.
+    Also removes temporary files that ended processes left. The folder must exist.
     """
-    ours = f".{path.name}.{slug(socket.gethostname())}-"  # a machine has numbers of its own
+    ours = f".{path.name}.{slug(socket.gethostname())}-"  # process numbers are per machine
     with contextlib.suppress(OSError):
         for name in os.listdir(path.parent):
             number = name.removeprefix(ours).removesuffix(".tmp")
             if name == f"{ours}{number}.tmp" and number.isdecimal():
-                import psutil  # 20 ms, which are rarely needed
+                import psutil  # takes 20 ms, and is rarely needed
 
                 if not psutil.pid_exists(int(number)):
                     path.with_name(name).unlink(missing_ok=True)
@@ -143,9 +143,9 @@ def temporary(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
-    """Yields a temporary path that takes the name `path` when the block succeeds; see `temporary`.
+    """Yields a `temporary` path, which is renamed to `path` when the block succeeds.
 
-    Without `durable`, a power cut may lose the new file (never both). An OSError leaves `path`
+    Without `durable`, a power cut may lose the new file, but not both. An OSError leaves `path`
     unchanged.
     """
     with temporary(path) as made:
@@ -158,17 +158,17 @@ def replacing(path: Path, *, durable: bool = True) -> Iterator[Path]:
 
 
 def unlinked(path: Path) -> Path:
-    """`path`, to be changed; InputError if it is a link, whose target is somebody else's."""
+    """`path`. InputError if it is a link, because its target may belong to somebody else."""
     if path.is_symlink():
         raise InputError(f"{path} is a link, which featbert does not follow to change its target")
     return path
 
 
 def check_ours(folder: Path, ours: Sequence[str]) -> None:
-    """Raises InputError for a folder that is a link or holds something else than `ours`.
+    """Raises InputError for a folder that is a link or has other files than `ours`.
 
-    `ours` are patterns of the paths of regular files in it, such as "evaluations/*.json". Whatever
-    is emptied, replaced or removed is checked first, so no file of anybody else's is lost.
+    `ours` are patterns of the paths of regular files in it, such as "evaluations/*.json". Folders
+    are checked before they are emptied, replaced or removed, so that no other file is lost.
     """
     if unlinked(folder).is_dir() and (
         names := [*_foreign(folder, [name.split("/") for name in ours])]
@@ -181,7 +181,7 @@ def check_ours(folder: Path, ours: Sequence[str]) -> None:
 def _foreign(
     folder: Path, ours: Sequence[Sequence[str]], above: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Paths in a folder that are neither regular files of these patterns nor folders of them."""
+    """Paths in a folder that match no pattern as a regular file or as one of its folders."""
     for path in sorted(folder.iterdir()):
         parts = (*above, path.name)
         fitting = [pattern for pattern in ours if all(map(fnmatchcase, parts, pattern))]
@@ -196,9 +196,10 @@ def _foreign(
 
 
 def remove_folder(folder: Path, ours: Sequence[str]) -> None:
-    """Removes a folder that is there, first the file that makes it whole, the first of `ours`.
+    """Removes a folder if it exists.
 
-    InputError, and nothing is removed, if it holds something else; see `check_ours`.
+    The first of `ours` marks the folder as complete, and is removed first. InputError if the folder
+    has other files (`check_ours`): then nothing is removed.
     """
     check_ours(folder, ours)
     if folder.is_dir():
@@ -207,9 +208,9 @@ def remove_folder(folder: Path, ours: Sequence[str]) -> None:
 
 
 def replace_folder(folder: Path, new: Path, before: Path, ours: Sequence[str]) -> None:
-    """Gives `new` the name `folder`; what has it now is at `before` until that is done.
+    """Renames the folder `new` to `folder`. The old folder is at `before` until this is done.
 
-    InputError, and nothing is changed, if one of them holds something else; see `check_ours`.
+    InputError if `folder` or `before` has other files (`check_ours`): then nothing is changed.
     """
     check_ours(folder, ours)
     remove_folder(before, ours)
@@ -222,7 +223,7 @@ def replace_folder(folder: Path, new: Path, before: Path, ours: Sequence[str]) -
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a whole file, or nothing, and folders above it; FeatbertError where it cannot be."""
+    """Writes a whole file or nothing, and creates its folders. FeatbertError if that fails."""
     with explaining(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as temporary:
@@ -241,21 +242,21 @@ def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
         raise FeatbertError(cannot_write(path, error)) from None
 
 
-def cannot_write(path: Path, error: Exception, what: str = "written") -> str:
+def cannot_write(path: Path, error: Exception, verb: str = "written") -> str:
     """Message: which file cannot be written, why, and what to do about it."""
     number = getattr(refusal := system_error(error) or error, "errno", None)
-    problem = f"{path} cannot be {what}: {getattr(refusal, 'strerror', None) or refusal}"
+    problem = f"{path} cannot be {verb}: {getattr(refusal, 'strerror', None) or refusal}"
     help_ = next((text for numbers, text in _HELP.items() if number in numbers), "")
     return f"{problem}; {help_}" if help_ else problem
 
 
 def system_error(error: BaseException) -> OSError | None:
-    """The refusal of the operating system behind an error; None if content is at fault.
+    """The operating system's error behind an error. None if the content of a file caused it.
 
-    HDF5 and safetensors hide it in a longer text, torch in the error before.
+    HDF5 and safetensors mention it in a longer text, torch has it as the error's context.
     """
-    told = re.search(r"errno = (\d+)|os error (\d+)", str(error))
-    number = int(told[1] or told[2]) if told else getattr(error, "errno", None)
+    match = re.search(r"errno = (\d+)|os error (\d+)", str(error))
+    number = int(match[1] or match[2]) if match else getattr(error, "errno", None)
     if number is None and error.__context__ is not None:
         return system_error(error.__context__)
     if "lock file" in str(error) and number in _NO_LOCKS:
@@ -266,7 +267,7 @@ def system_error(error: BaseException) -> OSError | None:
 
 
 def regular_file(path: Path) -> Path:
-    """`path`, to be opened; InputError if it is a FIFO, a socket or a device, links followed.
+    """`path`. InputError if it is a FIFO, a socket or a device, or a link to one.
 
     OSError if the system cannot say, such as FileNotFoundError.
     """
@@ -276,19 +277,19 @@ def regular_file(path: Path) -> Path:
 
 
 def check_folder(path: Path, option: str) -> None:
-    """Raises InputError where a folder to write into is a file, or is in one."""
+    """Raises InputError if a folder to write into is a file, or is in a file."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not place.is_dir():
         raise InputError(f"{option}: {place} is a file; name a folder")
 
 
 def utf8_path(path: str | Path) -> Path:
-    """`path`, or what may be one; InputError where a byte is no UTF-8, which no record can hold."""
+    """The path. InputError if it is no valid UTF-8, which records cannot hold."""
     try:
         os.fspath(path).encode()
     except UnicodeEncodeError:
         raise InputError(
-            f"{path} is not UTF-8; rename the file or folder, or write it anew"
+            f"{path} is not UTF-8; rename the file or folder, or write it again"
         ) from None
     return Path(path)
 
@@ -312,7 +313,7 @@ def slug(name: str, longest: int = 60) -> str:
 
 
 def json_hash(value: Any) -> str:
-    """SHA-256 (hex) of a JSON value; the order of keys plays no part."""
+    """SHA-256 (hex) of a JSON value, independent of the order of keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Progress of long work, lines that report a result of it, and warnings.
+"""Progress of long work, reports of its results, and warnings.
 
     with stage("reading train.conll", "lines", 300_000) as advance:
         advance(1000)
@@ -24,32 +24,32 @@ LOG = logging.getLogger("featbert")
 SHOWN_AFTER = 1.0
 # Seconds between two messages about the same stage from another process.
 INTERVAL = 0.1
-# Gets the number of units done since the last call, and perhaps a note on how the work stands.
+# Gets the number of units done since the last call, and perhaps a note on the state of the work.
 Advance = Callable[..., None]
-# Shows a stage: what is done, in which unit, how much there is and was done before.
+# Shows a stage. Gets its title, unit, number of units (or None) and units done before.
 Listener = Callable[[str, str, int | None, int], AbstractContextManager[Advance]]
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
 _label: ContextVar[str] = ContextVar("featbert_label", default="")
 
 
 @contextmanager
-def stage(what: str, unit: str, total: int | None = None, *, done: int = 0) -> Iterator[Advance]:
-    """A piece of work that may take a while; gives the function that reports its progress.
+def stage(title: str, unit: str, total: int | None = None, *, done: int = 0) -> Iterator[Advance]:
+    """Announces work that may take a while. Yields the function that reports its progress.
 
     Stages nest: an experiment counts its runs, a run its steps. `done` units were finished earlier
-    and do not count as speed.
+    and do not count for the speed.
     """
     listener = _listener.get()
     if listener is None:
         yield lambda n, note=None: None
         return
-    with listener(what, unit, total, done) as advance:
+    with listener(title, unit, total, done) as advance:
         yield advance
 
 
-def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
+def track(items: Sequence[T], title: str, unit: str) -> Iterator[T]:
     """Yields the items as a stage, with about a hundred reports."""
-    with stage(what, unit, len(items)) as advance:
+    with stage(title, unit, len(items)) as advance:
         every = max(1, len(items) // 100)
         for number, item in enumerate(items, 1):
             yield item
@@ -58,21 +58,21 @@ def track(items: Sequence[T], what: str, unit: str) -> Iterator[T]:
 
 
 def report(text: str) -> None:
-    """One line about work under way, such as the scores of an epoch: a log line (INFO).
+    """Logs a line about the work (INFO), such as the scores of an epoch.
 
-    Control characters and what no encoding holds are written out.
+    Control characters and surrogates are escaped.
     """
     LOG.info("%s", printable(f"{_label.get()}{text}"))
 
 
 def notice(text: str) -> None:
-    """One line that the user should know: a log line (WARNING), written as by `report`."""
+    """Logs a line that the user should know (WARNING), escaped as by `report`."""
     LOG.warning("%s", printable(f"{_label.get()}{text}"))
 
 
 @contextmanager
 def labelled(name: str) -> Iterator[None]:
-    """Within the block, `name: ` is before each report and notice."""
+    """Puts `name: ` before each report and notice of the block."""
     before = _label.set(f"{name}: ")
     try:
         yield
@@ -82,7 +82,7 @@ def labelled(name: str) -> Iterator[None]:
 
 @contextmanager
 def heard_by(listener: Listener) -> Iterator[None]:
-    """Within the block `listener` shows every stage that begins in this thread."""
+    """Within the block, `listener` shows every stage that begins in this thread."""
     before = _listener.set(listener)
     try:
         yield
@@ -96,13 +96,13 @@ Message = tuple[Any, ...]
 
 @contextmanager
 def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
-    """Sends stages, reports and warnings of the block to another process; see `Relay`."""
+    """Sends stages, reports and warnings of the block to another process (`Relay`)."""
     numbers = itertools.count()
 
     @contextmanager
-    def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+    def listen(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
         number, waiting, sent = next(numbers), 0, 0.0
-        send(("begin", number, what, unit, total, done))
+        send(("begin", number, title, unit, total, done))
 
         def advance(n: int, note: str | None = None) -> None:
             nonlocal waiting, sent
@@ -131,9 +131,9 @@ class Relay:
         if kind == "log":
             LOG.log(values[0], "%s", values[1])
         elif kind == "begin":
-            number, what, unit, total, done = values
+            number, title, unit, total, done = values
             context = ExitStack()
-            advance = context.enter_context(stage(what, unit, total, done=done))
+            advance = context.enter_context(stage(title, unit, total, done=done))
             self._open[number] = context, advance
         else:
             number, *done = values
@@ -149,7 +149,7 @@ class Relay:
 
 @contextmanager
 def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
-    """Within the block `write` gets (level, text) of each log line of featbert from `level` on."""
+    """Within the block, `write` gets (level, text) of each of featbert's log lines from `level`."""
 
     class Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
@@ -167,9 +167,9 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
 
 @contextmanager
 def shown(wanted: bool) -> Iterator[None]:
-    """Within the block stages are bars and reports are lines, in a notebook or a terminal.
+    """Shows stages of the block as bars and reports as lines, in a notebook or a terminal.
 
-    Nothing is shown elsewhere, where it is not wanted, or where stages have a listener already.
+    Shows nothing elsewhere, if not `wanted`, or if stages have a listener already.
     """
     visible = sys.stderr.isatty() or "ipykernel" in sys.modules
     if not wanted or not visible or _listener.get() is not None:
@@ -178,10 +178,10 @@ def shown(wanted: bool) -> Iterator[None]:
     from tqdm.auto import tqdm
 
     @contextmanager
-    def bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        how = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
-        how |= {} if unit else {"bar_format": "{desc}  {elapsed}"}
-        with tqdm(desc=what, unit=f" {unit}", delay=SHOWN_AFTER, **how) as shown_bar:
+    def bar(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+        options = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
+        options |= {} if unit else {"bar_format": "{desc}  {elapsed}"}
+        with tqdm(desc=title, unit=f" {unit}", delay=SHOWN_AFTER, **options) as shown_bar:
 
             def advance(n: int, note: str | None = None) -> None:
                 if note is not None:

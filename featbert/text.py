@@ -7,14 +7,14 @@ from typing import Any
 
 
 def counted(n: int, noun: str, plural: str | None = None) -> str:
-    """1, "run" -> 1 run; 1234, "run" -> 1,234 runs; 2, "search", "searches" -> 2 searches"""
+    """1234, "run" -> 1,234 runs, or 2, "search", "searches" -> 2 searches, or 1, "run" -> 1 run"""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def enumerated(names: Iterable[str], joint: str = "and") -> str:
     """["a", "b", "c"] -> a, b and c"""
-    *others, last = names
-    return f"{', '.join(others)} {joint} {last}" if others else last
+    *first, last = names
+    return f"{', '.join(first)} {joint} {last}" if first else last
 
 
 def in_percent(share: float) -> str:
@@ -23,7 +23,7 @@ def in_percent(share: float) -> str:
 
 
 def unusual(counts: Mapping[str, int]) -> str:
-    """Counts by name as text: "3 repaired tags, 1 unknown word"; "" where all are 0."""
+    """Counts by name as text: "3 repaired tags, 1 unknown word", or "" if all are 0."""
     return ", ".join(
         counted(n, name.replace("_", " ").removesuffix("s")) for name, n in counts.items() if n
     )
@@ -40,7 +40,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def shortened(text: str, width: int = 60) -> str:
-    """`text` cut at `width` characters, with a mark where it was cut."""
+    """`text` cut to `width` characters, with an ellipsis at the end if it was longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
@@ -50,10 +50,10 @@ def excerpt(text: str, width: int = 60) -> str:
 
 
 def listed(names: Iterable[str], most: int = 12, width: int = 60) -> str:
-    """Names for a message, the first `most` of them, each cut at `width`, and how many more."""
-    found = [printable(shortened(name, width)) for name in names]
-    more = f" and {len(found) - most:,} more" if len(found) > most else ""
-    return ", ".join(found[:most]) + more
+    """The first `most` names for a message, each cut to `width`, and how many follow."""
+    texts = [printable(shortened(name, width)) for name in names]
+    further = f" and {len(texts) - most:,} more" if len(texts) > most else ""
+    return ", ".join(texts[:most]) + further
 
 
 def json_text(data: Any) -> str:

@@ -1,11 +1,11 @@
-"""Versions of what a number depends on, for signatures; nothing is imported to find them."""
+"""Versions of the libraries that results depend on, for signatures. Imports none of them."""
 
 import contextlib
 import functools
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-# Once a process: each look parses a package's metadata.
+# Once per process: each look-up parses a package's metadata.
 _version = functools.cache(version)
 LIBRARIES = (
     *("torch", "transformers", "tokenizers", "peft", "numpy", "h5py", "seqeval", "scikit-learn"),
@@ -13,11 +13,11 @@ LIBRARIES = (
 
 
 def library_versions() -> dict[str, str]:
-    """Version by library name, with Python's and featbert's own."""
+    """Version by library name, also of Python and featbert."""
     from featbert import __version__
 
-    found = {"featbert": __version__, "python": platform.python_version()}
+    versions = {"featbert": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         with contextlib.suppress(PackageNotFoundError):
-            found[name] = _version(name)
-    return found
+            versions[name] = _version(name)
+    return versions

@@ -18,8 +18,8 @@ from featbert.text import printable, unusual
 def adapt(request: api.AdaptRequest) -> None:
     """Train the encoder as a language model on the corpus first.
 
-    It learns masked wordpieces and, where the corpus has documents, the next sentence from the
-    words of the train split. The folder that is written is an encoder: give it to --model.
+    The encoder learns to predict masked subwords of the train split and, if the corpus has
+    documents, the next sentence. The new folder is an encoder: give it to --model.
     """
     adapted = api.adapt(request)
     lines = [*map(str, adapted.history)]

@@ -27,7 +27,7 @@ app.add_typer(cache_app, name="cache", invoke_without_command=True)
 
 @cache_app.callback(epilog="Example: featbert cache ls")
 def cache(ctx: typer.Context) -> None:
-    """List and remove feature stores and adapted encoders; alone it is `cache ls`."""
+    """List and remove feature stores and adapted encoders. By default `cache ls`."""
     if ctx.invoked_subcommand is None:
         ls(**completion.FOLDERS, format="text")
 
@@ -38,22 +38,22 @@ def ls(
     runs_dir: Path = o.RUNS_DIR,
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """List stores and adapted encoders: size, vectors of words or pooled, date, number of runs."""
+    """List stores and adapted encoders: size, kind of vectors, date, number of runs."""
     from featbert.runs.run import find_runs
 
     runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
-    found = [_about(cache_dir, name, runs) for name in completion.in_cache(cache_dir)]
+    items = [_about(cache_dir, name, runs) for name in completion.in_cache(cache_dir)]
     if format == "json":
-        typer.echo(json_text(found))
+        typer.echo(json_text(items))
         return
     rows = [
         (i["name"], [size(i["bytes"]), i.get("keep", ""), i["made"][:10], str(len(i["runs"]))])
-        for i in found
+        for i in items
     ]
     table, total = f"{cache_dir}: ", "no feature stores or adapted encoders"
     if rows:
         table = grid([str(cache_dir), "size", "keeps", "made", "runs"], rows)
-        total = f"{counted(len(rows), 'item')}, {size(sum(one['bytes'] for one in found))}"
+        total = f"{counted(len(rows), 'item')}, {size(sum(item['bytes'] for item in items))}"
     typer.echo(printable(table + total, keep="\n"))
 
 
@@ -65,17 +65,17 @@ def rm(
     cache_dir: Path = o.CACHE_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
-    """Remove feature stores and adapted encoders; asks first. Runs stay."""
+    """Remove feature stores and adapted encoders, after a question. Runs stay."""
     from featbert.features.index import SHARD_FILES, shards_folder
 
-    known = completion.in_cache(cache_dir)
-    like = {part: [name for name in known if part in name] for part in names if len(part) > 3}
-    for part, several in like.items():
-        if len(several) > 1 and part not in known:
-            found = f"{len(several)} items of {cache_dir}: {listed(several, 4, width=255)}"
-            raise InputError(f"{part!r} is {found}; give more of one name")
-    names = [like[part][0] if len(like.get(part, ())) == 1 else part for part in names]
-    check_known(f"item of {cache_dir}", names, known)
+    items = completion.in_cache(cache_dir)
+    matches = {part: [name for name in items if part in name] for part in names if len(part) > 3}
+    for part, matching in matches.items():
+        if len(matching) > 1 and part not in items:
+            several = f"{len(matching)} items of {cache_dir}: {listed(matching, 4, width=255)}"
+            raise InputError(f"{part!r} is {several}; give more of one name")
+    names = [matches[part][0] if len(matches.get(part, ())) == 1 else part for part in names]
+    check_known(f"item of {cache_dir}", names, items)
     paths = [cache_dir / name for name in dict.fromkeys(names)]
     remove(
         [
@@ -88,35 +88,35 @@ def rm(
 
 
 def _about(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    """What there is to say of a store or an adapted encoder, and the runs that have its values."""
+    """Facts about a store or an adapted encoder, with the names of the runs that use it."""
     from featbert.features.index import shards_folder
     from featbert.features.store import FeatureStore
 
     path = cache_dir / name
-    one: dict[str, Any] = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
+    facts: dict[str, Any] = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
     try:
         if path.is_dir():
             about = read_json(path / ADAPTATION_RECORD)
             made = datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat()
-            same = {"encoder_weights": about["weights"]}
+            signed = {"encoder_weights": about["weights"]}
         else:
             about = vars(manifest := FeatureStore(path).manifest)
             made = about["created"]
-            one |= {"keep": manifest.keep, "kinds": list(manifest.kinds)}
-            shared = ("encoder_weights", "encoder_files", "context", "casing", "pooling", "packing")
-            same = {key: about[key] for key in shared} | {
+            facts |= {"keep": manifest.keep, "kinds": list(manifest.kinds)}
+            keys = ("encoder_weights", "encoder_files", "context", "casing", "pooling", "packing")
+            signed = {key: about[key] for key in keys} | {
                 "encoder_precision": about["precision"],
                 "store_dtype": about["dtype"],
                 "texts": {split: stored.text for split, stored in about["splits"].items()},
             }
     except (ValueError, LookupError, TypeError, MissingError) as error:
-        return one | {"made": "damaged", "runs": [], "reason": str(error)}
-    except (FeatbertError, OSError) as error:  # the system refuses, which may pass
-        return one | {"made": "unreadable", "runs": [], "reason": str(error)}
-    read = []
+        return facts | {"made": "damaged", "runs": [], "reason": str(error)}
+    except (FeatbertError, OSError) as error:  # an error of the system may pass
+        return facts | {"made": "unreadable", "runs": [], "reason": str(error)}
+    users = []
     for run in runs:
         signature = run.record.signature
         texts = {split: identity.text for split, identity in signature.splits.items()}
-        if same.items() <= (vars(signature) | {"texts": texts}).items():
-            read.append(run.name)
-    return one | {"corpus": about["corpus"], "model": about["model"], "made": made, "runs": read}
+        if signed.items() <= (vars(signature) | {"texts": texts}).items():
+            users.append(run.name)
+    return facts | {"corpus": about["corpus"], "model": about["model"], "made": made, "runs": users}

@@ -16,9 +16,9 @@ from featbert.tasks.base import Task, get_task
 from featbert.text import json_text, listed, printable, shortened
 
 Row = tuple[str, list[str]]
-# Types or labels with a row of their own; the JSON has all.
+# Most types or labels to show in rows. The JSON has all.
 MOST_TYPES = 40
-# What is shown where some split has it.
+# Rows that are shown if some split has a count above 0.
 _UNUSUAL = {
     "same text, another answer": "contradictions",
     "repaired tags": "repaired_tags",
@@ -38,7 +38,7 @@ _UNUSUAL = {
 
 @o.command("check corpora/conll2003", api.CorpusRequest, arguments=("data",))
 def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
-    """Show what is read from a corpus: counts, repairs, overlap."""
+    """Show how a corpus is read: counts, repairs, overlap."""
     task = get_task(request.task)
     corpus = request.corpus(task.targets)
     report = check_corpus(corpus)
@@ -49,17 +49,17 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
         first = next(iter(whole_examples(corpus).splits.values())).sentences[0]
         if first.texts:
             answer = shortened(first.tags[0]) if first.tags else "no answer"
-            texts = " | ".join(shortened(one) for one in first.texts)
+            texts = " | ".join(map(shortened, first.texts))
             typer.echo(printable(f"first example as read: {texts} -> {answer}"))
             return
         pairs = zip(first.words[:12], first.tags or (), strict=False)
         shown = [shortened(word) + (f"/{shortened(tag)}" if tag else "") for word, tag in pairs]
-        more = " …" * (len(first.words) > len(shown))
-        typer.echo(printable(f"first sentence as read: {' '.join(shown)}{more}"))
+        ellipsis = " …" * (len(first.words) > len(shown))
+        typer.echo(printable(f"first sentence as read: {' '.join(shown)}{ellipsis}"))
 
 
 def _text(report: CorpusReport, task: Task) -> str:
-    """A column a split, a row a count."""
+    """A table with a column for each split and a row for each count."""
     splits = list(report.splits.values())
     of_texts, item = task.of_texts, task.unit
 
@@ -79,10 +79,11 @@ def _text(report: CorpusReport, task: Task) -> str:
     if task.has_scheme:
         rows.append(("tag scheme of the file", [split.scheme for split in splits]))
     rows.append(("encoding", [split.encoding for split in splits]))
-    for dialect in dict.fromkeys(one for split in splits for one in split.dialects):
+    for dialect in dict.fromkeys(name for split in splits for name in split.dialects):
         rows.append((f"read {dialect}", ["yes" if dialect in s.dialects else "" for s in splits]))
-    found = {name: field for name, field in _UNUSUAL.items() if any(map(attrgetter(field), splits))}
-    rows += [counts(name, field) for name, field in found.items()]
+    for name, field in _UNUSUAL.items():
+        if any(map(attrgetter(field), splits)):
+            rows.append(counts(name, field))
     if report.against_train:
         rows += _rows_against_train(report, task)
     if report.dev_in_test is not None:
@@ -110,13 +111,13 @@ def _rows_by_kind(report: CorpusReport, task: Task) -> list[Row]:
     if task.phrases_name:
         rows = [(task.phrases_name, [f"{c.total():,}" for c in counts])]
     rows += [(f"  {shortened(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
-    if more := len(total) - len(shown):
-        rows.append((f"  {more:,} rarer {task.kinds}: see --format json", [""] * len(splits)))
+    if n_hidden := len(total) - len(shown):
+        rows.append((f"  {n_hidden:,} rarer {task.kinds}: see --format json", [""] * len(splits)))
     return rows
 
 
 def _rows_against_train(report: CorpusReport, task: Task) -> list[Row]:
-    found = [(s, report.against_train.get(name)) for name, s in report.splits.items()]
+    pairs = [(s, report.against_train.get(name)) for name, s in report.splits.items()]
     cells: dict[str, Callable[[SplitReport, HeldOutReport], str]] = {
         f"{task.unit}s also in train": lambda s, a: share(a.repeated_sentences, s.sentences)
     }
@@ -128,7 +129,7 @@ def _rows_against_train(report: CorpusReport, task: Task) -> list[Row]:
     if task.has_classes:
         lacks = f"{task.kinds} missing from train"
         cells[lacks] = lambda _, a: listed(a.new_types) or "none"
-    return [(n, ["" if a is None else of(s, a) for s, a in found]) for n, of in cells.items()]
+    return [(n, ["" if a is None else of(s, a) for s, a in pairs]) for n, of in cells.items()]
 
 
 def share(n: int, total: int) -> str:

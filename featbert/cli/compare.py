@@ -28,7 +28,7 @@ def compare(
     format: o.ReportFormat = o.REPORT_FORMAT,
     against: str | None = o.option(
         "ROW",
-        "Row that all others are compared with: its label, or a run of it.  [default: the best "
+        "Row that all others are compared with: its label, or one of its runs.  [default: the best "
         "fine-tuned row]",
         completion.runs,
     ),
@@ -76,8 +76,8 @@ def compare(
     """Compare finished runs: quality over seeds, and cost.
 
     Without names, one table for each group of comparable runs: same text and tags, encoder,
-    context and scorer. Runs that are named must fit together. JSON has everything that is known of
-    the comparison; --from draws tables, figures and the report from it.
+    context and scorer. Named runs must be comparable. JSON holds the whole comparison: --from makes
+    tables, figures and the report from it.
     """
     from featbert.analysis.comparison import View
     from featbert.analysis.document import read_comparisons
@@ -134,9 +134,9 @@ def compare(
 def _chosen(
     names: Sequence[str] | None, runs_dir: Path, *, in_folder: bool
 ) -> tuple[Sequence[Run], list[str]]:
-    """The runs with these names, or all; and why others are left out.
+    """The runs with these names, or all runs, and the reasons why runs are left out.
 
-    `in_folder`: whether the names are those of folders in the runs directory.
+    `in_folder`: whether the names are folders in the runs directory.
     """
     from featbert.analysis.lookup import find_runs_called
     from featbert.runs.record import read_record
@@ -156,11 +156,11 @@ def _chosen(
 
 
 def _elsewhere(runs: Sequence[Run], corpus: str) -> tuple[Sequence[Run], list[str]]:
-    """The runs that were scored on another corpus, with these scores, and remarks on them."""
+    """The runs with their scores on another corpus, and remarks. Others are left out."""
     from featbert.inference.evaluate import runs_elsewhere
 
     scored = runs_elsewhere(runs, corpus)
     remarks = list(dict.fromkeys(remark for run in scored for remark in run.remarks))
-    if missing := len(runs) - len(scored):
-        remarks.append(f"left out, not evaluated on {corpus}: {counted(missing, 'run')}")
+    if n_unscored := len(runs) - len(scored):
+        remarks.append(f"left out, not evaluated on {corpus}: {counted(n_unscored, 'run')}")
     return scored, remarks

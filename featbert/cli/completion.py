@@ -1,6 +1,6 @@
-"""What a shell can offer for a value: names that exist here, found without heavy libraries.
+"""Completions in a shell: names that exist here, found without heavy libraries.
 
-Functions return values, or (value, help); typer keeps those that begin as what was typed.
+Functions return values, or pairs (value, help). typer filters them by their beginning.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,16 +14,15 @@ from featbert.report.figures.registry import FIGURES
 
 Completion = Callable[..., Iterable[Any]]
 ENDING = ".experiment.json"
-# Where what is completed is, unless an option says so.
+# Folders of runs and stores, unless an option names others.
 FOLDERS = {"runs_dir": Path("experiments/runs"), "cache_dir": Path("cache")}
 
 
-def among(*known: Any) -> Completion:
+def among(*values: Any) -> Completion:
     """Completes one of these values."""
-    return lambda: known
+    return lambda: values
 
 
-# Data and formats are read by these names alone; others are paths, which shells complete.
 layers = among(*NAMES.items())
 stored_layers = among(("all", "every hidden state"), *NAMES.items())
 figures = among(*FIGURES)
@@ -39,7 +38,7 @@ def experiments(ctx: typer.Context) -> list[str]:
 
 
 def experiment_files() -> list[str]:
-    """Experiment files and folders, here and in experiments/, else names of those that ship."""
+    """Experiment files and folders here and in experiments/, or else names of shipped ones."""
     files = [*Path().glob("*.toml"), *Path("experiments").glob("*.toml")]
     folders = [path.parent for path in Path("experiments").glob("*/experiment.toml")]
     if names := sorted(str(path) for path in (*files, *folders) if path.name != "pyproject.toml"):
@@ -60,12 +59,12 @@ def cached(ctx: typer.Context) -> list[str]:
 
 def in_cache(folder: Path) -> list[str]:
     """Feature stores and adapted encoders in the cache, by their paths in it."""
-    found = [*folder.glob("*.h5"), *(p.parent for p in folder.glob("models/*/adaptation.json"))]
-    return sorted(str(path.relative_to(folder)) for path in found)
+    encoders = [path.parent for path in folder.glob("models/*/adaptation.json")]
+    return sorted(str(path.relative_to(folder)) for path in (*folder.glob("*.h5"), *encoders))
 
 
 def models() -> list[str]:
-    """Encoders by name: packaged ones, well-known ones, and those that `adapt` made here."""
+    """Names of packaged, well-known and adapted encoders."""
     from featbert.encoders.source import WELL_KNOWN
 
     adapted = Path("cache/models")
@@ -73,7 +72,7 @@ def models() -> list[str]:
 
 
 def corpora(incomplete: str) -> list[str]:
-    """The embedded sample, once it is begun; before, the shell offers folders."""
+    """The embedded sample. The shell offers folders if nothing is typed yet."""
     return ["sample"] if incomplete else []
 
 
@@ -91,7 +90,7 @@ def facets() -> Iterable[tuple[str, str]]:
 
 
 def scores() -> dict[str, None]:
-    """Scores besides the measures of the tasks."""
+    """Scores other than the measures of the tasks."""
     from featbert.tasks.base import TASKS, get_task
 
     tasks = map(get_task, TASKS)
@@ -99,7 +98,7 @@ def scores() -> dict[str, None]:
 
 
 def _folder(ctx: Any, option: str) -> Path:
-    """Of the innermost command that was given one."""
+    """The folder given to the innermost command that has this option, or the default."""
     while ctx is not None:
         if ctx.params.get(option) is not None:
             return Path(ctx.params[option])

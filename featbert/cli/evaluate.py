@@ -18,9 +18,9 @@ from featbert.text import json_text
 def evaluate(request: api.EvaluateRequest, format: o.ReportFormat = o.REPORT_FORMAT) -> None:
     """Score finished runs on other corpora or splits.
 
-    A run's own encoder and settings read the words; features are extracted, or found in the cache.
-    Scores and predictions are kept in the run's folder, under evaluations: `featbert runs show`
-    has them, and `featbert compare --on CORPUS` compares runs by them.
+    Each run reads the words with its encoder and settings. Features are extracted, or read from the
+    cache. Scores and predictions are stored in the run's folder, under evaluations: `featbert runs
+    show` shows them, and `featbert compare --on CORPUS` compares runs by them.
     """
     evaluations = api.evaluate(request)
     if format == "json":

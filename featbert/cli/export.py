@@ -18,9 +18,9 @@ from featbert.units import size
 def export(request: api.ExportRequest) -> None:
     """Write a finished run as a folder to use or share.
 
-    A tuned encoder becomes a folder for transformers, with the same logits; a run on features
-    keeps its head and the name and hash of its encoder. Both have a model card, and featbert.load
-    answers with both.
+    A tuned encoder becomes a folder for transformers, with the same logits. A run on features
+    becomes a folder with its head and the name and hash of its encoder. Both have a model card, and
+    featbert.load loads both.
     """
     folder = api.export(request)
     done = f"{folder}: {size(disk(folder))}; use it with featbert predict {folder} FILE, or as in "

@@ -13,7 +13,7 @@ from featbert.text import printable, unusual
 @o.command(
     "extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
     api.ExtractRequest,
-    defaults={"task": "none, which reads the text without answers", "keep": "words"},
+    defaults={"task": "none: reads the text without answers", "keep": "words"},
     values={"layers": ("LAYERS", completion.stored_layers)},
 )
 def extract(
@@ -22,9 +22,9 @@ def extract(
 ) -> None:
     """Store the hidden states of every word, once.
 
-    A store has (words + texts) x (layers + 1) x hidden size x 2 bytes: of each text its first
-    special piece (cls), too. An existing store is not computed again; an interrupted extraction
-    resumes. With --shards a lost shard alone is made again.
+    A store has (words + texts) x (layers + 1) x hidden size x 2 bytes. It holds the first special
+    token (cls) of each text, too. An existing store is not computed again, and an interrupted
+    extraction resumes. With --shards, only lost shards are made again.
     """
     from featbert.features.plan import stored_size
 
@@ -34,7 +34,7 @@ def extract(
     if store is None and plan is not None:
         lines = [f"{plan.path}: would hold {stored_size(plan.manifest)}"]
     elif store is not None and store.path.stat().st_mtime_ns < began:
-        lines = [f"{store.path}: exists with all that was asked, nothing to do"]
+        lines = [f"{store.path}: exists with all requested layers, nothing to do"]
     elif store is not None:
         m = store.manifest
         speed = round(m.words / max(m.seconds, 1e-9))

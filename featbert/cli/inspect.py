@@ -1,4 +1,4 @@
-"""featbert inspect and verify: what a feature store holds and whether it is good"""
+"""featbert inspect and verify"""
 
 import dataclasses
 from pathlib import Path
@@ -20,7 +20,7 @@ def inspect(
     store: Path = o.argument("STORE", "Feature store (.h5).", completion.stores),
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """Show what a feature store holds: text, encoder, layers, sizes."""
+    """Show the content of a feature store: text, encoder, layers, sizes."""
     from featbert.features.store import FeatureStore
     from featbert.report.listings import store_facts
 
@@ -40,26 +40,27 @@ def verify(
 ) -> None:
     """Compare every block of feature stores with its checksum.
 
-    Reads each store once and names what is damaged; the exit code is 1 if anything is.
+    Reads each store once and names damaged blocks. The exit code is 1 if there are any.
     """
     from featbert.features.store import FeatureStore
 
-    wrong = 0
+    n_damaged = 0
     for path in stores:
         try:
             store = FeatureStore(path)
-            found = [f"damaged: {line}" for line in store.verify()]
+            lines = [f"damaged: {line}" for line in store.verify()]
         except FeatbertError as error:
             if len(stores) == 1:
                 raise
-            found = [str(error)]
-        wrong += bool(found)
-        if not found:
+            lines = [str(error)]
+        n_damaged += bool(lines)
+        if not lines:
             m = store.manifest
             sizes = counted(len(m.layers), "layer"), counted(m.words, "word"), size(m.data_bytes)
-            found = [f"intact: {', '.join(sizes)}"]
-        for line in found:
+            lines = [f"intact: {', '.join(sizes)}"]
+        for line in lines:
             typer.echo(printable(f"{path}: {line}"))
-    if wrong:
-        which = f"{wrong} of {len(stores)} stores"
-        raise InputError(f"{which} cannot be used; delete what is damaged and extract again")
+    if n_damaged:
+        raise InputError(
+            f"{n_damaged} of {len(stores)} stores cannot be used; delete them and extract again"
+        )

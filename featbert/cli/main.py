@@ -23,13 +23,13 @@ from featbert.text import printable
 
 @dataclass(frozen=True)
 class Subcommand(Entry):
-    """A subcommand, and what it does; importing its module adds it to `app`."""
+    """A subcommand and its help text. Importing its module adds it to `app`."""
 
     help: str
 
 
-# In the order of `--help`: name, place in cli/, and what it does. A module is imported when its
-# command is asked for, which keeps `--help` and the light commands fast.
+# Name, place in cli/ and help text, in the order of `--help`. A module is imported when its command
+# is used, which keeps `--help` and the light commands fast.
 COMMANDS = Registry(
     "command",
     {
@@ -59,13 +59,13 @@ INTERRUPTED, TERMINATED = 130, 143
 WRONG_USAGE = 2
 # Commands that import neither scipy nor torch.
 LIGHT = ("check", "ls", "inspect", "verify")
-# How to go on after a command was stopped, and what needs less memory.
+# Advice after a command was stopped, and after memory ran out.
 RESUMES = "finished work is kept; run the same command again"
 SMALLER = (
     "compute less at a time (a smaller --token-budget or --lstm-size, fewer layers or --jobs), or "
     "use --device cpu or a machine with more memory"
 )
-# Wrong usage as typer raises it, which has no public name of its own.
+# The error that typer raises for wrong usage, which has no public name.
 USAGE_ERROR: type[Exception] = next(
     kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException"
 )
@@ -74,16 +74,16 @@ USAGE_ERROR: type[Exception] = next(
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet.
 
-    Errors call settings as they were typed.
+    Its errors name settings as the user types them.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        one: Any
-        for one in self.params:  # help without types and ranges of Python: RUN <list[str]>, [x>=1]
-            one.min = one.max = None
-            if one.param_type_name == "argument":
-                one.display_type_rich = lambda ctx: ""
+        parameter: Any
+        for parameter in self.params:  # no Python types and ranges: RUN <list[str]>, [x>=1]
+            parameter.min = parameter.max = None
+            if parameter.param_type_name == "argument":
+                parameter.display_type_rich = lambda ctx: ""
 
     def invoke(self, ctx: Any) -> Any:
         with shown(quiet=bool(ctx.params.get("quiet")), worded=self.with_keys):
@@ -101,11 +101,11 @@ class Command(TyperCommand):
 
     @property
     def options(self) -> list[str]:
-        """Names of parameters that have an option of this name."""
+        """Names of parameters with an option of the same name."""
         return [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
 
     def with_keys(self, text: str) -> str:
-        """A message in which --set takes what other commands have options for."""
+        """A message with `--set key=value` for settings that have no option in this command."""
         if "--" not in text or not any("--set" in p.opts for p in self.params):
             return text
         from featbert.experiments.file import Configuration
@@ -118,17 +118,17 @@ class Group(TyperGroup):
     """A command with commands of its own."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        known = self.list_commands(ctx)
-        if args[0] not in known and not args[0].startswith("-"):
-            near = nearest(args[0], [*known, "--version", "--help"])
+        commands = self.list_commands(ctx)
+        if args[0] not in commands and not args[0].startswith("-"):
+            near = nearest(args[0], [*commands, "--version", "--help"])
             if SYNONYMS.get(args[0]) == ctx.info_name:
-                near = f"; {ctx.command_path} alone lists them"
-            ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(known)}")
+                near = f"; {ctx.command_path} without a command lists them"
+            ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(commands)}")
         return super().resolve_command(ctx, args)
 
 
 class Commands(Group):
-    """Imports subcommands when they are needed; turns errors into one line and an exit code."""
+    """Imports subcommands when they are used. Turns errors into one line and an exit code."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -164,11 +164,11 @@ class Commands(Group):
             return super().invoke(ctx)
         except (KeyboardInterrupt, SystemExit) as error:
             terminated = isinstance(error, SystemExit)
-            how = "terminated" if terminated else "interrupted"
+            state = "terminated" if terminated else "interrupted"
             # The terminal has written ^C at the cursor.
             start = "\n" if sys.stderr.isatty() else ""
             overwrites = " (--overwrite would start over)" * ("--overwrite" in sys.argv)
-            tell(f"{start}{how}; {RESUMES}{overwrites}")
+            tell(f"{start}{state}; {RESUMES}{overwrites}")
             raise typer.Exit(TERMINATED if terminated else INTERRUPTED) from None
         except (typer.Exit, typer.Abort, USAGE_ERROR):
             raise
@@ -189,7 +189,7 @@ class Commands(Group):
 
 
 def _without_output(error: OSError) -> int:
-    """The exit code where stdout cannot be written: 0 if its reader has gone, as `head` does."""
+    """The exit code if stdout cannot be written: 0 if its reader has ended, such as `head`."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at its end
     if isinstance(error, BrokenPipeError):
         return 0
@@ -197,7 +197,7 @@ def _without_output(error: OSError) -> int:
     return 1
 
 
-# Wrong usage in the words of typer, and in ours.
+# Messages of typer about wrong usage, and our wording.
 _PLAIN = {
     r"^Invalid value for '([^']+)': Input should": r"\1 should",
     r"^Missing (?:argument|option|parameter) '?([\w-]+).*": r"\1 is missing",
@@ -208,30 +208,30 @@ _PLAIN = {
 
 
 def _show_usage_error(error: Any, command: str) -> None:
-    """One line; bare `featbert` shows its help instead."""
+    """Shows one line. `featbert` without arguments shows its help instead."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return
     message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
     message = message.replace("Value error, ", "")
     message = message.partition(", unable to parse")[0]
-    for said, plain in _PLAIN.items():
-        message = re.sub(said, plain, message)
+    for pattern, plain in _PLAIN.items():
+        message = re.sub(pattern, plain, message)
     if hasattr(error, "possibilities"):
-        known = [option for one in error.ctx.command.params for option in one.opts]
+        options = [option for param in error.ctx.command.params for option in param.opts]
         near = ""
-        if "--set" in known:
+        if "--set" in options:
             from featbert.config import keys_named
             from featbert.experiments.file import Configuration
 
-            named = keys_named(Configuration, error.option_name.strip("-").replace("-", "_"))
-            near = f" (did you mean {' or '.join(f'--set {k}=' for k in named)}?)" * bool(named)
-        near = near or nearest(error.option_name, known)
+            keys = keys_named(Configuration, error.option_name.strip("-").replace("-", "_"))
+            near = f" (did you mean {' or '.join(f'--set {k}=' for k in keys)}?)" * bool(keys)
+        near = near or nearest(error.option_name, options)
         message = f"unknown option {error.option_name}{near}"
     elif choice := re.search(r"'(--[\w-]+)': '(.*)' is not one of '(.*)'", message):
-        known = choice[3].split("', '")
-        message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], known)}; use "
-        message += ", ".join(known)
+        values = choice[3].split("', '")
+        message = f"unknown {choice[1]} {choice[2]!r}{nearest(choice[2], values)}; use "
+        message += ", ".join(values)
     path = error.ctx.command_path if error.ctx else f"featbert {command}".rstrip()
     tell(f"error: {printable(message)}; see {path} --help")
 
@@ -272,10 +272,12 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed, as by `>&-`; else a file that is opened is there
+        if (
+            getattr(sys, name) is None
+        ):  # closed, as by `>&-`: the next open file would get its number
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     try:
         app()
     finally:
-        gc.freeze()  # at its end Python would collect garbage among a million objects of modules
+        gc.freeze()  # else Python collects garbage among a million objects when it exits

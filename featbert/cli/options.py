@@ -28,11 +28,9 @@ def option(
     complete: completion.Completion | None = None,
     *names: str,
     default: Any = None,
-    **more: Any,
 ) -> Any:
-    """An option with a value; it is named like its parameter unless `names` are given."""
-    more |= {"metavar": metavar, "help": text, "autocompletion": complete}
-    return typer.Option(default, *names, **more)
+    """An option with a value, named like its parameter unless it has `names`."""
+    return typer.Option(default, *names, metavar=metavar, help=text, autocompletion=complete)
 
 
 def argument(
@@ -59,7 +57,7 @@ RUN = argument(
     "A finished run: its id or another part of its name, its folder, or the label of its row.",
     completion.runs,
 )
-BEST = flag("--best", "Of several runs that RUN means, such as seeds, take the best on dev.")
+BEST = flag("--best", "Take the best run on dev if RUN means several, such as seeds.")
 CACHE_DIR = option("DIR", "Folder of feature stores.", default=completion.FOLDERS["cache_dir"])
 RUNS_DIR = option("DIR", "Folder of runs.", default=completion.FOLDERS["runs_dir"])
 KEPT_RUNS = option(
@@ -70,7 +68,7 @@ RUN_DATA = option("TEXT", "Only runs on corpora with this in their name.")
 RUN_TASK = option("TEXT", "Only runs of this task.")
 REPORT_FORMAT = option(
     None,
-    "How to print the tables; csv has a line a row and json everything, unrounded.",
+    "How to print the tables; csv has a line per row and json everything, unrounded.",
     default="text",
 )
 TABLE_FORMAT = option(None, "How to print the result.", default="text")
@@ -81,12 +79,12 @@ FIGURE_NAMES = option(
     "[default: all that apply]",
     completion.figures,
 )
-REPORT = option("FILE", "Write everything that is known of the comparison to this HTML file.")
+REPORT = option("FILE", "Write the whole comparison to this HTML file.")
 NO_TEXT = flag("--no-text", "Leave the sentences of the corpus out of the report.")
 
 
-# How the values of generated options are called in help, and completed; by field. Names of
-# registries complete themselves.
+# Metavar and completion of generated options, by field. Fields with names of a registry complete
+# these names.
 _VALUES: dict[str, tuple[str, completion.Completion | None]] = {
     **dict.fromkeys(("cache_dir", "runs_dir", "models_dir", "out", "folder"), ("DIR", None)),
     **dict.fromkeys(("token_column", "tag_column", "text", "pair", "target"), ("COLUMN", None)),
@@ -113,9 +111,9 @@ _VALUES: dict[str, tuple[str, completion.Completion | None]] = {
 }
 _TYPES: dict[Any, str | None] = {int: "INT", float: "NUMBER", str: "TEXT"}
 _NAMES = {"mapping": "--map", "changes": "--set"}
-# Fields that are true where the option is given, without an option that denies it.
+# Fields with an option that makes them true, and no --no- option.
 _FLAGS = {"overwrite", "best", "with_encoder"}
-# Fields that Python users alone can give.
+# Fields without an option, only for Python users.
 _OF_PYTHON = {"settings"}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
@@ -130,8 +128,11 @@ def command(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function a command, with --quiet and an option for each field of its request.
 
-    `arguments` are fields that need no option; those among them without a default are required.
-    `defaults` and `values` (metavar and completion) are what help shows instead of the field's own.
+    Args:
+        example: for the help text, without the program's name.
+        defaults: defaults to show in help, by field, instead of the field's.
+        arguments: fields that are arguments instead of options.
+        values: metavar and completion by field, instead of the usual ones.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -154,11 +155,15 @@ def command(
 
         @functools.wraps(function)
         def called(*, quiet: bool, **values: Any) -> None:  # `Command` reads --quiet
-            given = {name: values.pop(name) for name in fields}
+            options = {name: values.pop(name) for name in fields}
             if request is not None:
-                there = {n: value for n, value in given.items() if value not in (None, [])}
                 values["request"] = _requested(
-                    request, {n: _number(value, fields[n]) for n, value in there.items()}
+                    request,
+                    {
+                        name: _number(value, fields[name])
+                        for name, value in options.items()
+                        if value not in (None, [])
+                    },
                 )
             function(**values)
 
@@ -170,12 +175,12 @@ def command(
     return add
 
 
-def _requested(request: type[Request], given: Mapping[str, Any]) -> Request:
-    """The request with these values; wrong usage has all that cannot be used."""
+def _requested(request: type[Request], values: Mapping[str, Any]) -> Request:
+    """The request with these values. BadParameter names all wrong values."""
     from featbert.config import validated
 
     try:
-        return validated(request, given)
+        return validated(request, values)
     except InputError as error:
         raise typer.BadParameter(with_options(str(error), request.model_fields)) from None
 
@@ -187,15 +192,15 @@ def _option(
     value: tuple[str, completion.Completion | None] | None,
     is_argument: bool,
 ) -> tuple[Any, Any]:
-    """A field's type, as text where it takes several, and its option or argument."""
+    """A field's type (text if it takes several types) and its option or argument."""
     from featbert.config import CHOICES
 
     kinds = [*_kinds(field.annotation)]
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
-    known, text = CHOICES.get(name), field.description or ""
-    if known:
-        text = f"{text.rstrip('.')}: {', '.join(known)}."
+    choices, text = CHOICES.get(name), field.description or ""
+    if choices:
+        text = f"{text.rstrip('.')}: {', '.join(choices)}."
     if kind is float and "[default" not in text:
         ends = ((w, getattr(m, k, None)) for m in field.metadata for k, w in _BOUNDS.items())
         text = f"{text.rstrip('.')} ({', '.join(f'{w} {n:g}' for w, n in ends if n is not None)})."
@@ -203,9 +208,9 @@ def _option(
     is_flag = name in _FLAGS
     if default not in (None, [], {}) and not field.is_required() and not is_flag:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
-    own, complete = value or _VALUES.get(name, ("", None))
-    metavar = own or ("NAME" if known else _TYPES.get(kind))
-    complete = complete or (completion.among(*known) if known else None)
+    metavar, complete = value or _VALUES.get(name, (None, None))
+    metavar = metavar or ("NAME" if choices else _TYPES.get(kind))
+    complete = complete or (completion.among(*choices) if choices else None)
     empty: Any = ... if field.is_required() else None
     if is_argument:
         return kind if empty is ... else kind | None, argument(metavar or "", text, complete, empty)
@@ -216,7 +221,7 @@ def _option(
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:
-    """The types that a field takes, but None."""
+    """The types that a field takes, except None."""
     if get_origin(annotation) in (Union, UnionType):
         for kind in get_args(annotation):
             yield from _kinds(kind)
@@ -227,7 +232,7 @@ def _kinds(annotation: Any) -> Iterator[Any]:
 
 
 def _number(value: Any, field: FieldInfo) -> Any:
-    """A number of digits where the field takes numbers besides text."""
+    """Digits as a number if the field takes numbers, other values unchanged."""
     if isinstance(value, str) and int in _kinds(field.annotation) and value.isascii():
         return int(value) if value.isdigit() else value
     return value

@@ -31,17 +31,17 @@ def predict(
 ) -> None:
     """Tag text with a finished run, in one pass.
 
-    Raw text has a sentence a line and is split into words. Blank lines stay; they separate
-    documents for a run that reads whole documents. Tokenised text keeps its words. A run that
-    answers whole texts has a line for each; a tab separates the texts of a pair. Questions are read
-    from SQuAD's JSON or JSONL, or given with --question and --passage. Columns are those that the
-    run was trained with where the file has them, else have their usual names.
+    Raw text has one sentence per line and is split into words. Blank lines stay: they separate
+    documents for a run that reads whole documents. Tokenised text keeps its words. For a run that
+    answers whole texts, a line is a text, or a pair of texts with a tab between them. Questions are
+    read from SQuAD's JSON or JSONL, or given with --question and --passage. Columns have the names
+    from training if the file has these, and else their usual names.
     """
     if out is not None:
         is_text = out.exists() and Path(request.file).exists() and out.samefile(request.file)
         if is_text or out.is_dir() or not out.parent.is_dir():
             raise InputError(f"--out {out} must be a new file in an existing folder")
-    # No bar where the tags are written to the same terminal.
+    # No bar if the tags are written to the same terminal.
     bar = out is not None or not sys.stdout.isatty()
     _write(api.predict(request, bar=bar), out)
     if out is not None:
@@ -49,8 +49,8 @@ def predict(
 
 
 def _write(rows: Iterable[str], out: Path | None) -> None:
-    """To a file, or as UTF-8 to standard output, each row as it comes."""
-    # Data is written as it is, but a terminal would obey what is in it.
+    """Writes each row to a file, or as UTF-8 to standard output, as soon as it is computed."""
+    # A terminal would execute control characters of the data. Files get them unchanged.
     terminal = out is None and sys.stdout.isatty()
     with nullcontext() if out is None else writing(out) as stream:
         for row in rows:

@@ -12,26 +12,27 @@ from featbert.text import printable
 @o.command(
     f"probe --features {EXAMPLE} --layers last,3",
     api.ProbeRequest,
-    defaults={"data": "sample; with --features that of the store"},
+    defaults={"data": "sample; with --features the store's corpus"},
 )
 def probe(request: api.ProbeRequest) -> None:
     """Check features quickly: logistic regression on layers.
 
-    A linear model on each word's vector, scored on dev: what layers hold, without a learning rate
-    or a seed. One combination alone is reported by class. It is not a row to compare with, and only
-    for the tasks entities and labels. Features are found or made as in `featbert train`.
+    Trains a linear model on the word vectors of each layer, without a learning rate or a seed, and
+    scores it on dev. A single combination is also reported by class. The scores are no row of a
+    comparison. Only for the tasks entities and labels. Features are read or extracted as in
+    `featbert train`.
     """
     columns = get_task(request.task).columns
     keys = [*columns]
-    probed = []
-    for one in api.probe(request):
-        scores = (f"{columns[key]} {100 * one.scores[key]:.2f}" for key in (keys[0], keys[-1]))
-        typer.echo(f"{one.layers}  dev {'  '.join(scores)}")
-        probed.append(one)
-    if len(probed) == 1:
+    results = []
+    for result in api.probe(request):
+        scores = (f"{columns[key]} {100 * result.scores[key]:.2f}" for key in (keys[0], keys[-1]))
+        typer.echo(f"{result.layers}  dev {'  '.join(scores)}")
+        results.append(result)
+    if len(results) == 1:
         from sklearn.metrics import classification_report
 
         from featbert.tasks.labels import labelled
 
-        tags = [[*map(printable, row)] for row in labelled(probed[0].gold, probed[0].predicted)]
+        tags = [[*map(printable, row)] for row in labelled(results[0].gold, results[0].predicted)]
         typer.echo(classification_report(*tags, zero_division=0))

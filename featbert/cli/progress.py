@@ -1,4 +1,4 @@
-"""Progress on stderr: bars at a terminal, a plain line a minute elsewhere, such as a batch log.
+"""Progress on stderr: bars in a terminal, a plain line per minute elsewhere, as in a batch log.
 
 Only work that takes longer than a second is shown. Results go to stdout.
 """
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 # Seconds of work before its bar is shown.
 SHOWN_AFTER = 1.0
-# Seconds before the first plain line where there is no terminal, and between two of them.
+# Seconds before the first plain line (without a terminal), and between two lines.
 PLAIN_AFTER, PLAIN_EVERY = 30.0, 60.0
-# Columns of a terminal from which on bars and rates have room besides the last epoch.
+# Columns of a terminal with room for bars and rates next to the last epoch.
 ROOMY = 120
 
 
 @contextmanager
 def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterator[None]:
-    """Within the block stages, reports and warnings are shown on stderr; if quiet, none are.
+    """Shows stages, reports and warnings of the block on stderr, unless `quiet`.
 
-    `worded` words lines as the command calls things.
+    `worded` rewrites each line in the terms of the command.
     """
     terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     stages = nullcontext() if quiet else heard_by(_bar if terminal else _plain_stage)
@@ -47,7 +47,7 @@ def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterato
 
 
 def tell(line: str) -> None:
-    """Writes a line to stderr; what cannot be written there stops no work."""
+    """Writes a line to stderr. Does nothing if stderr cannot be written."""
     with suppress(OSError):
         sys.stderr.write(f"{line}\n")
         sys.stderr.flush()
@@ -56,7 +56,7 @@ def tell(line: str) -> None:
 def _numbers(
     unit: str, done: int, total: int | None, speed: float | None, seconds: float, *, rate: bool
 ) -> str:
-    """Such as "12,000/301,418 words  4,600 words/s  0:01:02 left"."""
+    """The numbers of a stage: "12,000/301,418 words  4,600 words/s  0:01:02 left"."""
     scale, digits = 1.0, 0
     if unit == "bytes":
         unit, scale, digits = "MB", 1e6, 1
@@ -66,14 +66,15 @@ def _numbers(
     parts = [f"{amount} {unit}"] if unit else []
     if speed and unit and rate and speed >= scale:
         parts.append(f"{speed / scale:,.{int(speed < 10 * scale)}f} {unit}/s")
-    left = (total - done) / speed if speed and total is not None else None
-    clock = timedelta(seconds=max(0, round(seconds if left is None else left)))
-    parts.append(f"{clock}{'' if left is None else ' left'}")
+    ending = ""
+    if speed and total is not None:
+        seconds, ending = (total - done) / speed, " left"
+    parts.append(f"{timedelta(seconds=max(0, round(seconds)))}{ending}")
     return "  ".join(parts)
 
 
 @contextmanager
-def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+def _plain_stage(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
     first, began = done, time.monotonic()
     due = began + PLAIN_AFTER
 
@@ -85,17 +86,17 @@ def _plain_stage(what: str, unit: str, total: int | None, done: int) -> Iterator
             due = now + PLAIN_EVERY
             speed = (done - first) / (now - began)
             numbers = _numbers(unit, done, total, speed, now - began, rate=True)
-            tell(printable(f"{what}  {numbers}"))
+            tell(printable(f"{title}  {numbers}"))
 
     yield advance
 
 
 @contextmanager
-def _bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
+def _bar(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
     progress = _display()
     if not progress.tasks:
         progress.start()
-    task = progress.add_task(printable(what), total=total, completed=done, unit=unit, note="")
+    task = progress.add_task(printable(title), total=total, completed=done, unit=unit, note="")
 
     def advance(n: int, note: str | None = None) -> None:
         fields: dict[str, Any] = {} if note is None else {"note": f"  {note}"}
@@ -112,7 +113,7 @@ def _bar(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance
 
 @functools.cache
 def _display() -> Progress:
-    """rich's bars of the stages that take long; a result on the same terminal is above them."""
+    """rich's bars of the stages that take long, below the results on the same terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
     from rich.text import Text
@@ -124,8 +125,8 @@ def _display() -> Progress:
     class Numbers(ProgressColumn):
         def render(self, task: Task) -> Text:
             total = None if task.total is None else int(task.total)
-            known = task.fields["unit"], int(task.completed), total, task.speed
-            text = _numbers(*known, task.elapsed or 0.0, rate=roomy) + task.fields["note"]
+            state = task.fields["unit"], int(task.completed), total, task.speed
+            text = _numbers(*state, task.elapsed or 0.0, rate=roomy) + task.fields["note"]
             text = text if roomy else f"{task.description}  {text}"
             return Text(text, no_wrap=True, overflow="crop")
 

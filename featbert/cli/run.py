@@ -47,7 +47,8 @@ def run(
     ),
     dry_run: bool = o.flag("--dry-run", "Show the plan, its time and disk; do nothing."),
     measure: bool = typer.Option(
-        True, help="With --dry-run: time short runs where no finished run is like those planned."
+        True,
+        help="With --dry-run: time a short run if no finished run is similar to a planned one.",
     ),
     format: o.ReportFormat = o.REPORT_FORMAT,
     figures: Path | None = o.FIGURES,
@@ -61,7 +62,7 @@ def run(
     that fails does not stop the others.
     """
     if not (measure or dry_run):
-        raise InputError("--no-measure is of the estimate; add --dry-run")
+        raise InputError("--no-measure is for the estimate; add --dry-run")
     outputs = Outputs(format, figures, figure or (), report, not no_text)
     if dry_run:
         typer.echo(_describe(api.plan_run(request), measure))
@@ -79,45 +80,46 @@ def run(
 
 
 def _describe(plan: ExperimentPlan, measure: bool) -> str:
-    """Stores, encoders and rows that there are or will be, with what they are expected to take."""
+    """Existing and planned stores, encoders and rows, with expected time and disk space."""
     from featbert.analysis.comparison import grouped
     from featbert.analysis.labels import run_labels, search_line
     from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
 
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
-    seconds, kept = list[float | None](), 0
+    seconds, n_bytes = list[float | None](), 0
     for path, job in stores.items():
         assert job.extraction is not None
         m, state = job.extraction.manifest, "exists"
         if job.extraction.finished is None:
             state = f"to extract, {size(m.data_bytes)}"
             seconds.append(estimates.extraction(job, m.words))
-            kept += m.data_bytes
+            n_bytes += m.data_bytes
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
-    rows, labels, missing = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
+    rows, labels, to_train = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
     for label, alike in grouped((labels[job.name], job) for job in jobs).items():
-        found = [estimates.run(job) for job in alike if job.name in missing]
-        known = [one for one in found if one is not None]
-        seconds += [None if one is None else one[0] for one in found]
-        kept += sum(n_bytes for _, n_bytes, _ in known)
-        took = duration(sum(s for s, *_ in known)) if known else "?" if found else ""
+        planned = [estimates.run(job) for job in alike if job.name in to_train]
+        estimated = [estimate for estimate in planned if estimate is not None]
+        seconds += [None if estimate is None else estimate[0] for estimate in planned]
+        n_bytes += sum(run_bytes for _, run_bytes, _ in estimated)
+        time = duration(sum(s for s, *_ in estimated)) if estimated else "?" if planned else ""
         seeds = ", ".join(str(job.run.options.seed) for job in alike)
-        rows.append((label, [seeds, str(len(found)), took, known[0][2] if known else ""]))
+        method = estimated[0][2] if estimated else ""
+        rows.append((label, [seeds, str(len(planned)), time, method]))
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
-    runs = f"{counted(len(jobs), 'run')}, {len(missing):,} to train"
+    runs = f"{counted(len(jobs), 'run')}, {len(to_train):,} to train"
     head = [f"{plan.experiment.name}: {runs}{api.later_runs(plan)}"]
     about = "more than" if unknown else "about"
     if expected or not unknown:
         head.append(f"{about} {duration(expected)} here, a run at a time")
     if unknown:
-        told = f"; measuring stopped after {PATIENCE:g} s" if estimates.stopped else ""
-        told = told if measure else "; leave out --no-measure"
-        head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{told}")
-    if kept or not unknown:
-        head.append(f"{about} {size(kept)} of disk")
+        cause = f"; measuring stopped after {PATIENCE:g} s" if estimates.stopped else ""
+        cause = cause if measure else "; leave out --no-measure"
+        head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{cause}")
+    if n_bytes or not unknown:
+        head.append(f"{about} {size(n_bytes)} of disk")
     table = grid(["row", "seeds", "to train", "time", "measured by"], rows).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []
     return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

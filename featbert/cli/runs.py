@@ -20,9 +20,9 @@ from featbert.text import counted, json_text, printable
 if TYPE_CHECKING:
     from featbert.runs.record import Notes
 
-# Seconds to wait for others that change the notes of a run.
+# Seconds to wait for other processes that change the notes of a run.
 PATIENCE = 30.0
-# Behind `show` and `rm`, too; the one before them counts where there is none.
+# Also accepted after `show`, `rm` and others. By default the value before the subcommand.
 RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
 runs_app = typer.Typer(cls=Group, rich_markup_mode=None)
@@ -36,7 +36,7 @@ def runs(
     data: str | None = o.RUN_DATA,
     model: str | None = o.option("TEXT", "Only runs of encoders with this in their name."),
     task: str | None = o.RUN_TASK,
-    tuning: str | None = o.option("TEXT", "Only runs with this way to tune; none: on features."),
+    tuning: str | None = o.option("TEXT", "Only runs with this tuning; none: on features."),
     layers: str | None = o.option("TEXT", "Only runs on these layers."),
     tag: str | None = o.option("TEXT", "Only runs with this tag."),
     sort: Literal["date", "corpus", "model", "row", "seed", "dev", "test"] = o.option(
@@ -44,7 +44,7 @@ def runs(
     ),
     format: o.TableFormat = o.TABLE_FORMAT,
 ) -> None:
-    """List runs: id, date, row, scores. `show` shows all of one, `rm` removes.
+    """List runs: id, date, row, scores. `show` shows all of a run, `rm` removes runs.
 
     A row's label names the settings in which the listed runs differ. The first four characters of a
     run's id are enough.
@@ -56,16 +56,16 @@ def runs(
     from featbert.report.listings import runs_table
     from featbert.runs.run import find_runs
 
-    wanted = {"corpus": data, "model": model, "task": task, "tuning": tuning, "layers": layers}
-    wanted["tags"] = tag
-    lines = run_lines(find_runs(runs_dir), wanted, sort)
+    filters = {"corpus": data, "model": model, "task": task, "tuning": tuning, "layers": layers}
+    filters["tags"] = tag
+    lines = run_lines(find_runs(runs_dir), filters, sort)
     if format == "json":
         typer.echo(json_text(lines))
         return
     if not lines:
         raise MissingError(
             f"no run of that kind in {runs_dir}; featbert runs without filters lists all"
-            if any(wanted.values())
+            if any(filters.values())
             else f"no runs yet in {runs_dir}; train one with featbert train or finetune"
         )
     show_tables([runs_table(lines)], "text")
@@ -78,22 +78,22 @@ def show(
     best: bool = o.BEST,
     data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
-    signature: bool = o.flag("--signature", "Print a line that a paper can quote, alone."),
+    signature: bool = o.flag("--signature", "Print only a line that a paper can quote."),
 ) -> None:
-    """Show all of one run: scores by type, epochs, settings, cost."""
+    """Show a whole run: scores by type, epochs, settings, cost."""
     from featbert.analysis.labels import signature_line
     from featbert.analysis.lookup import find_run_called
     from featbert.report.listings import epochs_table, run_facts, run_scores_table
 
-    found = find_run_called(run, runs_dir or ctx.obj, best, data)
+    chosen = find_run_called(run, runs_dir or ctx.obj, best, data)
     if signature:
-        typer.echo(printable(signature_line([found])))
+        typer.echo(printable(signature_line([chosen])))
         return
-    *known, (_, line) = run_facts(found)
-    facts = grid(["", ""], [(name, [value]) for name, value in known], justify="left")
-    typer.echo(f"{printable(str(found.folder))}\n{facts}")
-    show_tables([run_scores_table(found), epochs_table(found)], "text")
-    typer.echo(f"\nsignature: {line}")  # without breaks, to be copied
+    *facts, (_, line) = run_facts(chosen)
+    table = grid(["", ""], [(name, [value]) for name, value in facts], justify="left")
+    typer.echo(f"{printable(str(chosen.folder))}\n{table}")
+    show_tables([run_scores_table(chosen), epochs_table(chosen)], "text")
+    typer.echo(f"\nsignature: {line}")  # on one line, to be copied
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
@@ -101,7 +101,7 @@ def rm(
     ctx: typer.Context,
     names: list[str] | None = o.argument(
         "RUN",
-        "Runs: parts of names, or folders; all on --data where none is named.",
+        "Runs: parts of names, or folders; by default all on --data.",
         completion.runs,
         default=None,
     ),
@@ -109,7 +109,7 @@ def rm(
     runs_dir: Path | None = RUNS_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
-    """Remove runs with their weights and predictions; asks first."""
+    """Remove runs with their weights and predictions, after a question."""
     from featbert.analysis.listing import run_lines
     from featbert.runs.folder import folders_of
     from featbert.runs.run import find_runs
@@ -137,24 +137,24 @@ def tag(
     folder = _run_folder(name, runs_dir or ctx.obj)
 
     def change(notes: Notes) -> Notes:
-        others = [name for name in notes.tags if name not in tags]
-        return replace(notes, tags=others if remove else [*others, *dict.fromkeys(tags)])
+        result = [name for name in notes.tags if name not in tags]
+        return replace(notes, tags=result if remove else [*result, *dict.fromkeys(tags)])
 
-    found = _changed(folder, change)
-    typer.echo(printable(f"{folder.name}: {', '.join(found.tags) or 'no tags'}"))
+    notes = _changed(folder, change)
+    typer.echo(printable(f"{folder.name}: {', '.join(notes.tags) or 'no tags'}"))
 
 
 @runs_app.command(cls=Command, epilog="Example: featbert runs note RUN 'for the appendix'")
 def note(
     ctx: typer.Context,
     name: str = o.argument("RUN", "Run folder or name.", completion.runs),
-    text: str = o.argument("TEXT", "What to say of it; nothing removes the note.", default=""),
+    text: str = o.argument("TEXT", "The note. An empty text removes it.", default=""),
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Write a note on a run."""
     folder = _run_folder(name, runs_dir or ctx.obj)
-    found = _changed(folder, lambda notes: replace(notes, note=text))
-    typer.echo(printable(f"{folder.name}: {found.note or 'no note'}"))
+    notes = _changed(folder, lambda notes: replace(notes, note=text))
+    typer.echo(printable(f"{folder.name}: {notes.note or 'no note'}"))
 
 
 @runs_app.command(
@@ -176,7 +176,7 @@ def pack(
 ) -> None:
     """Write records and counts of runs into one file, which is read like a runs folder.
 
-    It has all that tables, tests and breakdowns are computed from, and neither weights nor text.
+    The file is enough for tables, tests and breakdowns. It has no weights and no text.
     """
     from featbert.experiments.pack import pack_runs
     from featbert.units import size
@@ -186,19 +186,19 @@ def pack(
 
 
 def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
-    """The notes of a run after a change, which is kept; other processes wait meanwhile."""
+    """Changes the notes of a run and returns them. Other processes wait meanwhile."""
     from featbert.runs.record import NOTES, read_notes, write_json
 
     with owning(folder / NOTES, PATIENCE):
-        found = change(read_notes(folder))
-        write_json(folder / NOTES, found)
-    return found
+        notes = change(read_notes(folder))
+        write_json(folder / NOTES, notes)
+    return notes
 
 
 def _run_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
-    """A folder of the runs directory that holds a run, finished or not.
+    """The folder of a run in the runs directory, finished or not.
 
-    Of several, the one with `data` in its corpus, which its name begins with.
+    If several folders match the name, the one with `data` in its corpus.
     """
     from featbert.runs.results import results_file
     from featbert.runs.run import find_folder, find_folders
@@ -212,7 +212,7 @@ def _run_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
     folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
     if data and folder not in of_data:
         raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")
-    # An encoder has a config.json, too; only folders of the runs directory are removed.
+    # An encoder has a config.json, too. Only folders of the runs directory are removed.
     made = any((folder / name).is_file() for name in ("record.json", "config.json"))
     if not made or folder.is_symlink() or folder.resolve().parent != runs_dir.resolve():
         raise InputError(f"{folder} is no run in {runs_dir}; remove it by hand, or give --runs-dir")

@@ -1,4 +1,4 @@
-"""What commands show: lines and tables on stdout, figures into a folder, a report as HTML."""
+"""Output of commands: lines and tables on stdout, figures in a folder, a report as HTML."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What --format, --figures, --figure, --report, --no-text ask for, checked before any work."""
+    """Values of --format, --figures, --figure, --report and --no-text, checked before any work."""
 
     format: str
     figures: Path | None
@@ -53,7 +53,7 @@ class Outputs:
 
     @property
     def request(self) -> dict[str, Any]:
-        """Fields of `ComparisonRequest`: what the outputs need."""
+        """Fields of `ComparisonRequest` that the outputs need."""
         return {
             "figures": tuple(self.figure or FIGURES) if self.figures else (),
             "everything": self.report is not None or self.format == "json",
@@ -80,19 +80,19 @@ class Outputs:
         folder: Path,
         comparisons: Comparisons,
     ) -> None:
-        """Figures as PNG and PDF; those of several comparisons are numbered as their tables are."""
+        """Draws figures as PNG and PDF, numbered like the tables if there are several."""
         from featbert.report.figures.registry import comparison_figures, crossing_figures
         from featbert.report.figures.style import save_figure
 
         figures = [
-            (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(one, self.figure))
-            for number, one in enumerate(map(comparisons.view.drawn, comparisons), 1)
+            (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(view, self.figure))
+            for number, view in enumerate(map(comparisons.view.drawn, comparisons), 1)
         ]
         figures.append(("", crossing_figures(comparisons, comparisons.matrices, self.figure)))
         written, kinds = list[str](), set[str]()
-        with stage("drawing", "figures") as advance:  # how many there are shows as they are drawn
-            for prefix, drawn in figures:
-                for kind, name, figure in drawn:
+        with stage("drawing", "figures") as advance:  # their number is not known before
+            for prefix, of_comparison in figures:
+                for kind, name, figure in of_comparison:
                     kinds.add(kind.name)
                     for ending in (".png", ".pdf"):
                         path = folder / f"{prefix}{name}{ending}"
@@ -107,43 +107,44 @@ class Outputs:
 
 
 def show_tables(tables: Sequence[Table], format: str) -> None:
-    """Prints tables in a format of the command line but JSON."""
+    """Prints tables in any format of the command line except JSON."""
     from featbert.report.rendering import in_format
 
     typer.echo(in_format(tables, format, width=terminal_width()), nl=False)
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that stdout is, or of COLUMNS; None without both."""
-    asked = sys.stdout.isatty() or os.environ.get("COLUMNS")
-    return shutil.get_terminal_size().columns if asked else None
+    """Width of the terminal or, if stdout is none, of COLUMNS. None without both."""
+    is_limited = sys.stdout.isatty() or os.environ.get("COLUMNS")
+    return shutil.get_terminal_size().columns if is_limited else None
 
 
 def disk(path: Path) -> int:
-    """Bytes that a file or a folder takes; 0 where there is none."""
-    return sum(one.stat().st_size for one in (path, *path.rglob("*")) if one.is_file())
+    """Bytes of a file or of the files in a folder. 0 if it does not exist."""
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
-def remove(found: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: bool) -> None:
-    """Asks, and removes the paths of each item; folders hold these patterns alone (`check_ours`).
+def remove(items: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: bool) -> None:
+    """Removes the paths of each item, after a question unless `yes`.
 
-    The first path of an item is what it is called by, and locked by who makes it.
+    Items map paths to the patterns of files that a folder may hold (`check_ours`). The first path
+    names the item, and the process that makes the item has its lock.
     """
-    total = sum(disk(path) for paths in found for path in paths)
-    what = f"{counted(len(found), noun)}, {size(total)}"
-    for paths in found:
-        with owning(name := next(iter(paths))):  # refused while it is made
+    total = sum(disk(path) for paths in items for path in paths)
+    summary = f"{counted(len(items), noun)}, {size(total)}"
+    for paths in items:
+        with owning(name := next(iter(paths))):  # BusyError while it is made
             for folder in filter(Path.is_dir, paths):
                 check_ours(folder, paths[folder])
         typer.echo(printable(str(name)))
     if not yes:
-        typer.confirm(f"Remove {what}?", abort=True)
-    for path, ours in chain.from_iterable(paths.items() for paths in found):
+        typer.confirm(f"Remove {summary}?", abort=True)
+    for path, ours in chain.from_iterable(paths.items() for paths in items):
         if path.is_dir():
             remove_folder(path, ours)
         else:
             path.unlink(missing_ok=True)
-    typer.echo(f"removed {what}")
+    typer.echo(f"removed {summary}")
 
 
 def grid(
@@ -152,7 +153,7 @@ def grid(
     *,
     justify: Literal["left", "right"] = "right",
 ) -> str:
-    """Rows of a name and aligned cells under a header, as plain text, folded to a terminal."""
+    """Rows of a name and aligned cells under a header, as text in the terminal's width."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -168,22 +169,22 @@ def grid(
 
 
 def run_line(run: Run, *, was_there: bool) -> str:
-    """One finished run: its row and seed, scores in percent, time, id."""
+    """A finished run on one line: row, seed, scores in percent, time, id."""
     from featbert.analysis.labels import label_conditions, listed, run_title
     from featbert.config import Encoding
 
     r, key = run.record, run.task.measure.key
     usual = {n: [f.default, None] for n, f in Encoding.model_fields.items()}
     usual["pooling"] = ["first", "last"]
-    read = label_conditions(vars(r.signature)).items()
-    unusual = {n: value for n, value in read if value not in usual.get(n, [value])}
+    conditions = label_conditions(vars(r.signature)).items()
+    unusual = {n: value for n, value in conditions if value not in usual.get(n, [value])}
     title = run_title(r.tuning, r.layers, r.settings, r.task)
-    what = ", ".join(filter(None, (title, listed(unusual))))
+    row = ", ".join(filter(None, (title, listed(unusual))))
     scores = "  ".join(
         f"{split} {100 * s.values[key]:.2f}"
         + ("" if s.floor is None else f" ({run.task.floor} {100 * s.floor:.2f})")
         for split, s in r.scores.items()
     )
     took = "finished before" if was_there else duration(r.cost.training_seconds)
-    line = f"{what}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.id}"
+    line = f"{row}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.id}"
     return printable(line)

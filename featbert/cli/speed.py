@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 def speed(request: api.SpeedRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Time how long runs take to label 1,000 sentences, one at a time and batched.
 
-    From words to answers: the encoder counts for every run, loading does not. The newest times are
-    kept in the run's folder; `featbert compare --cost` shows them. Time runs that you compare on
-    one machine with nothing else to do.
+    Times the way from words to answers: with the encoder for every run, without loading. The newest
+    times are stored in the run's folder, and `featbert compare --cost` shows them. Time runs that
+    you compare on the same idle machine.
     """
     if format == "json":
         speeds = [dataclasses.asdict(took) for took in api.speed(request)]

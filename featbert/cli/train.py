@@ -16,15 +16,15 @@ from featbert.runs.run import Run
 @o.command(
     "train --data corpora/mine --layers concat_last4,last",
     api.TrainRequest,
-    defaults=defaults_by_task("none") | {"data": "sample; with --features that of the store"},
+    defaults=defaults_by_task("none") | {"data": "sample; with --features the store's corpus"},
 )
 def train(request: api.TrainRequest) -> None:
     """Train a small model on stored features.
 
-    The features of --data and --model are extracted to --cache-dir first, unless they are there
-    already, with the same options. With --features, text and columns are those of the store, and
-    --data and the column options read the tags of the same text from elsewhere. A finished run
-    with the same settings is shown, not trained again.
+    First extracts the features of --data and --model to --cache-dir, unless a store with the same
+    options exists. --features names a store, and the text and columns it was extracted from are
+    read. With --features, --data and the column options read other tags of the same text. A
+    finished run with the same settings is shown, not trained again.
     """
     api.train(request, on_run=_shown_since_now())
     report("featbert compare shows all finished runs")
@@ -38,13 +38,13 @@ def train(request: api.TrainRequest) -> None:
 def finetune(request: api.FinetuneRequest) -> None:
     """Fine-tune the encoder, or a part of it, with a head on top.
 
-    Batches, loss, selection on dev and scorer are those of `featbert train`.
+    Batches, loss, selection on dev and scorer are the same as in `featbert train`.
     """
     api.finetune(request, on_run=_shown_since_now())
     report("featbert compare shows all finished runs")
 
 
 def _shown_since_now() -> Callable[[Run], None]:
-    """Prints runs; those that began before now were finished before."""
+    """Prints runs. Runs that began before this call were finished before."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return lambda run: typer.echo(run_line(run, was_there=run.record.started < now))
