@@ -1,13 +1,13 @@
-"""The front door: what the commands do, as functions of Python.
+"""The commands as Python functions.
 
-Each function is called with its request, or with the fields of the request as keywords:
+Each function takes its request, or the fields of the request as keywords:
 
     train(TrainRequest(features=store, layers="last", seeds="1-3"))
     train(store, "last", seeds=[1, 2, 3], lstm_size=256)
 
 Fields have the names, types, bounds and defaults of the command's options. Text, encoder, store and
-runs may also be objects that are loaded already. Whatever can be checked is checked before torch is
-loaded, which takes seconds.
+runs may also be loaded objects. Everything that can be checked without torch is checked before
+torch is loaded, which takes seconds.
 """
 
 from __future__ import annotations
@@ -69,20 +69,20 @@ if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
     from featbert.inference.speed import Speed
     from featbert.runs.planned import PlannedRun
-else:  # h5py, which light commands do without
+else:  # these import h5py, which light commands do not need
     FeatureStore = Experiment = Any
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Request")
 Folder = Annotated[Path, Field(strict=False)]
-# A path may be given where names are.
+# Accepts a path in place of a name.
 _name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 Texts = Annotated[list[str], Field(strict=False)]
 CACHE_DIR = Path("cache")
 
 
 class Request(Section):
-    """What a function is asked; `without` are fields of its sections that it does not have."""
+    """Arguments of a function. `without` names fields of its sections that it does not have."""
 
     without: ClassVar[frozenset[str]] = frozenset()
 
@@ -95,11 +95,11 @@ class Request(Section):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The fields that were set, by name."""
+        """Values of the fields that were set, by name."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
     def but(self, **changes: Any) -> Self:
-        """This request with changes."""
+        """A copy with changes."""
         return validated(type(self), self.given | changes)
 
 
@@ -109,19 +109,19 @@ def request_fields(request: type[Request]) -> dict[str, Any]:
 
 
 def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Lets a function that takes a request be called with the fields of the request instead.
+    """Lets a function that takes a request also take the fields of the request.
 
-    Fields that are `positional` need no keyword. `progress` says whether bars and lines are shown,
-    in a notebook or a terminal. Other parameters of the function stay.
+    `positional` fields need no keyword. The parameter `progress` is added: whether to show bars and
+    lines in a notebook or a terminal. Other parameters of the function stay.
     """
 
     def decorated(function: Callable[..., T]) -> Callable[..., T]:
         kind: type[Request] = globals()[function.__annotations__["request"]]
-        _, *others = inspect.signature(function).parameters.values()
+        _, *options = inspect.signature(function).parameters.values()
 
         @functools.wraps(function)
         def called(*values: Any, progress: bool = True, **fields: Any) -> T:
-            further = {p.name: fields.pop(p.name) for p in others if p.name in fields}
+            values_of_options = {p.name: fields.pop(p.name) for p in options if p.name in fields}
             if len(values) == 1 and isinstance(values[0], kind) and not fields:
                 (request,) = values
             else:
@@ -130,7 +130,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                     raise TypeError(f"{function.__name__} takes {names} without keywords")
                 request = validated(kind, dict(zip(positional, values, strict=False)) | fields)
             with shown(progress):
-                return function(request, **further)
+                return function(request, **values_of_options)
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         parameters = [
@@ -145,7 +145,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
         order = {name: number for number, name in enumerate(positional)}
         parameters.sort(key=lambda p: order.get(p.name, len(order)))
         shows = inspect.Parameter("progress", keyword, default=True, annotation=bool)
-        signature = [*parameters, *(p.replace(kind=keyword) for p in others), shows]
+        signature = [*parameters, *(p.replace(kind=keyword) for p in options), shows]
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
         return called
 
@@ -153,21 +153,21 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
 
 class Text(Data):
-    """Which text: a corpus that is loaded already, or how its files are read."""
+    """A text: a loaded corpus, or a name and how its files are read."""
 
     data: Annotated[str | InstanceOf[Corpus], _name] = Field(  # type: ignore[assignment]
         "sample", description=Data.model_fields["data"].description
     )
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
-        """The corpus with answers of this kind; one that is loaded already as it is."""
+        """The corpus with answers of this kind. A loaded corpus is returned unchanged."""
         if isinstance(self.data, Corpus):
             return self.data
         return files.load_corpus(self.data, self.reading, targets=targets)
 
 
 class Encoded(Encoding):
-    """How words become vectors; the encoder may have been found already."""
+    """How words become vectors. The encoder may be an `EncoderSource`."""
 
     model: Annotated[str | InstanceOf[EncoderSource], _name] = Field(  # type: ignore[assignment]
         Encoding.model_fields["model"].default,
@@ -191,24 +191,25 @@ class InRuns(Section):
 
 
 class Engine(Section):
-    """Where runs and shards are computed."""
+    """Computes runs and shards here or on a cluster."""
 
     on: Literal["here", "ray"] = "here"
-    """Where to compute: here, or on a Ray cluster whose nodes share this folder."""
+    """Place to compute: here, or on a Ray cluster with nodes that share this folder."""
     address: str | None = None
     """Head of the Ray cluster to join.  [default: RAY_ADDRESS, or a Ray that is started here]"""
     cpus_per_run: int | None = Field(None, ge=1)
     """With --on ray: cores of each run or shard.  [default: 1]"""
     gpus_per_run: float | None = Field(None, ge=0)
-    """With --on ray: GPUs of each run or shard, or a share such as 0.25.  [default: 1 where there
-    are any]"""
+    """With --on ray: GPUs of each run or shard, or a share such as 0.25.  [default: 1 if there are
+    any]"""
 
     def engine(
         self, *folders: Path, jobs: int | None = None
     ) -> AbstractContextManager[tuple[Each | None, int]]:
-        """The cluster, once it is entered, or None; and how many runs it has room for.
+        """A context manager that starts the engine and yields a pair.
 
-        InputError for options that do not go together, and where Ray is not installed.
+        Its parts are the cluster's `each` (None to compute here), and the number of runs at a time.
+        InputError for options that exclude each other, or if Ray is not installed.
         """
         if self.on == "here":
             options = ("address", "cpus_per_run", "gpus_per_run")
@@ -237,7 +238,7 @@ class CorpusRequest(Text, Request):
 
 @door("data")
 def load_corpus(request: CorpusRequest) -> Corpus:
-    """A corpus with its answers for a task; `reading` names how its files are read."""
+    """A corpus with its answers for a task."""
     return request.corpus(get_task(request.task).targets)
 
 
@@ -245,25 +246,25 @@ def load_corpus(request: CorpusRequest) -> Corpus:
 
 
 class ExtractRequest(Engine, Cached, Compute, Encoded, Text, Request):
-    """Which hidden states to store, of which text and encoder."""
+    """Hidden states to store, with their text and encoder."""
 
     without = frozenset({"tag_scheme"})
     layers: str | int | list[int] | tuple[int, ...] | None = "all"
-    """Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or those of combinations
-    such as concat_last4."""
+    """Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or the layers of
+    combinations such as concat_last4."""
     token_budget: int | None = Field(None, ge=1)
     """Padded subwords computed at once.  [default: 512, on a GPU 32768]"""
     shards: int | None = Field(None, ge=1)
-    """Parts of the text, a file each, that read as one store.  [default: 1, on Ray as many as there
-    is room for]"""
+    """Number of files to store parts of the text in. They are read as one store.  [default: 1, on
+    Ray as many as there is room for]"""
 
 
 @door("data", "model")
 def extract(request: ExtractRequest) -> FeatureStore:
     """Hidden states of every word of a corpus, in a store under `cache_dir`.
 
-    A store that has all of it already is returned, an interrupted extraction resumes. `train`
-    reads the answers of this corpus by default.
+    An existing store with all of these states is returned. An interrupted extraction resumes.
+    `train` reads the answers of this corpus by default.
     """
     engine = request.engine(request.cache_dir)
     plan, corpus = _plan_extraction(request)
@@ -273,21 +274,19 @@ def extract(request: ExtractRequest) -> FeatureStore:
         from featbert.features.shards import extract_shards
 
         report(start_line(plan))
-        with engine as (each, room):
-            store = extract_shards(plan, request.shards or room, each or in_turn)
+        with engine as (compute, room):
+            store = extract_shards(plan, request.shards or room, compute or in_turn)
     store.corpus = corpus
     return store
 
 
 @door("data", "model")
 def plan_extract(request: ExtractRequest) -> ExtractionPlan:
-    """What `extract` will do; nothing is computed or written."""
+    """The plan of `extract`. Computes and writes nothing."""
     return _plan_extraction(request)[0]
 
 
-def _plan_extraction(
-    request: ExtractRequest,
-) -> tuple[ExtractionPlan, Corpus]:
+def _plan_extraction(request: ExtractRequest) -> tuple[ExtractionPlan, Corpus]:
     check_folder(request.cache_dir, "--cache-dir")
     source = request.source
     targets = get_task(request.task).targets if "task" in request.given else None
@@ -311,7 +310,7 @@ def _check_encoder(encoding: EncodingOptions, source: EncoderSource, corpus: Cor
     encoding.check(source, corpus)
     if note := encoding.note(source):
         report(note)
-    if is_uncased(source):  # a damaged tokenizer is refused here
+    if is_uncased(source):  # InputError for a damaged tokenizer
         report(f"{source.name} is uncased: words are lowercased before they are read")
 
 
@@ -319,44 +318,45 @@ def _check_encoder(encoding: EncodingOptions, source: EncoderSource, corpus: Cor
 
 
 class Trained(InRuns, Compute, Encoded, Text, Request):
-    """What runs on features and tuned runs have in common."""
+    """Fields that runs on features and tuned runs share."""
 
     seeds: int | str | list[int] | tuple[int, ...] = "1"
-    """Random seeds, a run each: 1,2,3 or 1-5."""
+    """Random seeds, one run for each: 1,2,3 or 1-5."""
     overwrite: bool = False
-    """Train again what is finished already."""
+    """Train finished runs again."""
     log_with: str | None = None
     """Log every epoch while a run trains, to .csv, .tensorboard, .wandb or .mlflow in
     --runs-dir."""
     settings: InstanceOf[Settings] | None = None
-    # In place of the defaults of the way to tune; not an option.
+    # Replaces the default settings of the tuning. Not an option of the command.
 
 
-# Gets each run when it is finished.
+# Gets each run as soon as it is finished.
 OnRun = Callable[[Run], object]
 
 
 class TrainRequest(Head, Training, Rows, Cached, Trained):
-    """Heads to train on stored features: a run for each layer combination and seed."""
+    """Heads to train on stored features: one run for each layer combination and seed."""
 
     without = frozenset({"tuning"})
     features: Folder | FeatureStore | None = None
-    """Feature store to read as it is.  [default: that of --data and --model, made where missing]"""
+    """Feature store to read.  [default: the store of --data and --model, extracted if necessary]"""
     layers: str | int | list[str] | list[int] | tuple[str, ...] = "concat_last4"
-    """Layer combinations, a row each: names such as last or weighted_all, single layers such as 7
-    or 1-6, or forms such as concat:9-12; several with commas."""
+    """Layer combinations, separated by commas, one row for each: names such as last or
+    weighted_all, single layers such as 7 or 1-6, or forms such as concat:9-12."""
 
 
 @door("features", "layers")
 def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
-    """Heads on frozen features, trained, scored and recorded: a run for each layers and seed.
+    """Trains heads on frozen features: one run for each layer combination and seed.
 
-    Features of `data` and `model` are extracted first, unless they are stored already, or those of
-    the store `features` are read. A finished run of the same name (same text, answers, encoder,
-    settings, seed) is returned as it is, unless `overwrite`. With `train_on="train+dev"` the same
-    run on train is trained first: its best epoch is the number of epochs.
+    Reads the store `features`, or else the store of `data` and `model`, which is extracted first if
+    necessary. Finished runs of the same name (same text, answers, encoder, settings and seed) are
+    returned without training, unless `overwrite`. With `train_on="train+dev"` the same run on train
+    is trained first: its best epoch is the number of epochs.
 
-    `on_run` gets each run when it is finished. BusyError if another process trains one of them.
+    `on_run` gets each run as soon as it is finished. BusyError if another process trains one of
+    them.
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
     check_folder(request.cache_dir, "--cache-dir")
@@ -404,16 +404,16 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
 
 
 class FinetuneRequest(RowsTable, Trained):
-    """Encoders to tune with a head on top: a run for each seed."""
+    """An encoder to tune with a head on top: one run for each seed."""
 
     without = frozenset({"store_dtype", "keep"})
 
 
 @door("data", "model")
 def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]:
-    """An encoder that is tuned with a head on top, scored and recorded: a run for each seed.
+    """Tunes an encoder with a head on top: one run for each seed.
 
-    `tuning` says which parameters are trained. See `train` for the rest.
+    `tuning` chooses the parameters to train. Finished runs and `on_run` are as in `train`.
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
     seeds, source = parse_seeds(request.seeds), request.source
@@ -445,7 +445,7 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
 
 
 def open_store(request: R) -> tuple[FeatureStore | None, R]:
-    """The store that a request names, if it does, and the request with the text of that store."""
+    """The store that a request names, or None, and the request with the text of the store."""
     features: Path | FeatureStore | None = request.given.get("features")
     if features is None:
         return None, request
@@ -511,8 +511,8 @@ def _run_options(request: Trained, settings: Settings) -> Callable[[int], Any]:
     from featbert.runs.planned import RunOptions
 
     device = find_device(request.device)
-    others = request.model_dump(include={"precision", "task", "tag_scheme"})
-    return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **others)
+    fields = request.model_dump(include={"precision", "task", "tag_scheme"})
+    return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **fields)
 
 
 def _train_runs(
@@ -523,7 +523,7 @@ def _train_runs(
     log_dir: Path | None,
     on_run: OnRun | None,
 ) -> list[Run]:
-    """Trains planned runs, by title; finished ones read nothing of `material`."""
+    """Trains planned runs, by title. Finished runs do not read `material`."""
     from featbert.analysis.notes import why_unlearned
     from featbert.runs.train import train_planned
 
@@ -536,8 +536,8 @@ def _train_runs(
         if reason := why_unlearned(run):
             report(f"{title}: {reason}")
         runs.append(run)
-    if found := unusual(runs[-1].record.counts):
-        report(f"unusual in the corpus: {found}")
+    if counts := unusual(runs[-1].record.counts):
+        report(f"unusual in the corpus: {counts}")
     return runs
 
 
@@ -554,23 +554,23 @@ class AdaptRequest(Adapt, Compute, Encoded, Text, Request):
         )
     )
     settings: InstanceOf[Adapt] | None = None
-    # In place of the defaults; not an option.
+    # Replaces the default settings. Not an option of the command.
     seed: int = Field(1, ge=0, le=LARGEST_SEED)
     """Random seed."""
     out: Folder | None = None
-    """Folder to write.  [default: one of its own in --models-dir]"""
+    """Folder to write.  [default: a new folder in --models-dir]"""
     models_dir: Folder = Path("cache/models")
     """Folder of adapted encoders."""
     overwrite: bool = False
-    """Train again what is finished already."""
+    """Train finished runs again."""
 
 
 @door("data", "model")
 def adapt(request: AdaptRequest) -> Adapted:
-    """An encoder that was trained as a language model on train of a corpus, written as a folder.
+    """Trains an encoder as a language model on train of a corpus, and writes it as a folder.
 
-    InputError for sequences longer than the encoder reads, no mask token or masked-LM architecture,
-    a loss that is not finite, or a full disk.
+    InputError for sequences longer than the encoder reads, an encoder without a mask token or a
+    masked-LM architecture, a loss that is not finite, or a full disk.
     """
     out, models_dir = request.out, request.models_dir
     check_folder(out or models_dir, "--models-dir" if out is None else "--out")
@@ -585,10 +585,10 @@ def adapt(request: AdaptRequest) -> Adapted:
     load_torch(request.threads)
     if is_uncased(source):
         report(f"{source.name} is uncased: words are lowercased before they are read")
-    objectives = "masked wordpieces" + (" and the next sentence" if with_nsp else "")
+    objectives = "masked subwords" + (" and the next sentence" if with_nsp else "")
     report(f"{source.name} as a language model of {corpus.name}: {objectives}")
-    further = request.model_dump(include={"out", "models_dir", "seed", "overwrite"})
-    plan = plan_adaptation(corpus, source, settings=settings, **further, **request.where)
+    options = request.model_dump(include={"out", "models_dir", "seed", "overwrite"})
+    plan = plan_adaptation(corpus, source, settings=settings, **options, **request.where)
     return plan.finished or run_adaptation(plan)
 
 
@@ -601,11 +601,11 @@ class RunRequest(Engine, InRuns, Cached, Request):
     file: Folder | str | Experiment
     """Experiment file (TOML), or a name of --list."""
     changes: Texts = Field([])
-    """Override one key, such as features.epochs=2; may be given several times."""
+    """Override a key, such as features.epochs=2; may be given several times."""
     threads: int | None = Field(None, ge=1)
-    """Threads of each run; its key in the file."""
+    """Threads of each run. Replaces the file's key."""
     seeds: str | None = None
-    """Seeds in place of the file's: 1,2,3 or 1-5."""
+    """Seeds that replace the file's: 1,2,3 or 1-5."""
     jobs: int | None = Field(None, ge=1)
     """Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many as
     there is room for]"""
@@ -614,7 +614,7 @@ class RunRequest(Engine, InRuns, Cached, Request):
 
 @dataclass(frozen=True)
 class ExperimentResult:
-    """An experiment that was run: its last plan, and a comparison for each task of its runs."""
+    """A finished experiment: its last plan, and a comparison for each task of its runs."""
 
     plan: ExperimentPlan
     comparisons: Comparisons
@@ -626,7 +626,7 @@ class ExperimentResult:
 
 
 class FailedRunsError(InputError):
-    """Runs of an experiment failed; `result` has those that are finished."""
+    """Runs of an experiment failed. `result` has the finished runs."""
 
     def __init__(self, text: str, result: ExperimentResult, count: str) -> None:
         super().__init__(text)
@@ -635,10 +635,10 @@ class FailedRunsError(InputError):
 
 @door("file")
 def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> ExperimentResult:
-    """Extracts once, trains what is missing, and compares all runs of an experiment.
+    """Extracts features once, trains unfinished runs, and compares all runs of an experiment.
 
-    `shown` are fields of `analysis.compare.ComparisonRequest`: what comparisons hold besides
-    scores. FailedRunsError if runs failed; the others are finished and are not trained again.
+    `shown` are fields of `analysis.compare.ComparisonRequest`: parts of comparisons other than
+    scores. FailedRunsError if runs failed. The other runs are finished and not trained again.
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
     engine = request.engine(request.cache_dir, request.runs_dir, jobs=request.jobs)
@@ -648,10 +648,10 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
     from featbert.analysis.labels import run_labels
     from featbert.experiments.schedule import carry_out
 
-    missing, known = len(plan.missing), counted(len(plan.jobs), "run")
-    report(f"{plan.experiment.name}: {missing:,} of {known} to train{later_runs(plan)}")
-    with engine as (each, at_a_time):
-        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=each, labels=run_labels)
+    total = counted(len(plan.jobs), "run")
+    report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{later_runs(plan)}")
+    with engine as (compute, at_a_time):
+        plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     result = ExperimentResult(
         plan, compare_tasks(plan.runs, experiment=plan.record, **(shown or {}))
     )
@@ -666,7 +666,7 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
 
 @door("file")
 def plan_run(request: RunRequest) -> ExperimentPlan:
-    """The runs of an experiment that are known now; nothing is computed or written."""
+    """The runs of an experiment that are known now. Computes and writes nothing."""
     check_folder(request.cache_dir, "--cache-dir")
     from featbert.experiments.file import read_experiment
     from featbert.experiments.plan import ExperimentPlan, Resources
@@ -686,7 +686,7 @@ def plan_run(request: RunRequest) -> ExperimentPlan:
 
 
 def later_runs(plan: ExperimentPlan) -> str:
-    """What more runs follow from, as the end of a line; empty if all are known."""
+    """The end of a line: the causes of further runs, or "" if all runs are known."""
     searches = sum(search.chosen is None for search in plan.searches)
     waiting = (len(plan.adaptations), "encoder", "encoders"), (searches, "search", "searches")
     causes = " and ".join(counted(*cause) for cause in waiting if cause[0])
@@ -697,14 +697,14 @@ def later_runs(plan: ExperimentPlan) -> str:
 
 
 class OfRuns(InRuns, Request):
-    """Which runs are meant, and where their encoders are."""
+    """Finished runs and their encoders."""
 
     best: bool = False
-    """Of several runs that RUN means, such as seeds, take the best on dev."""
+    """Take the best run on dev if RUN means several, such as seeds."""
     data: str | None = None
     """Only runs on corpora with this in their name."""
     model: str | None = None
-    """Where the run's encoder is now.  [default: where the run found it]"""
+    """The run's encoder, if it has moved.  [default: its place during training]"""
 
     def usable(self, run: str | Run) -> UsableRun:
         """The run with this name, with its encoder."""
@@ -745,7 +745,7 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     by: Texts = Field([])
     """Scores also by a facet, such as type or length; may be given several times."""
     overwrite: bool = False
-    """Evaluate again what was evaluated before."""
+    """Repeat finished evaluations."""
 
 
 @dataclass(frozen=True)
@@ -759,10 +759,10 @@ class Evaluation:
 
 @door("runs", "data", "split")
 def evaluate(request: EvaluateRequest) -> list[Evaluation]:
-    """Scores of finished runs on splits of corpora; records and predictions go to their folders.
+    """Scores finished runs on splits of corpora. Records and predictions go to their folders.
 
-    An evaluation of the same text, answers and mapping that exists is returned, unless `overwrite`.
-    `mapping` has new names of classes, for gold and predicted answers alike; "O" ignores one.
+    An existing evaluation of the same text, answers and mapping is returned, unless `overwrite`.
+    `mapping` has new names of classes, for gold and predicted answers. "O" removes a class.
     """
     check_folder(request.cache_dir, "--cache-dir")
     from featbert.analysis.groups import once
@@ -776,33 +776,33 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
 
     renamed = request.mapping
     mapping = renamed if isinstance(renamed, dict) else parse_mapping(renamed)
-    named = request.runs if isinstance(request.runs, list) else [request.runs]
+    names = request.runs if isinstance(request.runs, list) else [request.runs]
     options = replace(request.reading, alone="test")
-    read = functools.cache(
+    load_place = functools.cache(
         lambda place, targets: files.load_corpus(place, options, targets=targets)
     )
-    found = once(
+    runs = once(
         run
-        for name in named
+        for name in names
         for run in ([name] if isinstance(name, Run) else find_runs_called(name, request.runs_dir))
     )
-    for run in found:
+    for run in runs:
         check_known("facet", request.by, run.task.facets)
     places = request.data if isinstance(request.data, list) else [request.data]
     splits = [request.split] if isinstance(request.split, str) else request.split
-    plans, classes_known = [], dict[str, None]()
-    for run in found:
+    plans, all_classes = [], dict[str, None]()
+    for run in runs:
         usable = _usable(run, request.model)
         for place in dict.fromkeys(places):
-            corpus = place if isinstance(place, Corpus) else read(place, usable.task.targets)
+            corpus = place if isinstance(place, Corpus) else load_place(place, usable.task.targets)
             classes = {*usable.task.classes_of(corpus), *usable.classes}
-            classes_known |= dict.fromkeys(sorted(classes))
+            all_classes |= dict.fromkeys(sorted(classes))
             of_corpus = {
                 old: new for old, new in mapping.items() if len(places) == 1 or old in classes
             }
-            names = choose_splits(corpus, splits)
-            plans += [plan_evaluation(usable, corpus, name, of_corpus) for name in names]
-    check_known("class in --map", mapping, classes_known)
+            for split in choose_splits(corpus, splits):
+                plans.append(plan_evaluation(usable, corpus, split, of_corpus))
+    check_known("class in --map", mapping, all_classes)
     evaluations, loaded = [], None
     for plan in plans:
         record = None if request.overwrite else plan.finished
@@ -840,9 +840,9 @@ class ExportRequest(UseRequest):
     folder: Folder
     """Folder to write, whole or not at all."""
     format: Literal["transformers", "peft", "featbert"] | None = None
-    """Who is to load it: transformers has no model for some heads, and gets adapters merged; peft
-    gets them as they are; featbert loads every run.  [default: featbert for a run on features, else
-    transformers]"""
+    """Library to load the folder. Transformers has no model for some heads, and gets merged
+    adapters. Peft gets unmerged adapters. Featbert loads every run.  [default: featbert for a run
+    on features, else transformers]"""
     with_encoder: bool = False
     """Copy the encoder's files into a folder for featbert."""
     overwrite: bool = False
@@ -851,7 +851,7 @@ class ExportRequest(UseRequest):
 
 @door("run", "folder")
 def export(request: ExportRequest) -> Path:
-    """Writes a finished run, with a model card, as a folder to use or share; returns the folder."""
+    """Writes a finished run, with a model card, as a folder to use or share. Returns its path."""
     from featbert.runs.folder import check_free
 
     folder, overwrite = request.folder, request.overwrite
@@ -877,19 +877,19 @@ class SpeedRequest(Compute, OfRuns):
     sentences: int = Field(200, ge=1)
     """Sentences to answer, spread over the test split."""
     repeats: int = Field(5, ge=1)
-    """Times to answer them; the median counts."""
+    """Number of measurements. Their median is reported."""
 
 
 @door("runs")
 def speed(
     request: SpeedRequest, on_run: Callable[[Run, Speed], object] | None = None
 ) -> list[Speed]:
-    """Seconds in which runs label 1,000 sentences from words to answers, one at a time and batched.
+    """Seconds of runs for 1,000 sentences from words to answers, one at a time and batched.
 
-    The newest times are kept in the folders of the runs. `on_run` gets each when it is measured.
+    The folders of the runs keep their newest times. `on_run` gets each run with its times.
     """
-    named = request.runs if isinstance(request.runs, list) else [request.runs]
-    usable = [request.usable(name) for name in named]
+    names = request.runs if isinstance(request.runs, list) else [request.runs]
+    usable = [request.usable(name) for name in names]
     load_torch(request.threads)
     from featbert.inference.load import load
     from featbert.inference.speed import measure_speed
@@ -912,12 +912,13 @@ class PredictRequest(Compute, UseRequest, Data):
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
     file: Annotated[str, _name] = "-"
-    """What to tag; - is standard input."""
+    """File to tag; - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
-    """What is read: raw text, a sentence a line, tokenised text, or columns of texts (tsv, csv,
-    jsonl); auto goes by the file's suffix and takes standard input as raw text."""
+    """Kind of input: raw text with one sentence per line (text), tokenised text (conll, jsonl) or
+    columns of texts (tsv, csv, jsonl). Auto infers it from the file's suffix, and reads standard
+    input as raw text."""
     format: Literal["conll", "jsonl"] = "conll"
-    """What is written: columns, or jsonl with offsets and probabilities."""
+    """Kind of output: columns, or jsonl with offsets and probabilities."""
     question: Texts = Field([])
     """Question that the passage answers; may be given several times."""
     passage: Folder | None = None
@@ -926,9 +927,10 @@ class PredictRequest(Compute, UseRequest, Data):
 
 @door("run", "file")
 def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
-    """Answers to a file or standard input, in one pass: lines to be written, as the input comes.
+    """Lines with the answers to a file or standard input, lazily and in one pass.
 
-    `load(run).predict(texts)` answers texts from Python. `bar` shows how much of a file was read.
+    `load(run).predict(texts)` answers texts from Python. `bar` shows the bytes of the file that
+    were read.
     """
     from featbert.data.files import codec_name
     from featbert.inference.files import COLUMNS, STDIN, input_of, questions_of
@@ -942,11 +944,11 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     questions = None
     if request.question or passage is not None:
         if not request.question or passage is None or file != STDIN:
-            raise InputError("give --question with --passage, and no FILE, or a FILE alone")
+            raise InputError("give --question with --passage and no FILE, or only a FILE")
         questions = questions_of(request.question, passage, request.encoding)
     usable = request.usable(request.run)
     place = None if questions is None else str(passage)
-    given = input_of(usable, file, request.input, columns, request.encoding, questions, place)
+    source = input_of(usable, file, request.input, columns, request.encoding, questions, place)
 
     def load_run() -> LoadedRun:
         load_torch(request.threads)
@@ -954,7 +956,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
 
         return load(usable, device=request.device)
 
-    return given.rows(load_run, request.format, bar=bar)
+    return source.rows(load_run, request.format, bar=bar)
 
 
 class ProbeRequest(Cached, Compute, Encoded, Text, Request):
@@ -963,15 +965,16 @@ class ProbeRequest(Cached, Compute, Encoded, Text, Request):
     without = frozenset({"tag_scheme", "keep"})
     features: Folder | FeatureStore | None = TrainRequest.model_fields["features"]  # type: ignore[assignment]
     layers: str | int | list[str] | list[int] | None = None
-    """Layer combinations without learned weights: names such as last, single layers such as 3 or
-    1-6, or forms such as concat:9-12; several with commas.  [default: all single layers]"""
+    """Layer combinations without learned weights, separated by commas: names such as last, single
+    layers such as 3 or 1-6, or forms such as concat:9-12.  [default: all single layers]"""
 
 
 @door("features", "layers")
 def probe(request: ProbeRequest) -> Iterator[Probed]:
-    """Scores on dev of a linear model on each layer combination, as they are found.
+    """Scores on dev of a linear model on each layer combination, lazily.
 
-    Features are found or made as in `train`; the tasks are entities and labels.
+    Features are read or extracted as in `train`. InputError for tasks other than entities and
+    labels.
     """
     store, request = open_store(request)
     task = get_task(request.task)

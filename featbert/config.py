@@ -52,7 +52,7 @@ CHOICES: dict[str, Mapping[str, Any]] = {
 
 
 class Section(BaseModel):
-    """Settings that belong together. Typed and frozen; unknown keys are errors."""
+    """Settings that belong together. Typed and frozen. Unknown keys are errors."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -126,8 +126,8 @@ class Data(Section):
     answerable: bool = False
     """Leave out questions without an answer, as SQuAD 1.1 does."""
     missing: str | None = None
-    """Values that mean "no answer", such as -,NA. An empty value in the list stands for an empty
-    cell, and "" for no values. By default the format's values, and - and -1 if they cannot be
+    """Values that mean "no answer", such as -,NA. An empty value in the list means an empty cell,
+    and "" no values. By default the format's values, and - and -1 if they cannot be
     classes."""
     first_choice: int | None = Field(None, ge=0, le=1)
     """Number of the first choice in labels, 0 or 1. By default 1 if 0 never occurs and the highest
@@ -195,7 +195,7 @@ class Compute(Section):
     """A run's device, precision and threads."""
 
     device: str = "auto"
-    """Device to compute on. Auto uses a CUDA GPU if there is one; cuda:1 is the second."""
+    """Device to compute on. Auto uses a CUDA GPU if there is one. cuda:1 is the second."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
     """Precision to compute in. Auto is bf16 if the device supports it natively."""
     threads: int | None = Field(None, ge=1)
@@ -242,7 +242,8 @@ class Tuning(Section):
     freeze_to: int | None = Field(None, ge=0)
     """Never train the embeddings (0) and the layers up to this one."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder. By default the encoder's."""
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or the rate on
+    features if the body reads words."""
     head_epochs: int = Field(1, ge=1)
     """Epochs that train only the head, before the whole encoder is trained with it."""
     head_from: str | None = None
@@ -315,7 +316,7 @@ class Settings(Training, Tuning, Head):
         return self
 
     def but(self, **changes: Any) -> Settings:
-        """A copy with these values; None leaves a setting as it is."""
+        """A copy with these values. None leaves a setting unchanged."""
         changed = {name: value for name, value in changes.items() if value is not None}
         return validated(Settings, self.model_dump() | changed)
 

@@ -20,7 +20,7 @@ from featbert.text import printable
 
 T = TypeVar("T")
 LOG = logging.getLogger("featbert")
-# Seconds of work before its bar is shown to Python users.
+# Seconds of work before its bar is shown.
 SHOWN_AFTER = 1.0
 # Seconds between two messages about the same stage from another process.
 INTERVAL = 0.1

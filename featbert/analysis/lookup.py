@@ -1,4 +1,4 @@
-"""Runs by what people call them: ids, parts of names, folders, labels of rows."""
+"""Runs by ids, parts of names, folders, or labels of rows."""
 
 from pathlib import Path
 

@@ -41,7 +41,7 @@ def compare(
         "TABLE", "Published table to show with it, such as devlin2019-table7.", completion.published
     ),
     experiment: str | None = o.option(
-        "NAME", "An experiment that was run: its rows, and what it varies.", completion.experiments
+        "NAME", "A finished experiment: its rows and varied settings.", completion.experiments
     ),
     data: str | None = o.RUN_DATA,
     task: str | None = o.RUN_TASK,
@@ -52,9 +52,9 @@ def compare(
     stats: bool = o.flag(
         "--stats", "Test each row's difference to its baseline, over seeds and text."
     ),
-    cost: bool = o.flag("--cost", "What rows cost, and after how many runs features are cheaper."),
+    cost: bool = o.flag("--cost", "Costs of rows, and after how many runs features are cheaper."),
     budget: bool = o.flag(
-        "--budget", "What random searches reach by trials, operations and time, and who is ahead."
+        "--budget", "Best scores of random searches by trials, operations and time, and who leads."
     ),
     scorers: bool = o.flag(
         "--scorers", "Scores also by the task's other scorers, and where they disagree."
@@ -67,7 +67,7 @@ def compare(
     ),
     vary: list[str] | None = o.option(
         "NAME",
-        "What named runs may differ in: context, corpus, model, scorer, ...",
+        "Conditions in which named runs may differ: context, corpus, model, scorer, ...",
     ),
     file: Path | None = o.option(
         "FILE", "Show a comparison that --format json wrote, without its runs.", None, "--from"

@@ -90,7 +90,7 @@ class Command(TyperCommand):
             try:
                 if ctx.info_name not in LIGHT:
                     check_address_space("scipy")
-                for value in ctx.params.values():  # files are checked where they are recorded
+                for value in ctx.params.values():  # files are checked when they are recorded
                     for text in value if isinstance(value, list | tuple) else [value]:
                         if isinstance(text, str) and not os.path.exists(text):
                             utf8_path(text)

@@ -199,17 +199,19 @@ def _option(
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
     choices, text = CHOICES.get(name), field.description or ""
+    first, _, others = f"{text} ".partition(". ")
     if choices:
-        text = f"{text.rstrip('.')}: {', '.join(choices)}."
+        text = f"{first}: {', '.join(choices)}. {others}".rstrip()
     if kind is float and "[default" not in text:
         ends = ((w, getattr(m, k, None)) for m in field.metadata for k, w in _BOUNDS.items())
-        text = f"{text.rstrip('.')} ({', '.join(f'{w} {n:g}' for w, n in ends if n is not None)})."
+        bounds = ", ".join(f"{w} {n:g}" for w, n in ends if n is not None)
+        text = f"{first} ({bounds}). {others}".rstrip()
     text = text.replace(" [default: ", "  [default: ")
     is_flag = name in _FLAGS
     if default not in (None, [], {}) and not field.is_required() and not is_flag:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
-    metavar, complete = value or _VALUES.get(name, (None, None))
-    metavar = metavar or ("NAME" if choices else _TYPES.get(kind))
+    usual_metavar, complete = value or _VALUES.get(name, ("", None))
+    metavar = usual_metavar or ("NAME" if choices else _TYPES.get(kind))
     complete = complete or (completion.among(*choices) if choices else None)
     empty: Any = ... if field.is_required() else None
     if is_argument:

@@ -16,15 +16,13 @@ from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from featbert.progress import Advance, heard_by, logged_by
+from featbert.progress import SHOWN_AFTER, Advance, heard_by, logged_by
 from featbert.text import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.progress import Progress
 
-# Seconds of work before its bar is shown.
-SHOWN_AFTER = 1.0
 # Seconds before the first plain line (without a terminal), and between two lines.
 PLAIN_AFTER, PLAIN_EVERY = 30.0, 60.0
 # Columns of a terminal with room for bars and rates next to the last epoch.

@@ -22,9 +22,9 @@ def train(request: api.TrainRequest) -> None:
     """Train a small model on stored features.
 
     First extracts the features of --data and --model to --cache-dir, unless a store with the same
-    options exists. --features names a store, and the text and columns it was extracted from are
-    read. With --features, --data and the column options read other tags of the same text. A
-    finished run with the same settings is shown, not trained again.
+    options exists. --features names a store to read instead, with its text and columns. With
+    --features, --data and the column options read other tags of the same text. A finished run with
+    the same settings is shown, not trained again.
     """
     api.train(request, on_run=_shown_since_now())
     report("featbert compare shows all finished runs")

@@ -108,14 +108,14 @@ def _renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[
     """The files with these names of their answers. The name None means no answer."""
     renamed = []
     for file in files:
-        missing, sentences = dict(file.notes.missing), []
+        marks, sentences = dict(file.notes.missing), []
         for s in file.sentences:
             name = names.get(s.tags[0], s.tags[0]) if s.tags else None
             if s.tags and name is None:
-                count_missing({"missing": missing}, s.tags[0])
+                count_missing({"missing": marks}, s.tags[0])
             tags = None if name is None else (name,)
             sentences.append(s if s.tags == tags else replace(s, tags=tags))
-        renamed.append(file.with_sentences(sentences, missing=missing))
+        renamed.append(file.with_sentences(sentences, missing=marks))
     return renamed
 
 
@@ -136,7 +136,7 @@ def classes_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[R
 
 
 def scores_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
-    """The files; -1 is no score if a part has no other score and no part has it among others."""
+    """The files, with -1 as no score if it is the only value of each part that has it."""
     are_mixed = any("-1.0" in part and len(part) > 1 for part in _classes(files))
     hides = options.missing is None and not are_mixed
     return _renamed(files, {"-1.0": None}) if hides else [*files]

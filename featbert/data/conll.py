@@ -136,11 +136,11 @@ class ColumnFormat:
         if not self._words:
             return
         names, tag_keys = self._names(cells, treebank)
-        where = f"{path}, line {self.first}: {excerpt(line)}"
-        self._find_words(names, chosen, where)
+        place = f"{path}, line {self.first}: {excerpt(line)}"
+        self._find_words(names, chosen, place)
         if kind.keys is None:
             return
-        self._find_tags(names, tag_keys, treebank, chosen, where)
+        self._find_tags(names, tag_keys, treebank, chosen, place)
         if self.token == self.tag:
             sign = next((sign for sign in ",;|" if sign in line), None)
             advice = "columns are separated by tabs or spaces"

@@ -78,13 +78,13 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
 
 
 def _row(values: Any, number: int, unit: str, path: Path) -> RawRow:
-    where = f"{unit} {number} of {path}"
+    place = f"{unit} {number} of {path}"
     if _is_pair(values):
         values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
         shown = json.dumps(values)
-        raise InputError(f"not a JSON object, {where}: {excerpt(shown)}{_advice(shown, path)}")
-    return RawRow(values, where, number, unit)
+        raise InputError(f"not a JSON object, {place}: {excerpt(shown)}{_advice(shown, path)}")
+    return RawRow(values, place, number, unit)
 
 
 def _is_pair(value: Any) -> bool:
@@ -101,7 +101,7 @@ def _advice(line: str, path: Path) -> str:
 
 
 def literal(value: Any) -> Any:
-    """The list or dictionary that a text writes as JSON or Python; other values unchanged."""
+    """The list or dictionary that a text writes as JSON or Python. Other values are unchanged."""
     if isinstance(value, str) and value[:1] + value[-1:] in ("[]", "{}"):
         text = _ARRAY.sub(r"\1", value)
         parsers: list[Callable[[str], Any]] = [json.loads, ast.literal_eval]

@@ -71,12 +71,11 @@ def json_questions(rows: Iterable[RawRow], path: Path) -> Iterator[RawRow]:
                 context = _value(paragraph, "context", str, f"paragraph {p} of {place}")
                 for qa in _value(paragraph, "qas", list, f"paragraph {p} of {place}"):
                     number += 1
-                    name, where = number, f"question {number} of {path}"
+                    position = f"question {number} of {path}"
                     if not isinstance(qa, dict) or "id" in qa:
-                        name = _value(qa, "id", str | int, where)
-                    where = f"question {name} of {path}"
-                    _value(qa, "question", str, where)
-                    yield RawRow(qa | {"context": context}, where, number, "question")
+                        position = f"question {_value(qa, 'id', str | int, position)} of {path}"
+                    _value(qa, "question", str, position)
+                    yield RawRow(qa | {"context": context}, position, number, "question")
         else:
             yield row
 

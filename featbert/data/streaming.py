@@ -126,14 +126,14 @@ def read_texts(
 def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[RawRow]:
     has_tab = False
     for number, line in enumerate(lines, start=1):
-        where, texts = f"line {number} of {name}", line.split("\t")
+        place, texts = f"line {number} of {name}", line.split("\t")
         if not pairs:
             line = without_labels(line)
             texts = [line]
             if "\t" in line and not has_tab:
                 advice = "if it has columns, give --input tsv"
-                notice(f"{where} is read whole, as one text; {advice}")
+                notice(f"{place} is read whole, as one text; {advice}")
             has_tab = has_tab or "\t" in line
         elif line.strip() and len(texts) != 2:
-            raise InputError(f"{counted(len(texts), 'text')} instead of two with a tab, {where}")
-        yield RawRow(dict(zip(("text", "pair"), texts, strict=False)), where, number)
+            raise InputError(f"{counted(len(texts), 'text')} instead of two with a tab, {place}")
+        yield RawRow(dict(zip(("text", "pair"), texts, strict=False)), place, number)

@@ -300,9 +300,9 @@ class Table:
             if is_header_again or (len(names) > 1 and not any(map(str.strip, row))):
                 skipped += 1
                 continue
-            where = f"line {number} of {path}"
-            fitted = row if len(row) == len(names) else self._fitted(row, names, where)
-            yield RawRow(dict(zip(names, fitted, strict=True)), where, number)
+            place = f"line {number} of {path}"
+            fitted = row if len(row) == len(names) else self._fitted(row, names, place)
+            yield RawRow(dict(zip(names, fitted, strict=True)), place, number)
         if skipped:
             notice(f"rows of {path} that are empty, or the header again, are skipped: {skipped:,}")
         sign = repr(self.dialect.separator)

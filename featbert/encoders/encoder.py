@@ -105,10 +105,10 @@ class Encoder(nn.Module):
             pass
         finally:
             _taking.reset(before)
-        if missing := sorted(set(numbers) - set(states)):
+        if skipped := sorted(set(numbers) - set(states)):
             raise InputError(
                 f"{type(self.model).__name__} does not compute layers "
-                f"{', '.join(map(str, missing))} one after the other; use another encoder"
+                f"{', '.join(map(str, skipped))} one after the other; use another encoder"
             )
         return [states[layer] for layer in numbers]
 

@@ -43,11 +43,11 @@ def load_encoder(
         model, info = pretrained(source, AutoModel, dtype=dtype, add_pooling_layer=pooler)
     absent = [name for name in info["missing_keys"] if "pooler" in name]
     if pooler and (absent or getattr(model, "pooler", None) is None):
-        what = "weights of its pooler" if absent else "pooler"
-        raise InputError(f"{source.name} has no {what}; use --sentence-pooling cls")
-    if missing := sorted({*info["missing_keys"]} - {*absent}):
+        lack = "weights of its pooler" if absent else "pooler"
+        raise InputError(f"{source.name} has no {lack}; use --sentence-pooling cls")
+    if unset := sorted({*info["missing_keys"]} - {*absent}):
         raise InputError(
-            f"{len(missing)} weights are missing in {source.folder} ({missing[0]}, ...); the "
+            f"{len(unset)} weights are missing in {source.folder} ({unset[0]}, ...); the "
             "checkpoint has another architecture than its config"
         )
     wordpieces = load_wordpieces(source)
@@ -55,7 +55,7 @@ def load_encoder(
     if highest >= rows:
         raise InputError(
             f"the tokenizer in {source.folder} gives pieces up to {highest:,}, the encoder has "
-            f"embeddings of 0 to {rows - 1:,}; they are not of one checkpoint"
+            f"embeddings of 0 to {rows - 1:,}; they are from different checkpoints"
         )
     if not source.causal and any(getattr(m, "is_causal", False) for m in model.modules()):
         raise InputError(
@@ -64,7 +64,7 @@ def load_encoder(
         )
     use_products(model)
     use_dropout(model)
-    model.config.use_cache = False  # of keys and values, which only generation reads again
+    model.config.use_cache = False  # a cache of keys and values, only for generation
     return Encoder(
         model, wordpieces, pooling=pooling or source.pooling, pooler=pooler, causal=source.causal
     ).eval()
@@ -75,8 +75,8 @@ def pretrained(
 ) -> tuple[Any, dict[str, Any]]:
     """A model of an auto class of transformers, and the names of missing and unused weights.
 
-    It is made from the hashed files only: the config, and weights that are read here. `options` are
-    left out if the class does not take them. InputError if it cannot be made.
+    Made only from the hashed files, the config and the weights. `options` are left out if the class
+    does not take them. InputError if the model cannot be made.
     """
     from transformers import AutoConfig
     from transformers.utils.logging import disable_progress_bar, set_verbosity

@@ -1,7 +1,6 @@
-"""Files and standard input answered by a finished run: which columns they have, and what is read.
+"""Answers of a finished run to files and standard input.
 
-Columns are those that the run was trained with as far as the file has them, else have their usual
-names.
+Columns have the names from training if the file has these, and else their usual names.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from featbert.inference.predict import Format
 
 STDIN = "-"
-# Characters of a line of a stream, which may never end; a file may have all of its JSON on one.
+# Most characters in a line of a stream. Files have no limit: all JSON may be on one line.
 LONGEST = 1 << 26
 DIALECT = ("delimiter", "quoting", "escape")
 COLUMNS = {"text", "pair", "token_column", *DIALECT}
@@ -42,11 +41,11 @@ ASKED = ("question", "context")
 
 @dataclass(frozen=True)
 class Input:
-    """What a run answers: a file or stream, its kind, and the columns that were named.
+    """Input for a run: a file or stream, its kind, and the named columns.
 
     Attributes:
-        kind: as of `data.streaming.kind_of`, or "tsv" or "csv".
-        questions: JSONL in place of a file, of questions that were asked of a passage.
+        kind: a result of `data.streaming.kind_of`, or "tsv" or "csv".
+        questions: JSONL of questions about a passage, which replaces the file.
     """
 
     run: UsableRun
@@ -59,7 +58,7 @@ class Input:
     questions: bytes | None = None
 
     def rows(self, load: Callable[[], LoadedRun], format: Format, *, bar: bool) -> Iterator[str]:
-        """The answers as text, line ends included, as the input comes; `bar` shows its bytes."""
+        """The answers as lines of text, lazily. `bar` shows the progress in bytes of a file."""
         of_texts, is_file = self.run.task.of_texts, Path(self.file).is_file()
         with ExitStack() as stack:
             source: Any = sys.stdin.buffer if self.file == STDIN else opened(Path(self.file))
@@ -76,7 +75,7 @@ class Input:
 
             report(f"tagging {self.name} with {self.run.name}")
             if self.questions is None and self.file == STDIN and sys.stdin.isatty():
-                report(f"{'a text' if of_texts else 'a sentence'} a line; end with Ctrl-D")
+                report(f"one {'text' if of_texts else 'sentence'} per line; end with Ctrl-D")
             returns = self.kind in ("text", "tsv", "csv")
             longest = None if is_file else LONGEST
             lines = read_lines(stream, self.encoding, self.name, returns=returns, longest=longest)
@@ -114,7 +113,7 @@ def input_of(
     questions: bytes | None = None,
     name: str | None = None,
 ) -> Input:
-    """What a run is to answer, with `kind` "auto" as of the file's suffix.
+    """Input for a run. The `kind` "auto" is inferred from the file's suffix.
 
     InputError for a kind or columns that the run does not read.
     """
@@ -130,28 +129,28 @@ def input_of(
         option = "--question and --passage" if reader.names_of_texts == ASKED else "--input"
         readable = " or ".join(kinds)
         raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {option}")
-    named = ReadingOptions(**columns)
-    if kind == "text" and named != ReadingOptions():
+    options = ReadingOptions(**columns)
+    if kind == "text" and options != ReadingOptions():
         raise InputError(f"{name} is read as raw text, which has no columns; give --input")
-    if named.name_texts and not of_texts:
+    if options.name_texts and not of_texts:
         raise InputError(f"{run.name} reads words, which --text and --pair do not name")
     return Input(run, file, name, kind, columns, encoding, reader, questions)
 
 
 def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> bytes:
-    """A line of JSONL for each question that is asked of a passage."""
+    """JSONL with a line for each question about a passage."""
     context = "\n".join(read_file(passage, encoding))
     rows = [dict(zip(ASKED, (question, context), strict=True)) for question in questions]
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
 
 
 def columns_as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
-    """The columns that a run was trained with, as far as a file with this first line has them."""
+    """The columns from training that a file with this first line has."""
     keys = re.findall(r'"([^"\\]+)"\s*:' if kind == "jsonl" else r'[^\t,;|"]+', first)
     names = {key.strip().casefold() for key in keys}
 
     def fits(name: str, column: Any) -> bool:
-        if isinstance(column, int):  # keys of JSON have names alone
+        if isinstance(column, int):  # keys of JSON have no numbers
             return kind != "jsonl"
         if name in DIALECT:
             return column in first if name == "delimiter" else kind != "jsonl"
@@ -161,7 +160,7 @@ def columns_as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dic
 
 
 def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iterator[str]:
-    """The lines, while `advance` gets the number of bytes of the stream that were read for them."""
+    """Yields the lines. `advance` gets the number of bytes read for each."""
     before = 0
     for line in lines:
         advance(stream.tell() - before)

@@ -1,6 +1,6 @@
 """The model card of an exported run: use, scores with intervals, data, signature and cost.
 
-It holds no text of the corpus. What evaluations it names are read by the Hub (`model-index`).
+It holds no text of the corpus. The Hub reads its evaluations (`model-index`).
 """
 
 import re
@@ -21,8 +21,8 @@ from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
 from featbert.units import NONE, percent
 
-# Inputs of examples: for tasks without a pipeline in transformers, and for all others.
-_GIVEN: dict[str, Any] = {
+# Examples for tasks without a pipeline in transformers, and for other tasks.
+_EXAMPLES: dict[str, Any] = {
     "question-answering": ("Where was Ada born?", "Ada was born in London."),
     "multiple-choice": ("It rained.", ["I got wet.", "I sang."]),
 }
@@ -31,7 +31,7 @@ _TEXT, _PAIR = "Ada Lovelace was born in London .", ("It rained.", "I got wet.")
 
 
 def model_card(run: UsableRun, folder: Path, form: str) -> str:
-    """Markdown with the Hub's metadata before it, for a run that is exported to `folder`."""
+    """Markdown with metadata for the Hub, for a run that is exported to `folder`."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
     r, s, task = run.record, run.record.signature, run.task
@@ -40,7 +40,7 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
         language=s.language if re.fullmatch(r"[a-z]{2,3}(-\w+)?", s.language or "") else None,
         library_name=form,
         pipeline_tag=task.pipeline,
-        # The Hub takes every model with a base for one that was tuned.
+        # The Hub shows every model with a base as a tuned one.
         base_model=None if frozen else PACKAGED[base][2] if base in PACKAGED else base,
         tags=["featbert", *(["feature-based"] if frozen else ["fine-tuned", r.tuning])],
         model_name=run.name,
@@ -77,10 +77,10 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
 
 
 def _use(run: UsableRun, folder: str, form: str) -> list[str]:
-    """Code that runs next to the folder: with featbert, and without it where `form` allows that."""
+    """Code to run next to the folder: with featbert and, if `form` allows it, without."""
     task, name = run.task, run.task.pipeline
-    pairs = name not in _GIVEN and run.record.signature.packing is not None
-    example = _GIVEN.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
+    pairs = name not in _EXAMPLES and run.record.signature.packing is not None
+    example = _EXAMPLES.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
     blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({example!r}))\n"]
     if form == "featbert":
         return blocks
@@ -102,7 +102,7 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
             "for number, word in enumerate(words):",
             "    print(word, model.config.id2label[best[places.index(number)]], sep='\\t')",
         ]
-    elif name not in _GIVEN:
+    elif name not in _EXAMPLES:
         lines.append(f"answer = pipeline({name!r}, model, tokenizer=tokenizer)")
         example_input = dict(zip(("text", "text_pair"), example, strict=True)) if pairs else example
         lines.append(f"print(answer({example_input!r}))")
@@ -113,26 +113,26 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
 
 
 def _notes(run: Run, form: str) -> list[str]:
-    """Notes on lengths and answers, most of them for users of transformers."""
+    """Advice to users of transformers for the same answers as the run's."""
     over = run.record.threshold
     always = (
         "featbert reads texts of any length in windows, and gives the answers that were scored."
     )
     notes = {
-        "transformers reads one window: longer texts are cut where truncation is asked for.": True,
-        "Answers are those of the first piece of each word between spaces. transformers' pipeline "
+        "transformers reads one window: with truncation, longer texts are cut.": True,
+        "The first subword of each word between spaces has its answer. transformers' pipeline "
         "cuts words at inner signs, as in O'Brien.": not run.task.of_texts,
         "It was trained on whole documents: give documents, not sentences.": (
             run.record.signature.context == "document"
         ),
-        "A question has an answer where the best span's score exceeds that of no answer, at the "
-        f"first piece, by more than {over or 0:.4f}.": over is not None,
+        "A question has an answer if the best span's score exceeds the score of no answer (the "
+        f"first token) by more than {over or 0:.4f}.": over is not None,
     }
     return [always, *(note for note, holds in notes.items() if holds and form != "featbert")]
 
 
 def _splits(run: Run) -> str:
-    """A table with size, hashes, score and bootstrap interval of each split."""
+    """A table of the splits: sizes, hashes, scores and their intervals."""
     r, task, lines = run.record, run.task, []
     several = task.groups(()) is not None
     unit = "sequences" if several else f"{task.unit}s"
@@ -149,8 +149,8 @@ def _splits(run: Run) -> str:
         line |= {"SHA-256 of the text": split.text[:12], "of the answers": split.tags[:12]}
         lines.append(line)
     columns = [Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
-    how = " or, where there are none, ".join(dict.fromkeys((f"{task.group}s", f"{task.unit}s")))
-    legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {how}; one seed"]
+    units = " or, if there are none, ".join(dict.fromkeys((f"{task.group}s", f"{task.unit}s")))
+    legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {units}; one seed"]
     if several:
-        legend.append("sequences: those of an example are answered together")
+        legend.append("the sequences of an example are answered together")
     return as_markdown(Table("", lines, columns, legend=legend))
