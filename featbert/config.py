@@ -242,8 +242,8 @@ class Tuning(Section):
     freeze_to: int | None = Field(None, ge=0)
     """Never train the embeddings (0) and the layers up to this one."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or the rate on
-    features if the body reads words."""
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or the rate
+    on features if the body reads words."""
     head_epochs: int = Field(1, ge=1)
     """Epochs that train only the head, before the whole encoder is trained with it."""
     head_from: str | None = None

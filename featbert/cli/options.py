@@ -199,13 +199,13 @@ def _option(
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
     choices, text = CHOICES.get(name), field.description or ""
-    first, _, others = f"{text} ".partition(". ")
+    first, _, remainder = f"{text} ".partition(". ")
     if choices:
-        text = f"{first}: {', '.join(choices)}. {others}".rstrip()
+        text = f"{first}: {', '.join(choices)}. {remainder}".rstrip()
     if kind is float and "[default" not in text:
         ends = ((w, getattr(m, k, None)) for m in field.metadata for k, w in _BOUNDS.items())
         bounds = ", ".join(f"{w} {n:g}" for w, n in ends if n is not None)
-        text = f"{first} ({bounds}). {others}".rstrip()
+        text = f"{first} ({bounds}). {remainder}".rstrip()
     text = text.replace(" [default: ", "  [default: ")
     is_flag = name in _FLAGS
     if default not in (None, [], {}) and not field.is_required() and not is_flag:
