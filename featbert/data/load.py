@@ -480,7 +480,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     if tag.isdecimal():
         advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
     elif not any(map(str.isalnum, tag)):
-        advice = f"if it means that there is no tag, --missing={tag}; else " + advice
+        advice = f"if it means that there is no tag, --missing={printable(tag)}; else " + advice
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):
