@@ -645,6 +645,7 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
     plan = plan_run(request)
 
     from featbert.analysis.compare import compare_tasks
+    from featbert.analysis.comparison import Comparisons
     from featbert.analysis.labels import run_labels
     from featbert.experiments.schedule import carry_out
 
@@ -652,9 +653,10 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
     report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{later_runs(plan)}")
     with engine as (compute, at_a_time):
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
-    result = ExperimentResult(
-        plan, compare_tasks(plan.runs, experiment=plan.record, **(shown or {}))
-    )
+    comparisons = Comparisons(())
+    if plan.runs:
+        comparisons = compare_tasks(plan.runs, experiment=plan.record, **(shown or {}))
+    result = ExperimentResult(plan, comparisons)
     if plan.failures:
         waiting = sum(job.name not in plan.failures for job in plan.missing)
         skipped = f", {counted(waiting, 'run')} that need them were skipped" if waiting else ""

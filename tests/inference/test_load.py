@@ -43,7 +43,7 @@ def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
 STORED = [
     {"casing": "truecased", "tag_scheme": "iob1", "pooling": "mean", "layers": "weighted_all"},
     {"context": "document", "casing": "original", "tag_scheme": "iob1", "layers": "concat:2,0"},
-    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "dtype": "float32"},
+    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "store_dtype": "float32"},
     {"precision": "bf16", "pooling": "last"},
 ]
 TUNED = [
