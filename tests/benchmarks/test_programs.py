@@ -16,7 +16,7 @@ from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import FeatbertError, defaults
 from featbert.cli.main import app
-from featbert.engine import here
+from featbert.engine import in_turn as by_turns
 from tests.tiny_encoders import write_encoder
 
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
@@ -127,7 +127,7 @@ def test_scaling(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPat
 
 def test_scale(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One process stands for the workers."""
-    monkeypatch.setattr(scale.ray_engine, "joined", lambda *_, **__: nullcontext((here, 1)))
+    monkeypatch.setattr(scale.ray_engine, "joined", lambda *_, **__: nullcontext((by_turns, 1)))
     small = ("--scale", 0.001, "--tasks", 2, "--rounds", 1, "--epochs", 1, "--lstm-size", 4)
     record = recorded(scale.main, *small, "--model", reader)
     names = {f"efficiency of {step}, 2 workers" for step in ("extraction", "runs")}
