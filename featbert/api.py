@@ -455,9 +455,15 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
 
     store = features if isinstance(features, Store) else Store(features)
     text = store.corpus or store.manifest
-    stored: Any = request.but(**{"data": text.source, **text.reading, **request.given})
+    extracted = {"data": text.source, **text.reading}
+    stored: Any = request.but(**(extracted | request.given))
     targets = target_kind(get_task(stored.task).targets).name
-    if store.corpus is not None and (stored.data, targets) == (text.source, store.corpus.targets):
+    run_fields = {
+        name: value for name, value in request.given.items() if name not in Data.model_fields
+    }
+    as_extracted: Any = validated(type(request), run_fields | extracted)
+    same_text = (stored.data, stored.reading) == (text.source, as_extracted.reading)
+    if store.corpus is not None and same_text and targets == store.corpus.targets:
         stored = stored.but(data=store.corpus)
     return store, stored
 

@@ -41,13 +41,17 @@ def _finite(value: Any) -> Any:
 def read_comparisons(path: Path) -> Comparisons:
     """The comparisons in a file that `to_json` wrote. Else MissingError or InputError."""
     try:
-        data = json.loads(regular_file(path).read_text("utf-8"))
+        text = regular_file(path).read_text("utf-8")
     except FileNotFoundError:
         raise MissingError(f"no file {path}; featbert compare --format json writes one") from None
     except InputError:
         raise
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        data = None
     if not isinstance(data, dict) or data.pop("kind", None) != KIND:
         raise InputError(f"{path} holds no comparison; featbert compare --format json writes one")
     if (version := data.pop("version", None)) != VERSION:

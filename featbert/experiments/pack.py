@@ -38,13 +38,16 @@ def pack_runs(
     """Writes runs of an experiment, or all in a folder, to a results file. Returns their number.
 
     The runs of an experiment are its rows, the trials of its searches, and runs that these name.
-    With `with_text`, the file has the predictions too. InputError if a file of a run is damaged.
+    With `with_text`, the file has the predictions too. InputError if a file of a run is damaged,
+    MissingError if there are no runs.
     """
     if experiment is None:
         runs, records = list(find_runs(runs_dir)), listed_in(runs_dir, f"*{SUFFIX}")
     else:
         runs = _runs_of(read_experiment_record(runs_dir, experiment), runs_dir)
         records = [experiment_path(runs_dir, experiment)]
+    if not runs:
+        raise MissingError(f"no finished runs in {runs_dir}; featbert run makes them")
     contents: dict[str, Any] = {path.name: json.loads(read_text(path)) for path in records}
     scored: list[tuple[Run, str]] = []
     for run in track(runs, f"reading runs of {runs_dir}", "runs"):

@@ -190,6 +190,10 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     assert "last-2" in error_of(featbert("runs", "show", "last-2", "--runs-dir", file))
     for words in (("rm", "last-1", "--yes"), ("tag", "last-1", "x"), ("note", "last-1", "x")):
         assert file.name in error_of(featbert("runs", *words, "--runs-dir", file))
+    (tmp_path / "none").mkdir()
+    packing = ("runs", "pack", "-o", tmp_path / "none.jsonl.xz", "--runs-dir", tmp_path / "none")
+    assert "none" in error_of(featbert(*packing))
+    assert not (tmp_path / "none.jsonl.xz").exists()
     file.write_bytes(file.read_bytes()[:-9])
     assert file.name in error_of(featbert(*asked, file))
     assert file.name in error_of(featbert("runs", "--runs-dir", file))

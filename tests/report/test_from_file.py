@@ -161,5 +161,6 @@ def test_options_of_runs_and_other_files_are_refused(small, tmp_path) -> None:
     shown = ["compare", "--from", str(path)]
     assert "--against" in error_of(CliRunner().invoke(app, [*shown, "--against", "last"]))
     assert "lenght" in error_of(CliRunner().invoke(app, [*shown, "--by", "lenght"]))
-    path.write_text("{}", "utf-8")
-    assert str(path) in error_of(CliRunner().invoke(app, shown))
+    for text in ("{}", "", "[" * 100_000):
+        path.write_text(text, "utf-8")
+        assert str(path) in error_of(CliRunner().invoke(app, shown))

@@ -167,6 +167,8 @@ def test_the_corpus_that_was_extracted_is_learned_also_from_a_store_of_another(w
     run = train(extract(limited, str(workspace.model), **how), "last", **where)
     assert run.record.reading == limited.reading == {"limit": 3}
     assert load_corpus(limited.source, ReadingOptions(**limited.reading)) == limited
+    with pytest.raises(InputError, match=store.path.name):  # other text than was extracted
+        train(store, "last", limit=2, **where)
 
 
 def test_one_document_cannot_be_parted(small_bert, tmp_path):
