@@ -1,4 +1,4 @@
-"""Scores by facet, and by several scorers.
+"""Scores by facet.
 
 Facets of words seen in training need the training text, with the fingerprint in the run's record.
 If a run learned from a part of it, the same part is drawn again.
@@ -7,7 +7,7 @@ If a run learned from a part of it, the same part is drawn again.
 import dataclasses
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from featbert.analysis.comparison import (
     Comparison,
     MissingBreakdown,
     Row,
-    ScorerDifferences,
     Statistic,
     grouped,
 )
@@ -98,27 +97,3 @@ def _learned(row: Row) -> str:
     if row.train_share != 1:
         return f" (trained on {in_percent(row.train_share)} of it)"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
-
-
-# Several scorers ----------------------------------------------------------------------------------
-
-# Differences are shown in points with two digits. A smaller difference counts as none.
-_DIGITS = 4
-
-
-def with_scorers(comparison: Comparison) -> Comparison:
-    """The comparison with every row's difference by every scorer of its task, if it has several."""
-    keys = comparison.task.scorers
-    pairs = itertools.product(comparison.rows if keys else (), comparison.splits)
-    scorers = tuple(
-        _by_scorer(row, comparison.rival(row, split), split, keys) for row, split in pairs
-    )
-    return dataclasses.replace(comparison, scorers=scorers)
-
-
-def _by_scorer(row: Row, base: Row | None, split: str, keys: Iterable[str]) -> ScorerDifferences:
-    if base is None:
-        return ScorerDifferences(row.name, split, dict.fromkeys(keys), None)
-    differences = {key: row.mean(split, key) - base.mean(split, key) for key in keys}
-    signs = {float(np.sign(round(difference, _DIGITS))) for difference in differences.values()}
-    return ScorerDifferences(row.name, split, differences, "same" if len(signs) == 1 else "differs")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from featbert.analysis.breakdown import with_breakdowns, with_scorers
+from featbert.analysis.breakdown import with_breakdowns
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
 from featbert.analysis.comparison import (
     Comparison,
@@ -166,7 +166,7 @@ def _analysed(comparison: Comparison, members: Members, request: ComparisonReque
     if request.cost or everything:
         comparison = with_costs(comparison)
     if request.scorers or everything:
-        comparison = with_scorers(comparison)
+        comparison = dataclasses.replace(comparison, scorers=tuple(comparison.task.scorers))
     if request.budget or everything or "budget" in request.figures:
         comparison = with_budgets(comparison, members)
     if not by and "types" in request.figures:

@@ -7,6 +7,7 @@ Numbers are unrounded, scores in [0, 1]. Rows refer to each other by name (`Row.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,14 +53,17 @@ class Statistic:
 
     mean: float
     sd: float | None
-    n: int
     values: tuple[float, ...]
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Statistic:
         """The statistic of at least one value."""
         sd = statistics.stdev(values) if len(values) > 1 else None
-        return cls(statistics.fmean(values), sd, len(values), tuple(map(float, values)))
+        return cls(statistics.fmean(values), sd, tuple(map(float, values)))
+
+    @property
+    def n(self) -> int:
+        return len(self.values)
 
 
 @dataclass(frozen=True)
@@ -316,22 +320,13 @@ class Difference:
 
 @dataclass(frozen=True)
 class Price:
-    """What a row costs once and for each run, in seconds and operations.
+    """The number of runs from which a row on features costs less than as many tuned runs.
 
-    Attributes:
-        tuned_row: the fully tuned row on the same text that the row is compared with, if any.
-        seconds_once, flops_once: of extraction.
-        seconds_run, flops_run: of training one run.
-        seconds_cheaper_from, flops_cheaper_from: the number of runs from which the row costs less
-            than as many runs of `tuned_row`. Infinite if it never does.
+    Infinite if it never does. None without a `tuned_row`: the fully tuned row on the same text.
     """
 
     tuned_row: str | None
-    seconds_once: float | None
-    seconds_run: float
     seconds_cheaper_from: float | None
-    flops_once: float | None
-    flops_run: float
     flops_cheaper_from: float | None
 
 
@@ -396,19 +391,6 @@ class Confusion:
     row: str
     split: str
     counts: tuple[tuple[str, str, int], ...]
-
-
-@dataclass(frozen=True)
-class ScorerDifferences:
-    """A row's difference on a split by each scorer of the task, None without a baseline.
-
-    `winner`: "same" if all differences have one sign, to a hundredth of a point, or "differs".
-    """
-
-    row: str
-    split: str
-    differences: Mapping[str, float | None]
-    winner: str | None
 
 
 @dataclass(frozen=True)
@@ -540,13 +522,9 @@ class JudgedText:
     about: str
 
 
-@dataclass(frozen=True)
-class Floor:
-    """The score without skill (`Task.floor`) on a split of a corpus."""
-
-    corpus: str
-    split: str
-    score: float
+def _shown_by(option: str, empty: type = tuple) -> Any:
+    """A field of an analysis that is shown if a `View` has the option."""
+    return field(default_factory=empty, metadata={"option": option})
 
 
 @dataclass(frozen=True)
@@ -556,7 +534,6 @@ class Comparison:
     Attributes:
         corpus, model, context, scorer: names, several with commas if rows differ.
         sizes: (examples, words) by evaluated split. Absent for a split if rows have other texts.
-        floors: scores without skill, by corpus and split.
         key: parts of the comparable key that all rows share.
         machines, speed_machines: machines that trained, and machines that timed labelling.
         notes: remarks for readers, one line each, such as runs left out or unequal seeds.
@@ -564,7 +541,7 @@ class Comparison:
         learning: names of rows by line of a learning curve, in the order of shares of train.
         fronts: by split and cost.
         confusions: classes confused by the best row of the first split.
-        prices: in the order of rows.
+        scorers: keys of the scores by which rows were compared.
     """
 
     rows: tuple[Row, ...]
@@ -577,7 +554,6 @@ class Comparison:
     sizes: Mapping[str, tuple[int, int]]
     key: Mapping[str, str]
     varied: tuple[str, ...]
-    floors: tuple[Floor, ...]
     machines: tuple[str, ...]
     speed_machines: tuple[str, ...]
     notes: tuple[str, ...]
@@ -586,23 +562,29 @@ class Comparison:
     folds: tuple[FoldMeans, ...] = ()
     contests: tuple[Contest, ...] = ()
     published: tuple[PublishedFigures, ...] = ()
-    differences: tuple[Difference, ...] = ()
-    leads: tuple[Difference, ...] = ()
-    test_notes: tuple[str, ...] = ()
-    prices: Mapping[str, Price] = field(default_factory=dict)
-    cost_notes: tuple[str, ...] = ()
-    scorers: tuple[ScorerDifferences, ...] = ()
+    differences: tuple[Difference, ...] = _shown_by("stats")
+    leads: tuple[Difference, ...] = _shown_by("stats")
+    test_notes: tuple[str, ...] = _shown_by("stats")
+    prices: Mapping[str, Price] = _shown_by("cost", dict)
+    cost_notes: tuple[str, ...] = _shown_by("cost")
+    scorers: tuple[str, ...] = _shown_by("scorers")
     breakdowns: tuple[Breakdown, ...] = ()
     missing_breakdowns: tuple[MissingBreakdown, ...] = ()
     confusions: tuple[Confusion, ...] = ()
-    budgets: tuple[BudgetCurve, ...] = ()
-    budget_leads: tuple[BudgetLead, ...] = ()
+    budgets: tuple[BudgetCurve, ...] = _shown_by("budget")
+    budget_leads: tuple[BudgetLead, ...] = _shown_by("budget")
     texts: tuple[JudgedText, ...] = ()
     missing_texts: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:
         return get_task(self.task_name)
+
+    @property
+    def floors(self) -> dict[tuple[str, str], float]:
+        """Scores without skill (`Task.floor`), by split and corpus."""
+        pairs = itertools.product(self.splits, self.rows)
+        return {(s, row.corpus): row.floors[s] for s, row in pairs if s in row.floors}
 
     @property
     def encoding(self) -> str:
@@ -662,19 +644,17 @@ class Comparison:
             dataclasses.replace(part, facets=tuple(n for n in view.by if n in part.facets))
             for part in self.missing_breakdowns
         )
+        hidden = {
+            part.name: type(getattr(self, part.name))()
+            for part in dataclasses.fields(self)
+            if (option := part.metadata.get("option")) and not getattr(view, option)
+        }
         return dataclasses.replace(
             self,
             contests=self.contests if view.stats else tuple(untested),
-            differences=self.differences if view.stats else (),
-            leads=self.leads if view.stats else (),
-            test_notes=self.test_notes if view.stats else (),
-            prices=self.prices if view.cost else {},
-            cost_notes=self.cost_notes if view.cost else (),
-            budgets=self.budgets if view.budget else (),
-            budget_leads=self.budget_leads if view.budget else (),
-            scorers=self.scorers if view.scorers else (),
             breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
             missing_breakdowns=tuple(part for part in unread if part.facets),
+            **hidden,
         )
 
 

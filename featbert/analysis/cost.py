@@ -56,15 +56,7 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
         once, run = paid_once(row, currency), _spent(row, currency)[1]
         return float(cheaper_from(once, run, _spent(tuned, currency)[1]) or math.inf)
 
-    return Price(
-        tuned_row=tuned.name if tuned else None,
-        seconds_once=paid_once(row, "seconds") or None,
-        seconds_run=_spent(row, "seconds")[1],
-        seconds_cheaper_from=cheaper("seconds"),
-        flops_once=paid_once(row, "flops") or None,
-        flops_run=_spent(row, "flops")[1],
-        flops_cheaper_from=cheaper("flops"),
-    )
+    return Price(tuned.name if tuned else None, cheaper("seconds"), cheaper("flops"))
 
 
 def paid_once(row: Row, currency: Spent) -> float:

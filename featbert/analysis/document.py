@@ -1,6 +1,6 @@
 """Comparisons as a JSON file, from which they can be drawn again.
 
-    {"kind": "featbert comparison", "version": 1, "comparisons": [{"rows": [...], ...}], ...}
+    {"kind": "featbert comparison", "version": 2, "comparisons": [{"rows": [...], ...}], ...}
 
 It has the fields of `Comparisons`. Numbers are unrounded. Numbers that are not finite are texts,
 such as "inf". The file is ASCII.
@@ -20,7 +20,7 @@ from featbert.io import regular_file
 
 KIND = "featbert comparison"
 # Grows when a field changes its meaning or goes.
-VERSION = 1
+VERSION = 2
 
 
 def to_json(comparisons: Comparisons) -> str:

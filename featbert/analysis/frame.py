@@ -7,6 +7,7 @@ task have the same columns (except settings), so their frames can be concatenate
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,6 +35,8 @@ _KINDS: Mapping[str, str] = {
 }
 
 
+# Differences are shown in points with two digits. A smaller difference counts as none.
+_DIGITS = 4
 # Unit of a line.
 Per = Literal["row", "run", "score"]
 
@@ -137,16 +140,42 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
             ends = (None, None) if interval is None else (interval.low, interval.high)
             yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
         yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
-    yield from ((name, dataclasses.asdict(price)) for name, price in comparison.prices.items())
-    for by_scorer in comparison.scorers:
-        split, differences = by_scorer.split, by_scorer.differences
-        yield by_scorer.row, {f"{split}_{k}_difference": v for k, v in differences.items()}
-        yield by_scorer.row, {f"{split}_winner": by_scorer.winner}
+    for name, price in comparison.prices.items():
+        cost = comparison.row(name).cost
+        yield (
+            name,
+            {
+                "tuned_row": price.tuned_row,
+                "seconds_once": cost.extraction_seconds or None,
+                "seconds_run": cost.training_seconds.mean,
+                "seconds_cheaper_from": price.seconds_cheaper_from,
+                "flops_once": cost.extraction_flops or None,
+                "flops_run": cost.training_flops,
+                "flops_cheaper_from": price.flops_cheaper_from,
+            },
+        )
+    for row, split in itertools.product(
+        comparison.rows if comparison.scorers else (), comparison.splits
+    ):
+        yield row.name, _by_scorer(comparison, row, split)
     for breakdown in comparison.breakdowns:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
         for name, buckets in breakdown.rows.items():
             for bucket, score in buckets.items():
                 yield name, statistic(f"{of}_{bucket}", score)
+
+
+def _by_scorer(comparison: Comparison, row: Row, split: str) -> dict[str, Any]:
+    """A row's differences by each scorer, and whether all say the same of who is better."""
+    rival, names = comparison.rival(row, split), comparison.scorers
+    if rival is None:
+        return {**{f"{split}_{name}_difference": None for name in names}, f"{split}_winner": None}
+    differences = {name: row.mean(split, name) - rival.mean(split, name) for name in names}
+    signs = {(d > 0) - (d < 0) for d in (round(d, _DIGITS) for d in differences.values())}
+    winner = "same" if len(signs) == 1 else "differs"
+    return {f"{split}_{n}_difference": d for n, d in differences.items()} | {
+        f"{split}_winner": winner
+    }
 
 
 def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any]:

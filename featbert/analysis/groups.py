@@ -14,7 +14,6 @@ from collections.abc import Iterable, Sequence
 from featbert.analysis.comparison import (
     BASELINE,
     Comparison,
-    Floor,
     Row,
     best_by_dev,
     grouped,
@@ -70,7 +69,6 @@ def compare_group(
         sizes={s: (scores[s].examples, scores[s].words) for s in splits if f"{s}.text" in key},
         key=key,
         varied=tuple(rows[0].varied),
-        floors=tuple(Floor(*place, score) for place, score in _floors(runs, splits).items()),
         machines=_machines(shown),
         speed_machines=_speed_machines(shown),
         notes=tuple(comparison_notes(rows, members, runs)),
@@ -95,15 +93,6 @@ def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:
 def _names(names: Iterable[str]) -> str:
     """Each name once, the most frequent first."""
     return ", ".join(name for name, _ in Counter(names).most_common())
-
-
-def _floors(runs: Sequence[Run], splits: Sequence[str]) -> dict[tuple[str, str], float]:
-    return {
-        (run.record.signature.corpus, split): scores.floor
-        for split in splits
-        for run in runs
-        if (scores := run.record.scores.get(split)) is not None and scores.floor is not None
-    }
 
 
 def _with_baseline(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:

@@ -274,7 +274,7 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
     comparison = case.comparison
     ours, theirs = features.cost, tuned.cost
     price = comparison.prices.get(features.name)
-    once = price.seconds_once if price else ours.extraction_seconds
+    once = ours.extraction_seconds
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     text = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "

@@ -160,10 +160,10 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
         f"{split} {examples:,} {task.unit}s, {words:,} words"
         for split, (examples, words) in comparison.sizes.items()
     ]
-    several = len({floor.corpus for floor in comparison.floors}) > 1
+    several = len({corpus for _, corpus in comparison.floors}) > 1
     floors = [
-        f"{percent(floor.score)} on {f'{floor.corpus} ' * several}{floor.split}"
-        for floor in comparison.floors
+        f"{percent(score)} on {f'{corpus} ' * several}{split}"
+        for (split, corpus), score in comparison.floors.items()
     ]
     if floors:
         about.append(f"{task.floor} {', '.join(floors)}")

@@ -1,11 +1,11 @@
 """What rows cost, and where frozen features break even with fine-tuning."""
 
-import dataclasses
 import math
 
 import pytest
 
 from featbert.analysis.compare import compare
+from featbert.analysis.comparison import Price
 from featbert.analysis.cost import cheaper_from
 from tests.analysis.records import make_run, make_seeds, usual_runs
 
@@ -24,12 +24,14 @@ def test_the_first_run_that_is_cheaper(once, run, other) -> None:
 
 def test_every_row_has_its_price() -> None:
     (comparison,) = compare(usual_runs(), cost=True)
-    costs = {name: dataclasses.astuple(price) for name, price in comparison.prices.items()}
-    assert list(costs) == [row.label for row in comparison.rows]
+    assert list(comparison.prices) == [row.label for row in comparison.rows]
     # It has as many operations in a run as fine-tuning.
-    seconds, flops = ("fine-tuning", 12.5, 41, 1), (8e11, 6e13, math.inf)
-    assert costs["concat_last4"] == (*seconds, *flops)
-    assert costs["fine-tuning"] == (None, None, 95.5, None, None, 6e13, None)
+    assert comparison.prices["concat_last4"] == Price("fine-tuning", 1, math.inf)
+    assert comparison.prices["fine-tuning"] == Price(None, None, None)
+    names = ["seconds_once", "seconds_run", "flops_once", "flops_run"]
+    frame = comparison.frame().set_index("row")[names]
+    assert [*frame.loc["concat_last4"]] == [12.5, 41, 8e11, 6e13]
+    assert [*frame.loc["fine-tuning"].dropna()] == [95.5, 6e13]
 
 
 def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
@@ -53,12 +55,15 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
                 )
             )
     (comparison,) = compare(runs, cost=True)
-    small, whole = (comparison.prices[f"concat_last4 (train_share={n})"] for n in ("0.1", "1"))
+    names = [f"concat_last4 (train_share={n})" for n in ("0.1", "1")]
+    small, whole = (comparison.prices[name] for name in names)
+    small_cost, whole_cost = (comparison.row(name).cost for name in names)
     assert small.tuned_row == "fine-tuning (train_share=0.1)"
-    assert small.seconds_once == pytest.approx(12.5 * 7602 / 18_402)
-    assert small.flops_once == pytest.approx(8e11 * 7602 / 18_402)
+    assert small_cost.extraction_seconds == pytest.approx(12.5 * 7602 / 18_402)
+    assert small_cost.extraction_flops == pytest.approx(8e11 * 7602 / 18_402)
     assert small.seconds_cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
-    assert (whole.tuned_row, whole.seconds_once) == ("fine-tuning (train_share=1)", 12.5)
+    assert whole.tuned_row == "fine-tuning (train_share=1)"
+    assert whole_cost.extraction_seconds == 12.5
     # Texts that pairs share are in the store once: the part that is read is one of the text's.
     few = {"extraction_words": 5_000, "extraction_seconds": 5.0}
     apart = make_run(settings={"train_share": 0.1}, train_words=1_200, cost=few)
@@ -67,5 +72,5 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     assert row.cost.text_words_per_second == pytest.approx(6402 / (0.5 + 5.0 * 6402 / 18_402))
     front = next(f for f in comparison.fronts if (f.split, f.currency) == ("dev", "operations"))
     costs = {point.row: point.cost for point in front.points}
-    cost = costs["concat_last4 (train_share=0.1)"]
-    assert cost == pytest.approx(small.flops_once + small.flops_run)
+    expected = small_cost.extraction_flops + small_cost.training_flops
+    assert costs["concat_last4 (train_share=0.1)"] == pytest.approx(expected)

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from fractions import Fraction
 
+import pandas
 import pytest
 
 from featbert.analysis.compare import compare, compare_runs
@@ -44,16 +45,16 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
     for row in comparison.rows:
         for name, expected in BY_HAND[row.label].items():
             assert row.mean("dev", name) == pytest.approx(float(expected))
-    by_row = {(one.row, one.split): one for one in comparison.scorers}
+    lines = comparison.frame().set_index("row")
     for split, name in itertools.product(("dev", "test"), TASK.scorers):
         less = BY_HAND["concat_last4"][name] - BY_HAND["fine-tuning"][name]
-        behind = by_row["concat_last4", split]
-        assert behind.differences[name] == pytest.approx(float(less))
+        behind = lines.loc["concat_last4"]
+        assert behind[f"{split}_{name}_difference"] == pytest.approx(float(less))
         assert (less > 0) == (name == "strict_f1")
-        assert behind.winner == "differs"
+        assert behind[f"{split}_winner"] == "differs"
     assert [best_of(comparison.rows, "dev", name) for name in TASK.scorers] == [{1}, {0}, {1}]
-    base = by_row["fine-tuning", "dev"]
-    assert {base.winner, *base.differences.values()} == {None}
+    base = ["dev_winner", *(f"dev_{name}_difference" for name in TASK.scorers)]
+    assert lines.loc["fine-tuning", base].isna().all()
 
 
 def test_a_difference_that_shows_as_nothing_is_even() -> None:
@@ -65,10 +66,9 @@ def test_a_difference_that_shows_as_nothing_is_even() -> None:
         scores, values=scores.values | {"f1": scores.values["f1"] + gap}
     )
     (comparison,) = compare([make_run("tuned", layers=None, dev=0.6), run], scorers=True)
-    on_dev = next(one for one in comparison.scorers if one.split == "dev")
-    assert on_dev.row == "concat_last4"
-    assert on_dev.differences["f1"] == pytest.approx(gap)
-    assert on_dev.winner == "same"
+    line = comparison.frame().set_index("row").loc["concat_last4"]
+    assert line["dev_f1_difference"] == pytest.approx(gap)
+    assert line["dev_winner"] == "same"
 
 
 def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
@@ -86,6 +86,7 @@ def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None
     best = best_of(comparison.rows, "dev", "word_f1")
     named = {comparison.rows[place].name for place in best}
     assert named == {"fine-tuning · wikigold", "concat_last4 · german"}
-    on_dev = {one.row: one for one in comparison.scorers if one.split == "dev"}
-    assert on_dev["last · wikigold"].winner is None  # it learned from dev
-    assert on_dev["concat_last4 · german"].differences["strict_f1"] == pytest.approx(0.1)
+    frame = comparison.frame().set_index("row")
+    assert pandas.isna(frame.loc["last · wikigold", "dev_winner"])  # it learned from dev
+    difference = frame.loc["concat_last4 · german", "dev_strict_f1_difference"]
+    assert difference == pytest.approx(0.1)

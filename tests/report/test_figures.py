@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from featbert.analysis.compare import compare
-from featbert.analysis.comparison import Breakdown, BudgetCurve, Floor, Statistic
+from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
@@ -378,9 +378,11 @@ def test_dev_and_test_have_one_scale_and_few_answers_are_pale():
 
 @pytest.mark.parametrize("kind", ["seeds", "layers"])
 def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind, monkeypatch):
-    floors = Floor("wikigold", "dev", 0.25), Floor("wikigold", "test", 0.3)
     monkeypatch.setattr(get_task("entities"), "floor", "chance", raising=False)
-    comparison = dataclasses.replace(one(single_layers()), floors=floors)
+    comparison = one(single_layers())
+    floors = {"dev": 0.25, "test": 0.3}
+    rows = tuple(dataclasses.replace(row, floors=floors) for row in comparison.rows)
+    comparison = dataclasses.replace(comparison, rows=rows)
     figure = plot(comparison, kind)
     (axes,) = figure.axes
     ends = [line.get_data()[kind == "layers"] for line in axes.lines if len(line.get_xdata()) == 2]

@@ -147,7 +147,7 @@ def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None
     again = read_comparisons(path)
     assert again == comparisons
     assert render(again, "json") == text
-    for broken in ("{}", "[", text.replace('"version": 1', '"version": 0'), text[:-9]):
+    for broken in ("{}", "[", text.replace('"version": 2', '"version": 0'), text[:-9]):
         path.write_text(broken, "utf-8")
         with pytest.raises(InputError, match=re.escape(str(path))):
             read_comparisons(path)

@@ -135,8 +135,7 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
     (comparison,) = compare(runs.values(), everything=True, resamples=200)
     assert comparison.sizes["test"][0] == 20
     run = runs[comparison.rows[0].runs[0].name]
-    floors = {(floor.corpus, floor.split): floor.score for floor in comparison.floors}
-    assert floors["endings", "test"] == run.record.scores["test"].floor
+    assert comparison.floors["test", "endings"] == run.record.scores["test"].floor
     assert {(d.units, d.pooled.units) for d in comparison.differences} == {("examples", 20)}
     facets = ("right", "choices", "length")
     broken = [one for one in comparison.breakdowns if one.facet in facets]

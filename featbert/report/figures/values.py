@@ -21,7 +21,7 @@ def score_name(comparison: Comparison, split: str) -> str:
 
 def floors(comparison: Comparison, split: str) -> list[float]:
     """Scores in [0, 1] that need no skill (`Task.floor`): one for each text of the split."""
-    return sorted({floor.score for floor in comparison.floors if floor.split == split})
+    return sorted({score for (of, _), score in comparison.floors.items() if of == split})
 
 
 def tuning_look(name: str) -> Look:
