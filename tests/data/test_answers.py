@@ -32,58 +32,41 @@ def answers(split):
 
 
 @pytest.mark.parametrize(
-    ("labels", "classes", "missing"),
+    ("labels", "classes", "missing", "given"),
     [
-        (["yes", "-", "no"], ["yes", None, "no"], {"-": 1}),
-        (["+", "-", "+"], ["+", "-", "+"], {}),
-        (["+", "-", "?", "0"], ["+", "-", "?", "0"], {}),
-        (["+/-", "-", "a"], ["+/-", "-", "a"], {}),
-        ([0, 1, 2, -1], ["0", "1", "2", None], {"-1": 1}),
-        (["0", "3", "-1.0", "2", "1"], ["0", "3", None, "2", "1"], {"-1.0": 1}),
-        (["good", "bad", "-1"], ["good", "bad", None], {"-1": 1}),
-        ([-1, 5, 0], [None, "5", "0"], {"-1": 1}),
-        (["-1", "0.5", "2"], ["-1", "0.5", "2"], {}),
-        ([-1, 0, 1], ["-1", "0", "1"], {}),
-        ([-2, -1, 1, 2, 0], ["-2", "-1", "1", "2", "0"], {}),
-        ([1, -1], ["1", "-1"], {}),
-        (
-            ["a", None, "", " ", float("nan")],
-            ["a", None, None, None, None],
-            {"null": 2, "empty": 2},
-        ),
-        (["NA", "None", "nan", "null"], ["NA", "None", "nan", "null"], {}),
-        ([True, False, None], ["true", "false", None], {"null": 1}),
+        (["yes", "-", "no"], ["yes", None, "no"], {"-": 1}, None),
+        (["+", "-", "+"], ["+", "-", "+"], {}, None),
+        (["+", "-", "?", "0"], ["+", "-", "?", "0"], {}, None),
+        (["+/-", "-", "a"], ["+/-", "-", "a"], {}, None),
+        ([0, 1, 2, -1], ["0", "1", "2", None], {"-1": 1}, None),
+        (["0", "3", "-1.0", "2", "1"], ["0", "3", None, "2", "1"], {"-1.0": 1}, None),
+        (["good", "bad", "-1"], ["good", "bad", None], {"-1": 1}, None),
+        ([-1, 5, 0], [None, "5", "0"], {"-1": 1}, None),
+        (["-1", "0.5", "2"], ["-1", "0.5", "2"], {}, None),
+        ([-1, 0, 1], ["-1", "0", "1"], {}, None),
+        ([-2, -1, 1, 2, 0], ["-2", "-1", "1", "2", "0"], {}, None),
+        ([1, -1], ["1", "-1"], {}, None),
+        (["a", None, "", float("nan")], ["a", None, None, None], {"null": 2, "empty": 1}, None),
+        (["NA", "None", "nan", "null"], ["NA", "None", "nan", "null"], {}, None),
+        ([True, False, None], ["true", "false", None], {"null": 1}, None),
+        (["[PAD]", "['a' 'b']", "{x}", "[]]"], ["[PAD]", "['a' 'b']", "{x}", "[]]"], {}, None),
+        (["yes", "-", "NA"], ["yes", "-", None], {"NA": 1}, "NA"),
+        (["yes", "-", "NA"], ["yes", None, None], {"-": 1, "NA": 1}, "-, NA"),
+        (["yes", "-", "NA"], ["yes", "-", "NA"], {}, ""),
+        ([0, 1, 2, -1], ["0", "1", "2", "-1"], {}, ""),
+        ([-1, 0, 1.0], ["-1", "0", None], {"1.0": 1}, "1"),
+        (["a", "", "b"], ["a", None, "b"], {"empty": 1}, ""),  # an empty class cannot be
     ],
     ids=str,
 )
-def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing):
-    corpus = read(tmp_path, train=lines(labelled(*labels)))
+def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing, given):
+    options = {} if given is None else {"missing": given}
+    corpus = read(tmp_path, given=options, train=lines(labelled(*labels)))
     assert answers(corpus["train"]) == classes
-    assert corpus["train"].notes.missing == missing
+    assert (corpus["train"].notes.missing, corpus.reading) == (missing, options)
     report = check_corpus(corpus).splits["train"]
-    assert (report.answers, report.unlabelled) == (
-        len(classes) - sum(missing.values()),
-        sum(missing.values()),
-    )
-    assert sum(report.labels.values()) == report.answers
-
-
-@pytest.mark.parametrize(
-    ("labels", "given", "classes"),
-    [
-        (["yes", "-", "NA"], "NA", ["yes", "-", None]),
-        (["yes", "-", "NA"], "-, NA", ["yes", None, None]),
-        (["yes", "-", "NA"], "", ["yes", "-", "NA"]),
-        ([0, 1, 2, -1], "", ["0", "1", "2", "-1"]),
-        ([-1, 0, 1.0], "1", ["-1", "0", None]),
-        (["a", "", "b"], "", ["a", None, "b"]),  # an empty class cannot be
-    ],
-    ids=str,
-)
-def test_values_that_are_asked_for_are_no_answer(tmp_path, labels, given, classes):
-    corpus = read(tmp_path, train=lines(labelled(*labels)), given={"missing": given})
-    assert answers(corpus["train"]) == classes
-    assert corpus.reading == {"missing": given}
+    assert report.unlabelled == sum(missing.values()) == classes.count(None)
+    assert sum(report.labels.values()) == report.answers == len(classes) - report.unlabelled
 
 
 def test_scores_and_choices_that_are_missing(tmp_path):
@@ -102,13 +85,35 @@ def test_scores_and_choices_that_are_missing(tmp_path):
     assert report.missing == {"-1": 1, "null": 1, "-": 1}
 
 
-@pytest.mark.parametrize("hidden", [[-1, -1, -1], ["-", "-", "-"], [None, None, None]], ids=str)
-def test_a_part_without_answers_hides_them(tmp_path, hidden):
-    train = lines(labelled("0", "1", "0"))
-    corpus = read(tmp_path, train=train, test=lines(labelled(*hidden)))
-    assert not corpus["test"].is_tagged
-    assert check_corpus(corpus).splits["test"].missing == {}
-    assert check_corpus(corpus).splits["test"].unlabelled == 0
+PAIR = {"sentence1": "a", "sentence2": "b"}
+CHOICES = {"context": "Gym: A man sits.", "endings": ["He stands.", "He is.", "No."]}
+ADA, BO = {"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, {"tokens": ["Bo", "ran"]}
+PER = [[0, 3, "PER"]]
+
+
+@pytest.mark.parametrize(
+    ("targets", "train", "test"),
+    [
+        *(("classes", labelled("0", "1"), labelled(h, h, h)) for h in (-1, "-", None)),
+        *(("classes", [PAIR | {"label": 1}], [PAIR | {"label": h}]) for h in (-1, "", "-")),
+        ("classes", [PAIR | {"label": 1}], [PAIR]),
+        *(("choices", [CHOICES | {"label": 2}], [CHOICES | {"label": h}]) for h in (-1, "", None)),
+        ("entities", [ADA], [BO]),
+        ("entities", [{"text": "Ada ran", "spans": PER}], [{"text": "Bo ran"}]),
+        ("entities", [{"data": "Ada ran", "label": PER}], [{"data": "Bo ran", "id": 3}]),
+    ],
+    ids=str,
+)
+def test_a_part_without_answers_hides_them(tmp_path, targets, train, test):
+    corpus = read(tmp_path, targets=targets, train=lines(train), test=lines(test))
+    assert corpus["train"].is_tagged
+    assert not any(s.tags for s in corpus["test"])
+    report = check_corpus(corpus).splits["test"]
+    words = 2 if targets == "entities" else 0  # words without a tag are counted
+    assert (report.missing, report.unlabelled) == ({}, words)
+    if targets == "entities":
+        with pytest.raises(InputError, match=r"train\.jsonl"):
+            read(tmp_path, targets=targets, train=lines(test))
 
 
 def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
@@ -151,6 +156,7 @@ def test_one_class_has_one_notation_in_all_parts(tmp_path, train, dev, classes):
         ("label", [3], "3"),
         ("label", [True], "true"),
         ("label", [], None),
+        *(("label", written, "pos") for written in ("['pos']", '["pos"]', "[ 'pos' ]")),
         ("cats", {"POS": 1.0, "NEG": 0.0}, "POS"),
         ("cats", {"POS": False, "NEG": True}, "NEG"),
         ("cats", {"POS": 0, "NEG": 0}, None),
@@ -182,22 +188,6 @@ def test_minus_one_beside_two_classes_of_pairs_is_doubted(tmp_path):
     asked = load_corpus(tmp_path, ReadingOptions(missing="-1"), targets="classes")
     assert answers(asked["train"]) == ["0", "1", None]
     assert not any("--missing" in doubt for doubt in check_corpus(asked).doubts)
-
-
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("label", ["pos", "neg"]),
-        ("label", [["pos", "neg"]]),
-        ("cats", {"POS": 1, "NEG": 1}),
-        ("cats", {"POS": 0.7, "NEG": 0.3}),
-        ("label", {"name": "pos"}),
-    ],
-    ids=str,
-)
-def test_several_classes_name_the_row(tmp_path, column, value):
-    with pytest.raises(InputError, match=rf"column {column}, line 2 of .*train\.jsonl"):
-        read(tmp_path, train=lines(labelled(["a"], value, column=column)))
 
 
 def test_the_first_row_does_not_say_what_all_rows_hold(tmp_path):
@@ -267,12 +257,8 @@ def test_rejected_spans_are_not_read(tmp_path):
     report = check_corpus(corpus).splits["train"]
     assert (report.unlabelled, report.labels) == (4, {"PER": 1})
     assert report.missing == {"answer: reject": 3, "answer: ignore": 1}
-
-
-def test_answers_that_are_no_annotation(tmp_path):
-    rows = [{"text": "Is it?", "answer": "yes"}, {"text": "Was it?", "answer": "ignore"}]
-    with pytest.raises(InputError):
-        read(tmp_path, targets="entities", train=lines(rows))
+    with pytest.raises(InputError):  # "yes" is no annotation
+        read(tmp_path, targets="entities", train=lines([{"text": "Is it?", "answer": "yes"}]))
 
 
 # Words --------------------------------------------------------------------------------------------
@@ -309,8 +295,11 @@ def test_words_of_rows_without_a_tag(tmp_path, none):
         {"tokens": ["Bo", "ran"], "tags": None},
         {"tokens": ["Li", "Po"], "tags": ["I-PER", "I-PER"], "answer": "reject"},
     ]
-    corpus = read(tmp_path, targets="entities", train=lines(rows))
-    assert [s.tags for s in corpus["train"]] == [("B-PER", "", "O"), ("", ""), ("", "")]
+    tags = read(tmp_path, targets="entities", train=lines(rows))["train"].tags
+    assert tags == [("B-PER", "", "O"), ("", ""), ("", "")]
+    rows = [{"tokens": [*"abcd"], "tags": ["I-LOC", none, "I-LOC", "I-LOC"]}]  # two entities
+    (tags,) = read(tmp_path, targets="entities", train=lines(rows))["train"].tags
+    assert tags == ("B-LOC", "", "B-LOC", "I-LOC")
 
 
 def test_cells_of_words_that_are_no_tag(tmp_path):
@@ -321,12 +310,6 @@ def test_cells_of_words_that_are_no_tag(tmp_path):
         assert corpus["train"].notes.missing == {"NA": 1, "empty": 1}
     with pytest.raises(InputError, match="line 3"):
         load_corpus(tmp_path, ReadingOptions(missing="NA"))
-
-
-def test_an_entity_ends_before_a_word_without_a_tag(tmp_path):
-    rows = [{"tokens": [*"abcd"], "tags": ["I-LOC", None, "I-LOC", "I-LOC"]}]
-    (tags,) = read(tmp_path, targets="entities", train=lines(rows))["train"].tags
-    assert tags == ("B-LOC", "", "B-LOC", "I-LOC")
 
 
 # Choices ------------------------------------------------------------------------------------------
@@ -363,21 +346,6 @@ def test_labels_of_choices(tmp_path, train, dev, first, numbers):
     given = {} if first is None else {"first_choice": first}
     corpus = read(tmp_path, targets="choices", given=given, **parts)
     assert right(corpus["train"]) + right(corpus["dev"]) == numbers
-
-
-def test_choices_have_labels_of_their_own(tmp_path):
-    rows = [
-        {"question": "Why?", "choices": {"text": ["a", "b"], "label": labels}, "answerKey": key}
-        for labels, key in ((["A", "B"], "B"), (["1", "2"], "1"), (["1", "2"], "2"))
-    ]
-    assert right(read(tmp_path, targets="choices", train=lines(rows))["train"]) == [1, 0, 1]
-
-
-@pytest.mark.parametrize(("label", "first"), [(4, None), ("E", None), (3, 0), (0, 1), ("x", None)])
-def test_labels_that_are_no_choice_name_the_row(tmp_path, label, first):
-    given = {} if first is None else {"first_choice": first}
-    with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
-        read(tmp_path, targets="choices", given=given, train=lines([choice(2), choice(label)]))
 
 
 # Questions ----------------------------------------------------------------------------------------
@@ -426,25 +394,45 @@ def test_articles_or_paragraphs(tmp_path, whole):
 )
 def test_notations_of_answers(tmp_path, values, tags):
     row = {"question": "Where?", "context": PARAGRAPH["context"]}
-    other = row | {"answers": {"text": [], "answer_start": []}}
-    corpus = read(tmp_path, targets="spans", train=lines([row | values, other]))
+    none = row | {"answers": {"text": [], "answer_start": []}}
+    corpus = read(tmp_path, targets="spans", train=lines([row | values, none]))
     assert corpus["train"].sentences[0].tags == tags
 
 
+QUESTION = {"question": "Where?", "context": PARAGRAPH["context"]}
+
+
 @pytest.mark.parametrize(
-    "values",
+    ("targets", "first", "row", "given"),
     [
-        {"answers": ["s"]},
-        {"answers": ["Bergen"]},
-        {"answers": ["yes"]},
-        {"answers": ["Oslo"], "is_impossible": "True"},
+        *(
+            ("classes", *labelled(["a"], value, column=column), {})
+            for column, value in (
+                ("label", ["pos", "neg"]),
+                ("label", [["pos", "neg"]]),
+                ("label", "['a', 'b']"),
+                ("label", {"name": "pos"}),
+                ("cats", {"POS": 1, "NEG": 1}),
+                ("cats", {"POS": 0.7, "NEG": 0.3}),
+            )
+        ),
+        *(("choices", choice(2), choice(label), {}) for label in (4, "E", "x")),
+        *(("choices", choice(2), choice(3 * (1 - n)), {"first_choice": n}) for n in (0, 1)),
+        *(
+            ("spans", QUESTION | {"answers": ["Oslo"]}, QUESTION | {"answers": answers} | more, {})
+            for answers, more in (
+                (["s"], {}),
+                (["Bergen"], {}),
+                (["yes"], {}),
+                (["Oslo"], {"is_impossible": "True"}),
+            )
+        ),
     ],
     ids=str,
 )
-def test_answers_without_a_place_name_the_row(tmp_path, values):
-    row = {"question": "Where?", "context": PARAGRAPH["context"]} | values
-    with pytest.raises(InputError, match=r"line 1 of .*train\.jsonl"):
-        read(tmp_path, targets="spans", train=lines([row]))
+def test_what_is_no_answer_names_the_row(tmp_path, targets, first, row, given):
+    with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
+        read(tmp_path, targets=targets, given=given, train=lines([first, row]))
 
 
 @pytest.mark.parametrize("mark", ["nan", "NaN", "NA", "N/A", "null", "?", "None", "-"])
@@ -476,19 +464,6 @@ def test_doubtful_classes_are_read_and_named(tmp_path, labels, named):
     if named and "--missing" in named:
         again = read(tmp_path, "csv", given={"missing": named.split()[1].strip("'")})
         assert not any("--missing" in doubt for doubt in check_corpus(again).doubts)
-
-
-@pytest.mark.parametrize("written", ["['pos']", '["pos"]', "[ 'pos' ]"])
-def test_lists_that_pandas_wrote_are_lists(tmp_path, written):
-    rows = [*labelled("pos", "neg"), *labelled(written)]
-    assert answers(read(tmp_path, train=lines(rows))["train"]) == ["pos", "neg", "pos"]
-    with pytest.raises(InputError, match="'a', 'b'"):
-        read(tmp_path, train=lines(labelled("['a', 'b']")))
-
-
-@pytest.mark.parametrize("name", ["[PAD]", "['a' 'b']", "{x}", "[]]", "[1"])
-def test_other_classes_in_brackets_stay_as_they_are(tmp_path, name):
-    assert answers(read(tmp_path, train=lines(labelled(name, "a")))["train"]) == [name, "a"]
 
 
 def test_a_part_with_one_class_that_train_lacks_may_hide_answers(tmp_path):

@@ -47,41 +47,57 @@ def examples(corpus, split="train"):
     return found
 
 
-def test_swag_as_it_is_published(tmp_path):
-    corpus = read(tmp_path, SWAG, "csv")
-    assert examples(corpus) == [
-        ("A man sits.", ["He stands.", "He sings, too.", "He eats.", "He is."], 1),
-        ("Two dogs run.", ["They bark.", "They fly.", "They read.", "They drive."], 0),
-    ]
-    assert [s.document for s in corpus["train"]] == [0] * 4 + [1] * 4
+RACE = {"id": "a1", "article": "Rome is old.", "questions": ["What?", "How?"]}
+RACE |= {"options": [["Rome", "Bonn"], ["new", "old"]], "answers": ["A", "B"]}
+EMPTY = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n"
 
 
-def test_lists_of_choices_as_many_as_each_example_has(tmp_path):
-    assert examples(read(tmp_path, lines(HELLASWAG))) == [
-        ("Gym: A man sits.", ["He stands.", "He is.", "No."], 2),
-        ("Two dogs run.", ["They bark.", "They read."], 0),
-    ]
-
-
-def test_copa_asks_for_a_cause_or_an_effect_and_rows_may_have_more_choices(tmp_path):
-    cause, effect = examples(read(tmp_path, lines(COPA)))
-    assert cause == ("He fell. What was the cause of this?", ["He ran.", "No."], 1)
-    assert effect == ("It rained. What happened as a result?", ["I got wet.", "I sang.", "No."], 0)
-
-
-def test_empty_columns_after_the_last_choice_are_none(tmp_path):
-    text = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n"
-    corpus = read(tmp_path, text, "tsv")
-    assert examples(corpus) == [("a", ["b", "c"], 1), ("a", ["", "b", "c"], 2)]
-    assert corpus["train"].notes.empty_texts == 1
-
-
-@pytest.mark.parametrize("hidden", [-1, "", None, "-1"])
-def test_hidden_labels(tmp_path, hidden):
-    read(tmp_path, lines(HELLASWAG))
-    corpus = read(tmp_path, lines([row | {"label": hidden} for row in HELLASWAG]), split="test")
-    assert corpus["train"].is_tagged
-    assert [s.tags for s in corpus["test"]] == [None] * 5
+@pytest.mark.parametrize(
+    ("content", "ending", "expected"),
+    [
+        (
+            SWAG,
+            "csv",
+            [
+                ("A man sits.", ["He stands.", "He sings, too.", "He eats.", "He is."], 1),
+                ("Two dogs run.", ["They bark.", "They fly.", "They read.", "They drive."], 0),
+            ],
+        ),
+        (
+            lines(HELLASWAG),
+            "jsonl",
+            [
+                ("Gym: A man sits.", ["He stands.", "He is.", "No."], 2),
+                ("Two dogs run.", ["They bark.", "They read."], 0),
+            ],
+        ),
+        (
+            lines(COPA),
+            "jsonl",
+            [
+                ("He fell. What was the cause of this?", ["He ran.", "No."], 1),
+                ("It rained. What happened as a result?", ["I got wet.", "I sang.", "No."], 0),
+            ],
+        ),
+        (EMPTY, "tsv", [("a", ["b", "c"], 1), ("a", ["", "b", "c"], 2)]),
+        (
+            lines([RACE, RACE | {"id": "a2", "article": "So is Bonn."}]),
+            "jsonl",
+            [
+                ("Rome is old. What?", ["Rome", "Bonn"], 0),
+                ("Rome is old. How?", ["new", "old"], 1),
+                ("So is Bonn. What?", ["Rome", "Bonn"], 0),
+                ("So is Bonn. How?", ["new", "old"], 1),
+            ],
+        ),
+    ],
+    ids=["SWAG", "HellaSwag", "COPA", "empty columns", "RACE"],
+)
+def test_published_forms(tmp_path, content, ending, expected):
+    corpus = read(tmp_path, content, ending)
+    assert examples(corpus) == expected
+    notes = corpus["train"].notes
+    assert (notes.empty_texts, notes.repeated_ids) == (content == EMPTY, 0)
 
 
 def test_which_choices_belong_together_is_of_the_labels(tmp_path):
@@ -130,6 +146,8 @@ def test_other_targets_are_refused(tmp_path):
         read(tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 0}\n')
     with pytest.raises(InputError, match="--text"):
         read(tmp_path, lines(COPA), text="premise")
+    with pytest.raises(InputError, match=r"'Start'.*'Right'"):
+        read(tmp_path, "Start\tOne\tOther\tRight\na\tb\tc\t1\n", split="dev", ending="tsv")
 
 
 def test_check_counts_examples(tmp_path):
@@ -149,14 +167,14 @@ def test_hellaswag_is_read(shared_data):
     assert examples(corpus, "dev") == [(r["context"], r["endings"], r["label"]) for r in rows]
 
 
+def named(labels):
+    return [{"label": n, "text": t} for n, t in zip(labels, ("no", "yes"), strict=True)]
+
+
 @pytest.mark.parametrize(
     ("row", "context", "right"),
     [
-        (
-            {"sentence": "It fell: _ broke.", "option1": "no", "option2": "yes", "answer": "2"},
-            "It",
-            1,
-        ),
+        ({"sentence": "It: _ broke.", "option1": "no", "option2": "yes", "answer": "2"}, "It", 1),
         ({"context": "He ran.", "answerA": "no", "answerB": "yes", "correct": "B"}, "He ran.", 1),
         ({"question": "Who?", "choice_a": "yes", "choice_b": "no", "label": "a"}, "Who?", 0),
         ({"prompt": "谁?", "A": "不", "B": "否", "C": "yes", "answer": "C"}, "谁?", 2),
@@ -169,25 +187,13 @@ def test_hellaswag_is_read(shared_data):
         ({"question": "Who?", "options": {"A": "no", "B": "yes"}, "answer": "yes"}, "Who?", 1),
         ({"question": "Who?", "choices": ["no", "yes"], "label": [0, 1]}, "Who?", 1),
         ({"question": "Who?", "choices": ["yes", "no"], "label": [True, False]}, "Who?", 0),
+        ({"question": {"stem": "ใคร?", "choices": named("12")}, "answerKey": "2"}, "ใคร?", 1),
+        ({"question": "Who?", "choices": named("AB"), "answerKey": "B"}, "Who?", 1),
         (
-            {
-                "question": {
-                    "stem": "ใคร?",
-                    "choices": [{"label": "1", "text": "no"}, {"label": "2", "text": "yes"}],
-                },
-                "answerKey": "2",
-            },
-            "ใคร?",
-            1,
-        ),
-        (
-            {
-                "question": "Who?",
-                "choices": [{"label": "A", "text": "yes"}, {"label": "B", "text": "no"}],
-                "answerKey": "A",
-            },
+            {"question": "Who?", "choices": {"text": ["no", "yes"], "label": ["1", "2"]}}
+            | {"answerKey": "2"},
             "Who?",
-            0,
+            1,
         ),
     ],
     ids=lambda value: str(value)[:40],
@@ -198,25 +204,7 @@ def test_names_and_notations_of_choices(tmp_path, row, context, right):
     assert (choices[right], answer, choices.count("yes")) == ("yes", right, 1)
 
 
-def test_lists_of_questions_on_an_article(tmp_path):
-    row = {"id": "a1", "article": "Rome is old.", "questions": ["What?", "How?"]}
-    row |= {"options": [["Rome", "Bonn"], ["new", "old"]], "answers": ["A", "B"]}
-    corpus = read(tmp_path, lines([row, row | {"id": "a2", "article": "So is Bonn."}]))
-    assert examples(corpus) == [
-        ("Rome is old. What?", ["Rome", "Bonn"], 0),
-        ("Rome is old. How?", ["new", "old"], 1),
-        ("So is Bonn. What?", ["Rome", "Bonn"], 0),
-        ("So is Bonn. How?", ["new", "old"], 1),
-    ]
-    assert corpus["train"].notes.repeated_ids == 0
-
-
 def test_two_columns_that_are_letters_are_no_choices(tmp_path):
     text = "sentence\tA\tB\tlabel\nIt rains now.\t1\t0\tx\nIt is dry.\t1\t1\ty\n"
     corpus = read(tmp_path, text, "tsv", targets="classes")
     assert [s.texts for s in corpus["train"]] == [("It rains now.",), ("It is dry.",)]
-
-
-def test_a_header_without_usual_names_is_shown(tmp_path):
-    with pytest.raises(InputError, match=r"'Start'.*'Right'"):
-        read(tmp_path, "Start,One,Other,Right\na,b,c,1\n", "csv")

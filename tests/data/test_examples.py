@@ -90,16 +90,6 @@ def test_texts_without_words_are_kept_and_counted(tmp_path):
     assert corpus["train"].notes.empty_texts == 1
 
 
-@pytest.mark.parametrize("hidden", ["\t-1", "\t", "\t-", ""])
-def test_hidden_labels(tmp_path, hidden):
-    """Test files may lack the column of answers, too."""
-    label = "\tlabel" if hidden else ""
-    folder(tmp_path, train=GLUE, test=f"sentence1\tsentence2{label}\na\tb{hidden}\n")
-    corpus = load_corpus(tmp_path, targets="classes")
-    assert corpus["train"].is_tagged
-    assert [s.tags for s in corpus["test"]] == [None]
-
-
 @pytest.mark.parametrize(
     ("text", "options", "named"),
     [
@@ -166,11 +156,9 @@ def test_a_word_that_is_the_name_of_a_column_is_a_word(tmp_path, word):
 
 @pytest.mark.parametrize("ending", ["tsv", "csv", "json", "jsonl"])
 def test_an_empty_file_is_named(tmp_path, ending):
-    (tmp_path / f"dev.{ending}").touch()
-    with pytest.raises(InputError, match=rf"no sentence .*dev\.{ending}"):
-        load_corpus(tmp_path)
-    with pytest.raises(InputError, match="no sentence"):
-        load_corpus(tmp_path, targets="classes")
+    for targets in ("entities", "classes"):
+        with pytest.raises(InputError, match=rf"no sentence .*dev\.{ending}"):
+            read(tmp_path, ending=ending, targets=targets, parts={"dev": ""})
 
 
 @pytest.mark.parametrize(

@@ -131,12 +131,6 @@ def test_splits_of_brat_and_in_sub_folders_are_refused_by_name(tmp_path):
         load_corpus(tmp_path / "inner")
 
 
-@pytest.mark.parametrize("name", ["train.char.bmes", "train.char", "demo.train.bmeso"])
-def test_endings_of_characters_with_tags(tmp_path, name):
-    write(tmp_path / name, "x")
-    assert words(load_corpus(tmp_path)) == ["x"]
-
-
 def test_a_folder_whose_names_say_nothing_is_read_with_hf(tmp_path):
     write(tmp_path / "train" / "0000.parquet", "x")
     with pytest.raises(InputError, match="train/"):

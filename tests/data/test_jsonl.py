@@ -235,11 +235,6 @@ def test_tables_in_json(tmp_path, whole):
     assert [row.values for row in json_rows(read_file(path), path)] == ROWS
 
 
-def test_entities_as_spacy_has_them(read):
-    row = ["Rome is old.", {"entities": [[0, 4, "LOC"]]}]
-    assert read(row).sentences[0].tags == ("B-LOC", "O", "O", "O")
-
-
 @pytest.mark.parametrize("indent", [None, 1])
 def test_an_array_in_lines_is_named(read, indent):
     with pytest.raises(InputError, match=r"line 1 of .*name it \.json"):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.check import check_corpus
 from featbert.data.folder import find_splits, splits_named
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -32,7 +31,10 @@ def test_a_folder(folder):
         eng__testb="it O\n",
         eng__train="-DOCSTART- O\n\n# text = x\nEU I-ORG\nis O\n",
         eng__testa="Rome I-LOC\n",
+        README="",
+        __dev="x O\n",
     )
+    (path / "test.conll").mkdir()
     corpus = load_corpus(path)
     assert list(corpus.splits) == ["train", "dev", "test"]
     assert (corpus.name, corpus.language, corpus.source) == ("news", None, str(path))
@@ -43,27 +45,6 @@ def test_a_folder(folder):
     assert corpus["dev"].sentences[0].document is None
     assert tags(corpus, "train") == ["B-ORG O"]
     assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
-
-
-@pytest.mark.parametrize(
-    ("train", "test"),
-    [
-        ({"tokens": ["Ada", "ran"], "tags": ["B-PER", "O"]}, {"tokens": ["Bo", "ran"]}),
-        ({"text": "Ada ran", "spans": [[0, 3, "PER"]]}, {"text": "Bo ran"}),
-        ({"data": "Ada ran", "label": [[0, 3, "PER"]]}, {"data": "Bo ran", "id": 3}),
-    ],
-    ids=["tokens", "spans", "data"],
-)
-def test_a_part_without_answers_hides_them(tmp_path, train, test):
-    for name, row in {"train": train, "test": test}.items():
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row), "utf-8")
-    corpus = load_corpus(tmp_path)
-    assert [(s.words, s.tags) for s in corpus["test"]] == [(("Bo", "ran"), None)]
-    report = check_corpus(corpus).splits
-    assert [report[name].unlabelled for name in ("train", "test")] == [0, 2]
-    (tmp_path / "train.jsonl").write_text(json.dumps(test), "utf-8")
-    with pytest.raises(InputError, match=r"train\.jsonl"):
-        load_corpus(tmp_path)
 
 
 @pytest.mark.parametrize("mark", ["_", "-"])
@@ -266,7 +247,7 @@ SPLIT_NAMES = {
     "train": (
         *("train", "train.txt", "train.txt.conll", "TRAIN.CoNLL", "eng.train", "wnut17train.conll"),
         *("en-train.jsonl", "train.en.tsv", "NER-de-train.tsv", "train_v2.conll"),
-        "en_ewt-ud-train.conllu",
+        *("en_ewt-ud-train.conllu", "train.char.bmes", "train.char", "demo.train.bmeso"),
     ),
     "dev": (
         *("dev.bio", "valid.txt", "validation.jsonl", "val", "testa", "eng.testa", "eng.testa.txt"),
@@ -294,16 +275,6 @@ def files(path, *names):
     for name in names:
         (path / name).write_text("EU O\n")
     return path
-
-
-def test_split_files_of_a_folder(tmp_path):
-    (tmp_path / "test.conll").mkdir()
-    found = find_splits(files(tmp_path, "eng.testb", "eng.testa", "eng.train", "README", ".dev"))
-    assert list(found.items()) == [
-        ("train", (tmp_path / "eng.train",)),
-        ("dev", (tmp_path / "eng.testa",)),
-        ("test", (tmp_path / "eng.testb",)),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -337,11 +308,3 @@ def test_an_open_stream_is_a_corpus():
         stream.close()
         (test,) = load_corpus(f"/dev/fd/{reading}").splits.values()
     assert [s.words for s in test.sentences] == [("EU",), ("Paris",)]
-
-
-def test_words_of_a_tsv_after_a_comment(folder):
-    text = "#\thttp://a\n1\tAda\tB-PER\tO\n2\tsings\tO\tO\n\n#\thttp://b\n1\tTom\tB-PER\tO\n"
-    corpus = load_corpus(folder(train__tsv=text), ReadingOptions(tag_column=3))
-    assert [s.words for s in corpus["train"]] == [("Ada", "sings"), ("Tom",)]
-    assert tags(corpus, "train") == ["B-PER O", "B-PER"]
-    assert corpus["train"].notes.comment_lines == 2

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
-from featbert.data.offsets import UNITS, Part, Unit, unit_of
+from featbert.data.offsets import UNITS, Part, Unit
 from featbert.errors import InputError
 
 TEXT = "😀😀 Zoë left Lyon.\r\nThen Zoë 🎉 saw Oslo,\nand Ben Ford."
@@ -153,12 +153,6 @@ def test_spans_without_texts_beyond_the_text_are_refused(tmp_path, caplog):
     with pytest.raises(InputError, match=r"5 to 9 .* 7 .*row 1 of .*train\.json"):
         load_corpus(folder)
     assert "UTF-16 units" in caplog.text
-
-
-def test_few_other_parts_do_not_make_a_unit():
-    parts = [Part("a b c", i, i + 1, word, "") for i, word in ((0, "a"), (2, "b"), (4, "c"))]
-    assert unit_of(parts, Part.is_at) == UNITS[0]
-    assert unit_of([*parts, Part("x y", 3, 4, "y", "")], Part.is_at) == UNITS[0]
 
 
 def test_a_character_of_two_units_is_likelier_than_offsets_from_1(tmp_path, caplog):

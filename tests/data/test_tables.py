@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -83,24 +84,43 @@ def test_quotation_marks_of_tsv(tmp_path, text, first):
     assert read(tmp_path, content, "tsv", quoting="none") == [(text, "1"), *rest]
 
 
-def test_lone_marks_of_several_lines_are_no_field(tmp_path):
-    rows = [('"Oh', "1"), ("Yes.", "0"), ('well"', "1"), ("No.", "0")]
-    content = "".join("\t".join(row) + "\n" for row in [("text", "label"), *rows])
-    assert read(tmp_path, content, "tsv") == rows
-    assert read(tmp_path, content, "tsv", quoting="double") == [
-        ("Oh\t1\nYes.\t0\nwell", "1"),
-        rows[3],
-    ]
+ESCAPED = 'text,label\n"He said \\"no, never\\", twice",1\nYes.,0\n'
+TWICE = [('He said "no, never", twice', "1"), ("Yes.", "0")]
+LONE = 'text\tlabel\n"Oh\t1\nYes.\t0\nwell"\t1\nNo.\t0\n'
+SINGLE = "text,label\n'It{}s new, and good','a'\n'Old','b'\n'No','a'\n"
+BY_NUMBER = {"text": 1, "target": 2}
+OWN_QUOTES = [("'Tis", "a"), ("'No'", "b"), ("I's", "a"), ("'Yes'", "'b'")]
+SO = [("So it is.", "0")] * 2
+THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv"])
-def test_escapes(tmp_path, ending):
-    content = 'text,label\n"He said \\"no, never\\", twice",1\nYes.,0\n'
-    content = content if ending == "csv" else content.replace(",1", "\t1").replace(",0", "\t0")
-    content = content.replace("text,", "text\t") if ending == "tsv" else content
-    want = [('He said "no, never", twice', "1"), ("Yes.", "0")]
-    assert read(tmp_path, content, ending) == want
-    assert read(tmp_path, content.replace("\\", "^"), ending, escape="^") == want
+@pytest.mark.parametrize(
+    ("content", "ending", "options", "expected"),
+    [
+        (LONE, "tsv", {}, [('"Oh', "1"), ("Yes.", "0"), ('well"', "1"), ("No.", "0")]),
+        (LONE, "tsv", {"quoting": "double"}, [("Oh\t1\nYes.\t0\nwell", "1"), ("No.", "0")]),
+        (ESCAPED, "csv", {}, TWICE),
+        (ESCAPED.replace("\\", "^"), "csv", {"escape": "^"}, TWICE),
+        (re.sub(",(1|0|l)", r"\t\1", ESCAPED), "tsv", {}, TWICE),
+        ("So, yes;1\nWell, no;0\n", "csv", BY_NUMBER, [("So, yes", "1"), ("Well, no", "0")]),
+        ("So, yes|1\nWell, no|0\n", "csv", BY_NUMBER, [("So, yes", "1"), ("Well, no", "0")]),
+        ("text\tlabel\nA\\\tb\t1\nC:\\dir\t0\n", "tsv", {}, [("A\tb", "1"), ("C:\\dir", "0")]),
+        ("text\tlabel\nA\\\t1\nC:\\dir\t0\n", "tsv", {}, [("A\\", "1"), ("C:\\dir", "0")]),
+        ('text,label\n"A\rb\nc",1\nd,0\n', "csv", {}, [("A\rb\nc", "1"), ("d", "0")]),
+        (SINGLE.format("''"), "csv", {}, THREE),
+        (SINGLE.format("\\'"), "csv", {}, THREE),
+        ("text,label\n'Tis,a\n'No',b\nI's,a\n'Yes','b'\n", "csv", {}, OWN_QUOTES),
+        (
+            'text\tlabel\nSay \\"x\\"\ta\nThen "y"\tb\n',
+            "tsv",
+            {},
+            [('Say \\"x\\"', "a"), ('Then "y"', "b")],
+        ),
+        ('label,text\n1,He, "no"\n' + "0,So it is.\n" * 2, "csv", {}, [('He, "no"', "1"), *SO]),
+    ],
+)
+def test_quotes_escapes_and_separators_inside_fields(tmp_path, content, ending, options, expected):
+    assert read(tmp_path, content, ending, **options) == expected
 
 
 @pytest.mark.parametrize(
@@ -132,29 +152,6 @@ def test_separators_of_the_only_text(tmp_path, order, caplog):
     content = "".join(",".join(row[name] for name in order) + "\n" for row in rows)
     assert read(tmp_path, ",".join(order) + "\n" + content)[:3] == WANT
     assert "line 2\n" in caplog.text
-
-
-@pytest.mark.parametrize("separator", [";", "|"])
-def test_commas_of_prose_are_no_separators(tmp_path, separator):
-    content = f"So, yes{separator}1\nWell, no{separator}0\n"
-    assert read(tmp_path, content, text=1, target=2) == [("So, yes", "1"), ("Well, no", "0")]
-
-
-def test_marks_after_a_space_are_of_the_text(tmp_path):
-    content = 'label,text\n1,He said, "no way"\n' + "0,So it is.\n" * 3
-    assert read(tmp_path, content)[0] == ('He said, "no way"', "1")
-
-
-def test_escaped_separators_of_tsv(tmp_path):
-    content = "text\tlabel\nOne\\\ttwo\t1\nC:\\dir three\t0\n"
-    assert read(tmp_path, content, "tsv") == [("One\ttwo", "1"), ("C:\\dir three", "0")]
-    content = content.replace("One\\\ttwo", "One\\")  # fits as it is
-    assert read(tmp_path, content, "tsv") == [("One\\", "1"), ("C:\\dir three", "0")]
-
-
-def test_carriage_returns_and_line_ends_inside_fields(tmp_path):
-    content = 'text,label\n"A\rb\nc",1\nd,0\n'
-    assert read(tmp_path, content) == [("A\rb\nc", "1"), ("d", "0")]
 
 
 @pytest.mark.parametrize(
@@ -275,30 +272,3 @@ def test_lines_of_fasttext(tmp_path, ending):
     path.write_text("__label__a __label__b Good\n", "utf-8")
     with pytest.raises(InputError, match=r"'a', 'b'.*line 1"):
         load_corpus(path, targets="classes")
-
-
-@pytest.mark.parametrize("apostrophe", ["''", "\\'"])
-def test_fields_in_single_quotes(tmp_path, apostrophe):
-    rows = [f"'It{apostrophe}s new, and good','a'", "'Old','b'", "'No','a'", "'Yes','b'"]
-    assert read(tmp_path, "\n".join(["text,label", *rows]) + "\n") == [
-        ("It's new, and good", "a"),
-        ("Old", "b"),
-        ("No", "a"),
-        ("Yes", "b"),
-    ]
-
-
-def test_single_quotes_of_some_texts_are_theirs(tmp_path):
-    rows = ["'Tis good,a", "'No',b", "It's,a", "'Yes','b'"]
-    assert read(tmp_path, "\n".join(["text,label", *rows]) + "\n")[::3] == [
-        ("'Tis good", "a"),
-        ("'Yes'", "'b'"),
-    ]
-
-
-def test_backslashes_in_fields_without_quotes_stay(tmp_path):
-    rows = ['Say \\"x\\" now\ta', 'Then "y"\tb', "No\ta"]
-    assert read(tmp_path, "\n".join(["text\tlabel", *rows]) + "\n", "tsv")[0] == (
-        'Say \\"x\\" now',
-        "a",
-    )
