@@ -30,14 +30,6 @@ def test_the_estimator_is_the_mean_over_all_subsets(n):
         assert weights == pytest.approx(exact, abs=1e-12)
 
 
-def test_trials_are_drawn_by_number_whatever_else_was_pruned():
-    numbers = np.array([[3, 1, 0, 1], [0, 0, 3, 2]])
-    one, other = ({0: 0.1, 1: 0.2}, {1: 0.5, 3: 0.9})
-    assert budget._resampled(one, numbers).tolist() == [[pytest.approx(0.15), 0.2], [0.1, 0.1]]
-    (both, _) = budget._resampled(other, numbers).tolist()
-    assert both == [pytest.approx(0.7), 0.9]
-
-
 def searched(folder, scores, operations, **changes) -> tuple[Run, SearchRecord]:
     """A run that was chosen among tries with these scores, each with as many operations."""
     record = make_run("run", **changes).record

@@ -32,9 +32,6 @@ def test_every_row_has_its_price() -> None:
     frame = comparison.frame().set_index("row")[names]
     assert [*frame.loc["concat_last4"]] == [12.5, 41, 8e11, 6e13]
     assert [*frame.loc["fine-tuning"].dropna()] == [95.5, 6e13]
-
-
-def test_without_fine_tuning_there_is_nothing_to_be_cheaper_than() -> None:
     (comparison,) = compare(make_seeds("concat", [0.6]), cost=True)
     (price,) = comparison.prices.values()
     assert price.tuned_row is price.seconds_cheaper_from is None

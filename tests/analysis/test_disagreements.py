@@ -43,21 +43,13 @@ def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None
         assert 10 < len(expected) < 90
 
 
-def test_no_more_sentences_than_a_page_holds_and_the_count_says_so(tmp_path) -> None:
-    runs = usual(tmp_path, seeds=[1])
+def test_a_page_has_a_most_one_seed_stands_for_the_rows_and_what_is_missing_is_told(tmp_path):
+    runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
     whole, cut = judged(runs).texts[0], judged(runs, most=5).texts[0]
+    assert {row.seed for row in whole.rows} == {2}
     assert cut.sentences == whole.sentences[:5]
     assert cut.about.startswith(whole.about)
-
-
-def test_runs_of_one_seed_stand_for_the_rows(tmp_path) -> None:
-    runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
-    assert {row.seed for row in judged(runs).texts[0].rows} == {2}
-
-
-def test_missing_predictions_are_told_and_the_rest_is_there(tmp_path) -> None:
-    runs = usual(tmp_path, seeds=[1])
-    (runs[0].folder / "test.conll").unlink()
+    (runs[1].folder / "test.conll").unlink()
     comparison = judged(runs)
     assert [text.name for text in comparison.texts] == ["dev"]
     (note,) = comparison.missing_texts

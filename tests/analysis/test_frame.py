@@ -11,15 +11,6 @@ from tests.analysis.records import make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 
-def test_what_a_row_has_not_is_missing() -> None:
-    (comparison,) = compare([make_run("one", layers=None, test=None)])
-    line = comparison.frame().iloc[0]
-    for name in ("layers", "store_bytes", "extraction_seconds", "test_f1_mean", "dev_f1_sd"):
-        assert pandas.isna(line[name]), name
-    assert pandas.isna(line["dev_f1_difference"])  # it is the baseline
-    assert line["dev_f1_mean"] == 0.6
-
-
 @pytest.mark.parametrize("per", ["row", "run", "score"])
 def test_columns_and_their_types_do_not_depend_on_what_was_run(per) -> None:
     (usual,) = compare(usual_runs())

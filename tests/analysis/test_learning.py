@@ -59,6 +59,11 @@ def test_a_line_has_a_point_for_each_share():
     assert [row.train_sentences.values for row in rows] == [(61, 62), (151, 152), (601, 602)]
     assert rows[0].label == "concat_last4 (train_share=0.1)"
     assert rows[0].mean("dev") == pytest.approx(0.41)
+    assert rows[0].baseline == "fine-tuning (train_share=0.1)"
+    # A run that learned from dev, too, is no part of it.
+    own = {"dev": None, "trained_on": ["train", "dev"], "settings": {"train_on": "train+dev"}}
+    lines = learning_lines(compare_runs([*crossing(), make_run("both", **own)]).rows).values()
+    assert "both" not in {run.name for rows in lines for row in rows for run in row.runs}
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():
@@ -82,19 +87,6 @@ def test_as_many_steps_of_each_share_are_one_line():
     ]
 
 
-def test_beside_a_grid_what_else_differs_parts_lines():
-    """Two sizes at each share, and epochs that the grid chose for each of them."""
-    chosen = {(0.1, 8): 3, (0.1, 16): 4, (0.5, 8): 4, (0.5, 16): 5, (1.0, 8): 4, (1.0, 16): 3}
-    runs = []
-    for (share, size), epochs in chosen.items():
-        settings = {"lstm_size": size, "epochs": epochs}
-        name = f"{share}-{size}"
-        runs += learned(name, [share], share, settings=settings, configurations_tried=3)
-    assert places(runs) == [
-        (f"concat_last4 (lstm_size={size})", share) for size in (8, 16) for share in (0.1, 0.5, 1.0)
-    ]
-
-
 def test_what_varies_by_declaration_parts_lines():
     contexts = ("document", "sentence")
     runs = []
@@ -112,13 +104,6 @@ def test_what_varies_by_declaration_parts_lines():
     ]
 
 
-def test_runs_that_learned_from_dev_too_are_no_part_of_it():
-    settings = {"train_on": "train+dev"}
-    both = make_run("both", dev=None, trained_on=["train", "dev"], settings=settings)
-    lines = learning_lines(compare_runs([*crossing(), both]).rows).values()
-    assert "both" not in {run.name for rows in lines for row in rows for run in row.runs}
-
-
 def test_who_is_ahead_with_how_much():
     comparison = one(crossing())
     told = "higher mean on dev by share of train: "
@@ -130,16 +115,3 @@ def test_who_is_ahead_with_how_much():
     # A lead needs two shares that both have.
     few = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
     assert lead_lines(one(few).rows) == []
-
-
-def test_the_baseline_learned_from_as_much():
-    rows = {row.label: row for row in one(crossing()).rows}
-    for share, ours, theirs in zip(("0.1", "0.25", "1"), FEATURES, TUNED, strict=True):
-        row = rows[f"concat_last4 (train_share={share})"]
-        assert row.baseline == f"fine-tuning (train_share={share})"
-        assert row.difference is not None
-        assert row.difference["dev"] == pytest.approx(ours - theirs)
-        assert rows[row.baseline].is_baseline
-    alone = [run for run in crossing() if not run.name.startswith("t0.1")]
-    rows = {row.label: row for row in one(alone).rows}
-    assert rows["concat_last4 (train_share=0.1)"].baseline is None

@@ -31,6 +31,10 @@ def test_every_cell_is_where_it_belongs(tmp_path):
         assert found.seeds == (1, 2, 3)
     assert matrix.means[1][0] == cell(matrix, "en", "de").score.mean
     assert matrix.own == tuple(tuple(i == j for j in range(3)) for i in range(3))
+    run = language_run(tmp_path, "en", "dev", dev=0.91)
+    evaluate(run, "de", 0.6, split="dev", identity=identity("de", "dev"))
+    (dev,) = transfer_matrices([run], split="dev")
+    assert dev.means == ((0.91, 0.6),)
 
 
 def test_the_average_is_over_other_data_and_its_spread_over_seeds(tmp_path):
@@ -103,18 +107,6 @@ def test_without_other_data_there_is_no_matrix(tmp_path):
     assert transfer_matrices(runs[:1]) == []
 
 
-def test_dev_is_another_matrix(tmp_path):
-    run = language_run(tmp_path, "en", dev=0.91, test=0.89)
-    evaluate(run, "de", 0.5)
-    evaluate(run, "de", 0.6, split="dev", identity=identity("de", "dev"))
-    found = [m for split in ("dev", "test") for m in transfer_matrices([run], split=split)]
-    assert [(m.split, m.means) for m in found] == [
-        ("dev", ((0.91, 0.6),)),
-        ("test", ((0.89, 0.5),)),
-    ]
-    assert transfer_matrices([run], split="other") == []
-
-
 def test_text_that_was_trained_on_is_said(tmp_path):
     run = language_run(tmp_path, "en", "r")
     evaluate(run, "de", identity=identity("en", "train"))
@@ -161,20 +153,6 @@ def test_a_corpus_without_language_goes_by_its_name(tmp_path):
     # What one record knows holds for the data, whoever scored on it.
     (matrix,) = transfer_matrices([run, language_run(tmp_path, "de", "s")])
     assert matrix.evaluated_on == ("de", "wikiann-en")
-
-
-def test_less_training_data_is_another_row(tmp_path):
-    splits = {split: identity("en", split) for split in ("dev", "test")}
-    runs = []
-    for n in (100, 1000):
-        train = dataclasses.replace(identity("en", "train"), text=f"{n}", sentences=n)
-        run = language_run(tmp_path, "en", str(n), signature={"splits": {"train": train, **splits}})
-        evaluate(run, "de", n / 10_000)
-        runs.append(run)
-    (matrix,) = transfer_matrices(runs)
-    assert matrix.trained_on == ("en (100 sentences)", "en (1000 sentences)")
-    assert [means[1] for means in matrix.means] == pytest.approx([0.01, 0.1])
-    assert matrix.own == ((True, False), (True, False))
 
 
 @pytest.mark.parametrize("other", [False, True])
