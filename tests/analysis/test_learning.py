@@ -1,6 +1,7 @@
 """Learning curves: lines by way of training, points by share, and who is ahead where."""
 
 import dataclasses
+import itertools
 
 import pytest
 
@@ -72,6 +73,15 @@ def test_settings_part_lines_unless_a_grid_chose_them():
     assert places(runs) == [("concat_last4 (epochs=4)", 0.1), ("concat_last4 (epochs=9)", 1.0)]
     searched = [*learned("a", [0.4], 0.1, configurations_tried=2), *runs[1:]]
     assert places(searched) == [("concat_last4", 0.1), ("concat_last4", 1.0)]
+    # Two sizes at each share, and epochs that the grid chose for each of them.
+    epochs, runs = iter((3, 4, 4, 5, 4, 3)), []
+    for share, size in itertools.product((0.1, 0.5, 1.0), (8, 16)):
+        settings = {"lstm_size": size, "epochs": next(epochs)}
+        name = f"{share}-{size}"
+        runs += learned(name, [share], share, settings=settings, configurations_tried=3)
+    assert places(runs) == [
+        (f"concat_last4 (lstm_size={size})", share) for size in (8, 16) for share in (0.1, 0.5, 1.0)
+    ]
 
 
 def test_as_many_steps_of_each_share_are_one_line():
