@@ -56,21 +56,23 @@ BAD = [a_fifo, a_folder, damage, another_version]
 
 
 @pytest.mark.parametrize("put", BAD)
-@pytest.mark.parametrize("name", ["notes.json", "speed.json", "evaluations/x--test--01234567.json"])
-def test_beside_a_record(runs: Workspace, name: str, put: Put) -> None:
-    run = find_runs(runs.runs).runs[0]
-    (run.folder / name).parent.mkdir(exist_ok=True)
-    put(run.folder / name)
+def test_beside_a_record(runs: Workspace, put: Put) -> None:
+    """Notes, speeds and evaluations of three runs."""
+    names = ("notes.json", "speed.json", "evaluations/x--test--01234567.json")
+    damaged = dict(zip(names, find_runs(runs.runs), strict=False))
+    for name, run in damaged.items():
+        (run.folder / name).parent.mkdir(exist_ok=True)
+        put(run.folder / name)
     where = ("--runs-dir", runs.runs)
-    listed, shown = runs.call("runs", *where), runs.call("runs", "show", run.name, *where)
-    compared = runs.compare("--cost")
-    assert run.id in ok(listed).stdout
-    assert run.name in ok(shown).stdout
+    listed, compared = ok(runs.call("runs", *where)), runs.compare("--cost")
+    assert all(run.id in listed.stdout for run in damaged.values())
     assert len(find_runs(runs.runs).runs) == 6
-    told = {"notes.json": listed, "speed.json": compared}.get(name, shown).output
-    assert name in told
-    if name == "notes.json":  # which is not overwritten
-        assert name in error_of(runs.call("runs", "tag", run.name, "paper", *where))
+    for name, run in damaged.items():
+        shown = ok(runs.call("runs", "show", run.name, *where))
+        assert run.name in shown.stdout
+        assert name in {"notes.json": listed, "speed.json": compared}.get(name, shown).output
+    tag = ("runs", "tag", damaged["notes.json"].name, "paper")
+    assert "notes.json" in error_of(runs.call(*tag, *where))  # which is not overwritten
 
 
 @pytest.mark.parametrize("put", BAD)

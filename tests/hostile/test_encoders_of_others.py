@@ -125,11 +125,9 @@ def test_no_file_beside_the_encoder_is_applied_or_imported(copied, tmp_path, mon
         ("config.json", {"hidden_size": "wide"}),
         ("config.json", {"hidden_act": "\x1b[31m"}),
         ("config.json", {"quantization_config": {"quant_method": "gptq"}}),
-        ("config.json", '{"model_type": ["bert"]}'),
         ("tokenizer.json", "{}"),
         ("tokenizer.json", {"model": {"type": "WordPiece", "vocab": {"a": 0}, "unk_token": "b"}}),
         ("config.json", {"hidden_size": 32}),
-        ("config.json", {"layer_norm_eps": "small"}),
         ("model.safetensors", b"\xff" * 64),
     ],
 )
@@ -142,30 +140,9 @@ def test_files_of_no_encoder_are_refused_in_one_line(copied, name, content):
     error_of(copied.extract("--quiet"))
 
 
-@pytest.mark.parametrize("end", ["safetensors", "bin", "old bin"])
-def test_shards_are_loaded_by_what_they_hold(copied, end):
-    before, weights = vectors_of(copied.model), load_file(copied.model / "model.safetensors")
-    (copied.model / "model.safetensors").unlink()
-    for k in (1, 2):
-        part = {name: weights[name] for name in sorted(weights)[k - 1 :: 2]}
-        if end == "safetensors":
-            save_file(part, copied.model / f"model-0000{k}-of-00002.safetensors", {"format": "pt"})
-        else:
-            path = copied.model / f"pytorch_model-0000{k}-of-00002.bin"
-            torch.save(part, path, _use_new_zipfile_serialization=end == "bin")
-    assert torch.equal(vectors_of(copied.model), before)
-
-
 def changed_json(path: Path, **values: Any) -> None:
     data = json.loads(path.read_text("utf-8")) if path.exists() else {}
     path.write_text(json.dumps(data | values), "utf-8")
-
-
-@pytest.mark.parametrize("chunk", [7, -1, "x"])
-def test_how_a_layer_is_computed_in_parts_changes_nothing(copied, chunk):
-    before = vectors_of(copied.model)
-    changed_json(copied.model / "config.json", chunk_size_feed_forward=chunk, return_dict=False)
-    assert torch.equal(vectors_of(copied.model), before)
 
 
 @pytest.mark.parametrize(
@@ -189,21 +166,29 @@ def test_a_piece_beyond_the_embeddings_is_refused(copied, change):
         load_encoder(find_encoder(str(copied.model)))
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("BertJapaneseTokenizer", {"word_tokenizer_type": "mecab"}),
-        ("FlaubertTokenizer", {}),
-        ("CanineTokenizer", {}),
-    ],
-)
+@pytest.mark.parametrize("end", ["safetensors", "old bin"])
+def test_shards_are_loaded_by_what_they_hold(copied, end):
+    """Whatever a config says of computing layers in parts."""
+    before, weights = vectors_of(copied.model), load_file(copied.model / "model.safetensors")
+    (copied.model / "model.safetensors").unlink()
+    for k in (1, 2):
+        part = {name: weights[name] for name in sorted(weights)[k - 1 :: 2]}
+        if end == "safetensors":
+            save_file(part, copied.model / f"model-0000{k}-of-00002.safetensors", {"format": "pt"})
+        else:
+            path = copied.model / f"pytorch_model-0000{k}-of-00002.bin"
+            torch.save(part, path, _use_new_zipfile_serialization=False)
+    changed_json(copied.model / "config.json", chunk_size_feed_forward=7, return_dict=False)
+    assert torch.equal(vectors_of(copied.model), before)
+
+
 @pytest.mark.parametrize("named_in", ["tokenizer_config.json", "config.json"])
-def test_a_slow_tokenizer_is_refused_by_its_name(copied, name, settings, named_in):
+def test_a_slow_tokenizer_is_refused_by_its_name(copied, named_in):
     for path in copied.model.glob("tokenizer*"):
         path.unlink()
     (copied.model / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\n", "utf-8")
-    changed_json(copied.model / named_in, **settings, tokenizer_class=name)
+    slow = {"tokenizer_class": "BertJapaneseTokenizer", "word_tokenizer_type": "mecab"}
+    changed_json(copied.model / named_in, **slow)
     error = error_of(copied.extract("--quiet"))
-    assert name in error
-    assert "tokenizer.json" in error
+    assert slow["tokenizer_class"] in error
     assert "pip install" not in error
