@@ -1,5 +1,6 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
+import csv
 import importlib
 import io
 import json
@@ -62,23 +63,8 @@ def test_cells_are_the_numbers_of_the_rows() -> None:
             assert cells[f"Δ {split}"] == less
     assert shown["fine-tuning"]["extraction"] == "–"
     assert table.sections == [False, False, False, True]
-
-
-def test_the_best_of_each_column_is_marked_among_rivals() -> None:
-    (comparison,) = compare(usual_runs())
-    (dev,) = [c for c in scores_of(comparison).columns if c.head == "dev entity F1"]
-    assert [cell.best for cell in dev.cells(scores_of(comparison).lines)] == [
-        False,
-        False,
-        False,
-        True,
-    ]
-    (alone,) = compare([make_run("a")])
-    assert not any(cell.best for row in scores_of(alone).rows() for cell in row)
-
-
-def test_further_scores_are_columns_where_they_are_asked_for() -> None:
-    (comparison,) = compare(usual_runs())
+    (dev,) = [column for column in table.columns if column.head == "dev entity F1"]
+    assert [cell.best for cell in dev.cells(table.lines)] == [False, False, False, True]
     (table,) = comparison_tables(comparison, show=["strict_f1"])["scores"]
     mean = comparison.rows[0].mean("dev", "strict_f1")
     assert grid(table)["embeddings"]["dev strict F1"].startswith(f"{100 * mean:.2f}")
@@ -134,6 +120,18 @@ def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) 
     assert harmless(-1.5) == -1.5
 
 
+def test_a_column_of_csv_is_whole_only_if_all_its_numbers_are_and_none_is_missing() -> None:
+    """So that a table with and without fine-tuning is read with the same types."""
+    tuned, features = make_seeds("t", [0.5, 1.0], layers=None), make_seeds("f", [1.0, 1.0])
+    rows = [*csv.DictReader(io.StringIO(render(compare([*tuned, *features]), "csv")))]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    assert columns["seeds"] == ["2", "2"]
+    assert columns["store_bytes"] == ["99000000.0", ""]
+    assert columns["dev_f1_mean"] == ["1.0", "0.75"]
+    rows = [*csv.DictReader(io.StringIO(render(compare(features), "csv")))]
+    assert [row["store_bytes"] for row in rows] == ["99000000"]
+
+
 def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None:
     diverged = make_run("a", seed=9, cost={"training_flops": float("inf")})
     comparisons = Comparisons((full([*usual_runs(), diverged]),), notes=("a note",))
@@ -178,10 +176,7 @@ def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -
     (other,) = full(runs).published
     line = next(one for one in other.lines if one["row"])
     assert line["dev_difference"] == pytest.approx(0.955 - 0.961)
-
-
-def test_published_figures_are_next_to_rows_on_their_own_corpus() -> None:
-    """One experiment has SQuAD 1.1 and 2.0, whose names differ in a number alone."""
+    # SQuAD 1.1 and 2.0 have names that differ in a number alone.
     names = {"squad": "devlin2019-table2", "squad_v2": "devlin2019-table3"}
     texts = {name: {"dev": SplitIdentity(name, name, 1, 1)} for name in names}
     signatures = [{"corpus": name, "splits": texts[name]} for name in names]
@@ -206,16 +201,6 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     cells = {row["trained_on"]: row for row in matrix.lines}
     for (train, test), mean in f1.items():
         assert cells[train][f"{test}_mean"] == pytest.approx(mean)
-
-
-def test_a_corpus_and_a_store_show_what_they_hold(finished: Workspace) -> None:
-    store = FeatureStore(next(finished.cache.glob("*.h5")))
-    corpus = load_corpus(store.manifest.source)
-    for shown in (html(corpus), html(store), repr(corpus)):
-        for name, split in corpus.splits.items():
-            assert name in shown
-            assert f"{split.n_words:,}" in shown
-    assert f"{store.manifest.words:,}" in repr(store)
 
 
 def test_folds_have_means_over_those_that_are_there() -> None:
@@ -243,7 +228,7 @@ def test_folds_have_means_over_those_that_are_there() -> None:
     assert (shown["last"]["Δ dev"], shown["fine-tuning"]["Δ dev"]) == ("+16.00", "baseline")
 
 
-def test_a_notebook_has_a_renderer_for_every_object_that_it_shows() -> None:
+def test_a_notebook_has_a_renderer_for_every_object_that_it_shows(finished: Workspace) -> None:
     class Formatter:
         def __init__(self) -> None:
             self.classes: dict[type, object] = {}
@@ -254,3 +239,9 @@ def test_a_notebook_has_a_renderer_for_every_object_that_it_shows() -> None:
     formatter = Formatter()
     register_renderers(formatter)
     assert {Comparison, Comparisons, Run, FoundRuns, Corpus, FeatureStore} == {*formatter.classes}
+    store = FeatureStore(next(finished.cache.glob("*.h5")))
+    corpus = load_corpus(store.manifest.source)
+    for shown in (html(corpus), html(store), repr(corpus)):
+        for name, split in corpus.splits.items():
+            assert name in shown
+            assert f"{split.n_words:,}" in shown
