@@ -1,24 +1,9 @@
 """The commands end to end on a tiny encoder: what they write, reuse and refuse."""
 
-import pytest
-
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, Workspace, error_of, ok
-
-
-def test_a_run_folder_holds_weights_predictions_and_record(finished):
-    run = next(r for r in find_runs(finished.runs) if r.record.layers == "weighted_all")
-    assert len({p.stat().st_mode for p in run.folder.iterdir()}) == 1
-    r = run.record
-    assert [e.epoch for e in r.history] == [1, 2]
-    assert r.mix is not None
-    assert r.mix.layers == [1, 2, 3, 4]
-    assert sum(r.mix.weights) == pytest.approx(1)
-    assert r.cost.trained_parameters < r.cost.total_parameters
-    assert r.cost.peak_memory_bytes > 1 << 20
-    assert run.predictions("dev").words[0][:3] == ["Jordan", "Smith", "of"]
 
 
 def test_dry_run_shows_the_size_and_writes_nothing(workspace):
@@ -51,30 +36,6 @@ def test_train_finds_or_makes_the_store_of_text_and_encoder(workspace):
     dev.write_text("", "utf-8")
     assert "dev" in error_of(workspace.train(*small))  # before anything is extracted
     assert len(list(workspace.cache.glob("*.h5"))) == 2
-
-
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("--pooling", "mean"),
-        ("--pooling", "last"),
-        ("--context", "document"),
-        ("--casing", "truecased"),
-        ("--store-dtype", "float32"),
-        ("--precision", "bf16"),
-    ],
-)
-def test_an_option_that_is_not_given_has_its_default_whatever_is_stored(workspace, option, value):
-    ok(workspace.extract(option, value))
-    (other,) = workspace.cache.glob("*.h5")
-    where = ("--device", "cpu", *(() if option == "--precision" else ("--precision", "fp32")))
-    precision = ("--precision", "fp32") if option == "--precision" else ()
-    ok(workspace.train("--layers", "last", *where, *precision))
-    (run,) = find_runs(workspace.runs)
-    s = run.record.signature
-    assert (s.context, s.casing, s.pooling) == ("sentence", "original", "first")
-    assert (s.encoder_precision, s.store_dtype) == ("fp32", "float16")
-    assert len({*workspace.cache.glob("*.h5")} - {other}) == 1
 
 
 def test_train_alone_reads_the_sample_whatever_is_stored(workspace):
@@ -121,3 +82,18 @@ def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace):
     for result in (space.extract("--casing", "truecased"), space.finetune("--casing", "truecased")):
         assert "uncased" in error_of(result)
     assert len(list(space.cache.glob("*.h5"))) == 1
+
+
+def test_an_option_that_is_not_given_has_its_default_whatever_is_stored(workspace):
+    for stored in (
+        *(("--pooling", "mean"), ("--pooling", "last"), ("--context", "document")),
+        *(("--casing", "truecased"), ("--store-dtype", "float32"), ("--precision", "bf16")),
+    ):
+        ok(workspace.extract(*stored))
+    before = {*workspace.cache.glob("*.h5")}
+    ok(workspace.train("--layers", "last", "--device", "cpu"))
+    (run,) = find_runs(workspace.runs)
+    s = run.record.signature
+    assert (s.context, s.casing, s.pooling) == ("sentence", "original", "first")
+    assert (s.encoder_precision, s.store_dtype) == ("fp32", "float16")
+    assert len({*workspace.cache.glob("*.h5")} - before) == 1

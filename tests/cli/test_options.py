@@ -6,7 +6,7 @@ from featbert.encoders import memory
 from featbert.encoders.device import computing_threads
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
-from tests.workspace import Workspace, error_of
+from tests.workspace import Workspace, error_of, ok
 
 TRAINING = {
     "batch_size": 5,
@@ -108,19 +108,17 @@ def test_unusual_text_is_counted(workspace):
 
 @pytest.mark.parametrize("command", ["extract", "finetune", "train", "adapt"])
 def test_too_little_memory_is_refused_before_the_start(workspace, monkeypatch, command):
+    space = workspace
     if command == "train":
-        assert workspace.extract("--quiet").exit_code == 0
-    before = sorted(workspace.folder.rglob("*"))
+        ok(space.extract("--quiet"))
+    before = {*space.folder.rglob("*")}
     monkeypatch.setattr(memory, "_free", lambda device: 10_000)
+    adapt = ("adapt", "--data", space.corpus, "--model", space.model, "--models-dir", space.cache)
     result = {
-        "extract": workspace.extract,
-        "finetune": workspace.finetune,
-        "train": lambda *words: workspace.train("--layers", "last", *words),
-        "adapt": lambda *words: workspace.call(
-            *("adapt", "--data", workspace.corpus, "--model", workspace.model, *words),
-            *("--models-dir", workspace.folder / "models"),
-        ),
+        "extract": space.extract,
+        "finetune": space.finetune,
+        "train": lambda *words: space.train("--layers", "last", *words),
+        "adapt": lambda *words: space.call(*adapt, *words),
     }[command]("--quiet")
     assert "0.0 GB" in error_of(result)
-    left = [p for p in sorted(workspace.folder.rglob("*")) if p not in before]
-    assert not [p for p in left if p.is_file()]
+    assert not [path for path in {*space.folder.rglob("*")} - before if path.is_file()]

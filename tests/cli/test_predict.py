@@ -10,6 +10,7 @@ from featbert.cli.main import app
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.inference.files import columns_as_trained
+from featbert.inference.load import LoadedRun
 from featbert.runs.run import Run, find_runs
 from tests.workspace import Workspace, error_of, ok
 
@@ -49,26 +50,6 @@ def test_standard_input_is_raw_text(run):
     assert result.stderr == ""
 
 
-def test_what_is_written_is_utf_8_whatever_was_read(run, tmp_path):
-    path = tmp_path / "x.txt"
-    path.write_bytes("Café 👍".encode("utf-16"))
-    result = predict(run, path, "--encoding", "utf-16", "--format", "jsonl", "-q")
-    assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
-
-
-def test_tokenised_input_by_suffix_and_by_option(run, tmp_path):
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
-    out = tmp_path / "y.jsonl"
-    assert predict(run, path, "--format", "jsonl", "--out", out).exit_code == 0
-    assert json.loads(out.read_text("utf-8"))["tokens"] == ["EU", "New York"]
-    by_option = predict(run, "--input", "jsonl", "-q", input=path.read_text("utf-8"))
-    assert by_option.stdout.startswith("EU\t")
-    assert "\nNew York\t" in by_option.stdout
-    columns = predict(run, "--input", "conll", "--token-column", "2", "-q", input="1 EU O\n")
-    assert columns.stdout.startswith("EU\t")
-
-
 @pytest.mark.parametrize(
     ("kind", "line", "fits"),
     [
@@ -83,21 +64,27 @@ def test_columns_of_training_are_read_where_a_file_has_them(kind, line, fits):
     assert ("text" in found, "delimiter" in found) == (fits, kind == "csv")
 
 
-def test_an_ill_formed_line_leaves_no_file(run, tmp_path):
+def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):
+    path, out = tmp_path / "x.jsonl", tmp_path / "y.jsonl"
+    path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
+    ok(predict(run, path, "--format", "jsonl", "--out", out))
+    assert json.loads(out.read_text("utf-8"))["tokens"] == ["EU", "New York"]
+    columns = predict(run, "--input", "conll", "--token-column", "2", "-q", input="1 EU O\n")
+    assert columns.stdout.startswith("EU\t")
+    path = tmp_path / "x.txt"
+    path.write_bytes("Café 👍".encode("utf-16"))
+    result = predict(run, path, "--encoding", "utf-16", "--format", "jsonl", "-q")
+    assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
+
+
+def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path, monkeypatch):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
-    assert "line 2 of standard input" in error_of(result)
-    assert not list(tmp_path.iterdir())
-
-
-def test_an_interruption_writes_nothing(run, tmp_path, monkeypatch):
-    from featbert.inference import load
+    assert "line 2" in error_of(result)
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(load.LoadedRun, "shares", interrupted)
-    out = tmp_path / "out"
-    result = predict(run, "--out", out, "-q", input="Rome\n")
+    monkeypatch.setattr(LoadedRun, "shares", interrupted)
+    result = predict(run, "--out", tmp_path / "out", "-q", input="Rome\n")
     assert result.exit_code == 130
-    assert result.stderr.startswith("interrupted; ")
     assert not list(tmp_path.iterdir())

@@ -71,6 +71,9 @@ def test_every_run_is_listed_with_its_state(runs_dir):
     assert (by_name["last-1"]["epochs_done"], by_name["last-1"]["epochs"]) == (1, 4)
     assert by_name["broken-1"]["reason"]
     assert "epoch 1 of 4" in html(find_runs(runs_dir))
+    shown = " ".join(ok(call("runs", "show", "concat-1", "--runs-dir", runs_dir)).stdout.split())
+    for value in ("epochs=15, learning_rate=0.001", "3: 0.250, 4: 0.750", "0.7000 60.00 0.5 s"):
+        assert value in shown
     for name in ("config.json", "history.jsonl"):
         (runs_dir / "last-1" / name).write_text("[1]\n[2]\n")
     assert "unfinished" in call("runs", "--runs-dir", runs_dir).stdout
@@ -137,22 +140,6 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     assert "'conll'" in error_of(call(*shown, "--data", "conll"))
 
 
-@pytest.mark.parametrize("words", [["show", "concat-1", "--runs-dir"], ["--runs-dir"]])
-def test_all_of_one_run(runs_dir, words):
-    after = [] if words[0] == "show" else ["show", "concat-1"]
-    done = ok(call("runs", *words, runs_dir, *after))
-    text = " ".join(done.stdout.split())
-    for told in (
-        "what concat_last4",
-        "corpus wikigold (shared/data/wikigold)",
-        "epochs=15, learning_rate=0.001",
-        "mix 3: 0.250, 4: 0.750; scale 1.500",
-        "dev PER 60.00 60.00 60.00",
-        "1 best 0.7000 60.00 0.5 s",
-    ):
-        assert told in text
-
-
 def test_tags_and_a_note_are_kept_with_a_run(runs_dir):
     """And with the same run trained again; its record stays what it was."""
     where, folder = ("--runs-dir", runs_dir), runs_dir / "concat-1"
@@ -199,52 +186,43 @@ def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
     assert not list(runs_dir.iterdir())
 
 
-def test_the_best_of_several_measures_is_by_the_usual_one(tmp_path):
-    """The best F1 is of another measure than the accuracy that the task has by default."""
-    for number, (task, scores) in enumerate(
-        [
-            ("classification", {"accuracy": 0.6}),
-            ("classification", {"accuracy": 0.7}),
-            ("classification:macro_f1", {"macro_f1": 0.9, "accuracy": 0.5}),
-        ],
-        1,
-    ):
-        name = f"a--last--seed{number}--{number}234"
-        record = make_record(name, layers="last", task=task, seed=number)
+def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
+    told = error_of(call("predict", "last", "Ada saw Rome .", "--runs-dir", tmp_path))
+    assert "echo 'Ada saw Rome .'" in told
+
+
+def write_runs(folder: Path, *changes: dict) -> None:
+    """Runs of one row whose names begin with their corpus and end with their number."""
+    for number, change in enumerate(changes, 1):
+        corpus, scores = change.pop("corpus", "a"), change.pop("scores", {"f1": 0.5})
+        name = f"{corpus}--last--seed{number}--{number}234"
+        signature = {"corpus": corpus}
+        record = make_record(name, layers="last", seed=number, signature=signature, **change)
         dev = dataclasses.replace(record.scores["dev"], values=scores)
         record = dataclasses.replace(record, scores={"dev": dev, "test": dev})
-        write_json(tmp_path / name / RECORD_NAME, record)
+        write_json(folder / name / RECORD_NAME, record)
+
+
+def test_the_best_of_several_measures_is_by_the_usual_one(tmp_path):
+    """The best F1 is of another measure than the accuracy that the task has by default."""
+    write_runs(
+        tmp_path,
+        {"task": "classification", "scores": {"accuracy": 0.6}},
+        {"task": "classification", "scores": {"accuracy": 0.7}},
+        {"task": "classification:macro_f1", "scores": {"macro_f1": 0.9, "accuracy": 0.5}},
+    )
     shown = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
     assert shown.splitlines()[0].endswith("2234")
     assert len(find_runs(tmp_path)) == 3
 
 
-def test_a_run_is_removed_on_the_corpus_that_is_named(tmp_path):
-    for corpus in ("a", "b"):
-        name = f"{corpus}--last--seed1--{corpus}234"
-        write_json(tmp_path / name / RECORD_NAME, make_record(name, layers="last"))
-    given = ("runs", "--runs-dir", tmp_path, "rm", "last", "--yes")
-    assert call(*given).exit_code == 1
-    assert call(*given, "--data", "c").exit_code == 1
-    assert len(list(tmp_path.glob("*--last--*"))) == 2
-    ok(call(*given, "--data", "B"))
-    assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
-
-
-def test_all_runs_on_a_corpus_are_removed(tmp_path):
-    for corpus, seed in (("a", 1), ("b", 1), ("b", 2)):
-        name = f"{corpus}--last--seed{seed}--{corpus}{seed}34"
-        record = make_record(name, layers="last", seed=seed)
-        signature = dataclasses.replace(record.signature, corpus=corpus)
-        record = dataclasses.replace(record, signature=signature)
-        write_json(tmp_path / name / RECORD_NAME, record)
+def test_runs_are_removed_on_the_corpus_that_is_named(tmp_path):
+    """One run by its row's name, and all of a corpus."""
+    write_runs(tmp_path, {"corpus": "a"}, {"corpus": "b"}, {"corpus": "c"}, {"corpus": "c"})
     given = ("runs", "--runs-dir", tmp_path, "rm", "--yes")
-    assert "--data" in error_of(call(*given))
-    assert "'c'" in error_of(call(*given, "--data", "c"))
-    ok(call(*given, "--data", "b"))
+    for wrong in ((), ("--data", "d"), ("last",), ("last", "--data", "d")):
+        error_of(call(*given, *wrong))
+    assert len(list(tmp_path.glob("*--last--*"))) == 4
+    ok(call(*given, "last", "--data", "B"))
+    ok(call(*given, "--data", "c"))
     assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
-
-
-def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
-    told = error_of(call("predict", "last", "Ada saw Rome .", "--runs-dir", tmp_path))
-    assert "echo 'Ada saw Rome .'" in told
