@@ -773,8 +773,8 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     `mapping` has new names of classes, for gold and predicted answers. "O" removes a class.
     """
     check_folder(request.cache_dir, "--cache-dir")
-    from featbert.analysis.groups import once
     from featbert.analysis.lookup import find_runs_called
+    from featbert.analysis.rows import once
     from featbert.inference.evaluate import (
         choose_splits,
         evaluate_planned,

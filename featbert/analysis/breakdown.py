@@ -1,4 +1,4 @@
-"""Scores by facet.
+"""Scores by facet, and confused classes.
 
 Facets of words seen in training need the training text, with the fingerprint in the run's record.
 If a run learned from a part of it, the same part is drawn again.
@@ -7,6 +7,7 @@ If a run learned from a part of it, the same part is drawn again.
 import dataclasses
 import itertools
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -14,15 +15,15 @@ import numpy as np
 from featbert.analysis.comparison import (
     Breakdown,
     Comparison,
-    MissingBreakdown,
+    Confusion,
     Row,
     Statistic,
     grouped,
 )
 from featbert.analysis.rows import Members
-from featbert.errors import FeatbertError, check_known
+from featbert.errors import FeatbertError, MissingError, check_known
 from featbert.progress import track
-from featbert.runs.run import TrainingTexts
+from featbert.runs.run import Run, TrainingTexts
 from featbert.text import in_percent
 
 
@@ -37,7 +38,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
     facets = [*dict.fromkeys(facets)]
     texts = TrainingTexts()
     breakdowns: list[Breakdown] = []
-    unread: list[MissingBreakdown] = []
+    unread: list[tuple[tuple[str, ...], str]] = []
     for split, trained in itertools.product(comparison.splits, (False, True)):
         names = [name for name in facets if task.facets[name].needs_train == trained]
         scored = [row for row in comparison.rows if names and split in row.splits]
@@ -49,7 +50,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
             try:
                 breakdowns += _breakdowns(names, split, alike, members, texts)
             except FeatbertError as error:
-                unread.append(MissingBreakdown(tuple(names), split, str(error)))
+                unread.append((tuple(names), f"{split}: {error}"))
     breakdowns.sort(key=lambda one: facets.index(one.facet))
     return dataclasses.replace(
         comparison, breakdowns=tuple(breakdowns), missing_breakdowns=tuple(unread)
@@ -97,3 +98,45 @@ def _learned(row: Row) -> str:
     if row.train_share != 1:
         return f" (trained on {in_percent(row.train_share)} of it)"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
+
+
+# Confusions --------------------------------------------------------------------------------------
+
+# The class of an answer that only gold or only the row has.
+NONE = "none"
+
+
+def with_confusions(comparison: Comparison, members: Members) -> Comparison:
+    """The comparison with the confusions of its best row on each split that it was scored on."""
+    confusions = tuple(_confusions(comparison, members))
+    return dataclasses.replace(comparison, confusions=confusions)
+
+
+def _confusions(comparison: Comparison, members: Members) -> Iterator[Confusion]:
+    first = comparison.splits[0]
+    for split in comparison.splits:
+        scored = [row for row in comparison.rows if row.score(first) and row.score(split)]
+        if not scored:
+            continue
+        row = max(scored, key=lambda row: row.mean(first))
+        try:
+            pairs = confused(members[row.name], split)
+        except MissingError:
+            continue
+        counts = tuple((gold, predicted, n) for (gold, predicted), n in sorted(pairs.items()))
+        yield Confusion(row.name, split, counts)
+
+
+def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
+    """Pairs of a gold and a predicted class, summed over runs of one task."""
+    pairs: Counter[tuple[str, str]] = Counter()
+    spans = runs[0].task.spans
+    for run in runs:
+        predictions = run.predictions(split)
+        rows = zip(spans(predictions.gold), spans(predictions.predicted), strict=True)
+        for gold_spans, predicted_spans in rows:
+            gold = {(first, last): name for name, first, last in gold_spans}
+            predicted = {(first, last): name for name, first, last in predicted_spans}
+            places = gold | predicted
+            pairs.update((gold.get(at, NONE), predicted.get(at, NONE)) for at in places)
+    return pairs

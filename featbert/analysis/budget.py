@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from featbert.analysis.comparison import (
     BudgetCurve,
     BudgetLead,
-    BudgetSpan,
     Comparison,
     Row,
     same_task,
@@ -159,7 +158,7 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
 
 def _spans(
     one: BudgetCurve, two: BudgetCurve, drawn: Floats, other: Floats, currency: str
-) -> Iterator[BudgetSpan]:
+) -> Iterator[tuple[float, float | None, str | None]]:
     """Budgets from the first that has room for a trial of each, by who can be said to be ahead."""
     costs = [np.array(getattr(curve, currency)) for curve in (one, two)]
     first = max(cost[0] for cost in costs)
@@ -175,4 +174,4 @@ def _spans(
         ahead.append(leader)
     places = [0, *(n for n in range(1, len(ahead)) if ahead[n] != ahead[n - 1])]
     for place, end in itertools.zip_longest(places, places[1:]):
-        yield BudgetSpan(budgets[place], None if end is None else budgets[end - 1], ahead[place])
+        yield budgets[place], None if end is None else budgets[end - 1], ahead[place]

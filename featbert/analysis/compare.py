@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from featbert.analysis.breakdown import with_breakdowns
+from featbert.analysis.breakdown import with_breakdowns, with_confusions
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
 from featbert.analysis.comparison import (
     Comparison,
@@ -16,13 +16,11 @@ from featbert.analysis.comparison import (
     View,
     grouped,
 )
-from featbert.analysis.confusion import with_confusions
 from featbert.analysis.cost import with_costs
-from featbert.analysis.groups import compare_group, once, rows_called
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.resampling import RESAMPLES
-from featbert.analysis.rows import Members
+from featbert.analysis.rows import Members, compare_group, once, rows_called
 from featbert.analysis.sentences import with_texts
 from featbert.analysis.significance import with_significance
 from featbert.analysis.verdict import with_contests

@@ -98,20 +98,12 @@ class RowCost:
 
 
 @dataclass(frozen=True)
-class EpochScore:
-    """An epoch's training loss and its dev score by the task's measure, None if not scored."""
-
-    epoch: int
-    loss: float
-    dev: float | None
-
-
-@dataclass(frozen=True)
 class ComparedRun:
     """One run of a row.
 
     Attributes:
         scores: by split and key.
+        losses, dev_scores: of each epoch, None for a dev score that was not computed.
         cost: fields of the record's `Cost`.
         facts: the record as a page shows it, by dotted names. Only filled for a page or a file.
     """
@@ -120,14 +112,15 @@ class ComparedRun:
     seed: int
     scores: Mapping[str, Mapping[str, float]]
     best_epoch: int
-    history: tuple[EpochScore, ...]
+    losses: tuple[float, ...]
+    dev_scores: tuple[float | None, ...]
     cost: Mapping[str, int | float | None]
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class MixStatistic:
-    """Learned weights of a layer mix over seeds, and its scale. All numbers are finite."""
+    """Learned weights of a layer mix over seeds, and its scale."""
 
     layers: tuple[int, ...]
     weights: tuple[Statistic, ...]
@@ -376,15 +369,6 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class MissingBreakdown:
-    """Why there are no scores by some facets on a split."""
-
-    facets: tuple[str, ...]
-    split: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Confusion:
     """(gold class, predicted class, number) of a row on a split, summed over its runs."""
 
@@ -426,25 +410,18 @@ class BudgetCurve:
 
 
 @dataclass(frozen=True)
-class BudgetSpan:
-    """The row ahead, None if unclear, with budgets from `start` to `end` (None: no end)."""
-
-    start: float
-    end: float | None
-    ahead: str | None
-
-
-@dataclass(frozen=True)
 class BudgetLead:
     """Budgets at which a row on features or a tuned row is ahead.
 
-    `currency`: "operations", "trials" or "seconds".
+    Attributes:
+        currency: "operations", "trials" or "seconds".
+        spans: (lowest budget, highest one or None, the row ahead or None if it is unclear).
     """
 
     row: str
     against: str
     currency: str
-    spans: tuple[BudgetSpan, ...]
+    spans: tuple[tuple[float, float | None, str | None], ...]
 
 
 @dataclass(frozen=True)
@@ -467,7 +444,6 @@ class Contest:
 
     Attributes:
         about: values that distinguish it from the comparison's other contests, or "".
-        rows: names of the rows that the two were chosen from. All learned from the same text.
         features, tuned: names of the two rows. None if there is none.
         split: the last split on which both were scored, None without two rows.
         over_seeds: t interval of the mean difference (features less tuned) of runs with the same
@@ -479,7 +455,6 @@ class Contest:
     """
 
     about: str
-    rows: tuple[str, ...]
     features: str | None
     tuned: str | None
     split: str | None = None
@@ -540,6 +515,7 @@ class Comparison:
         test_notes, cost_notes: remarks on tests and on costs.
         learning: names of rows by line of a learning curve, in the order of shares of train.
         fronts: by split and cost.
+        missing_breakdowns: facets, and the split with the reason.
         confusions: classes confused by the best row of the first split.
         scorers: keys of the scores by which rows were compared.
     """
@@ -569,7 +545,7 @@ class Comparison:
     cost_notes: tuple[str, ...] = _shown_by("cost")
     scorers: tuple[str, ...] = _shown_by("scorers")
     breakdowns: tuple[Breakdown, ...] = ()
-    missing_breakdowns: tuple[MissingBreakdown, ...] = ()
+    missing_breakdowns: tuple[tuple[tuple[str, ...], str], ...] = ()
     confusions: tuple[Confusion, ...] = ()
     budgets: tuple[BudgetCurve, ...] = _shown_by("budget")
     budget_leads: tuple[BudgetLead, ...] = _shown_by("budget")
@@ -600,10 +576,8 @@ class Comparison:
     @property
     def remarks(self) -> list[str]:
         """All notes, in the order of the analyses."""
-        unread = (
-            f"no scores by {', '.join(breakdown.facets)} on {breakdown.split}: {breakdown.reason}"
-            for breakdown in self.missing_breakdowns
-        )
+        missing = self.missing_breakdowns
+        unread = (f"no scores by {', '.join(facets)} on {reason}" for facets, reason in missing)
         return [*self.notes, *self.test_notes, *self.cost_notes, *unread]
 
     @property
@@ -641,8 +615,8 @@ class Comparison:
         """The comparison without the analyses that a view does not show."""
         untested = (dataclasses.replace(part, over_text=None, ahead=None) for part in self.contests)
         unread = (
-            dataclasses.replace(part, facets=tuple(n for n in view.by if n in part.facets))
-            for part in self.missing_breakdowns
+            (tuple(name for name in view.by if name in facets), reason)
+            for facets, reason in self.missing_breakdowns
         )
         hidden = {
             part.name: type(getattr(self, part.name))()
@@ -653,7 +627,7 @@ class Comparison:
             self,
             contests=self.contests if view.stats else tuple(untested),
             breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
-            missing_breakdowns=tuple(part for part in unread if part.facets),
+            missing_breakdowns=tuple((facets, reason) for facets, reason in unread if facets),
             **hidden,
         )
 

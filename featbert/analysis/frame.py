@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.analysis.comparison import ComparedRun, Comparison, Row, Statistic
+from featbert.analysis.comparison import ComparedRun, Comparison, FoldMeans, Row, Statistic
 from featbert.data.corpus import EVALUATED
 
 if TYPE_CHECKING:
@@ -190,3 +191,63 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
         difference = None if ours is None or theirs is None else ours - theirs
         line[f"{split}_{measure}_difference"] = difference
     return {**line, "best_epoch": run.best_epoch, **run.cost}
+
+
+def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
+
+    Differences are features less tuned, in [0, 1]. `ahead` is the tuning that text and seeds both
+    say is better, "neither" if they do not, and None if that was not tested.
+    """
+    lines = []
+    for comparison, contest in (
+        (shown, contest) for shown in comparisons for contest in shown.contests
+    ):
+        if contest.features is None or contest.tuned is None or contest.split is None:
+            continue
+        features, tuned = comparison.row(contest.features), comparison.row(contest.tuned)
+        seeds, test, split = contest.over_seeds, contest.over_text, contest.split
+        ahead = comparison.row(contest.ahead).tuning if contest.ahead else "neither"
+        line = {
+            "task": features.task.name,
+            "corpus": features.corpus,
+            "model": features.model,
+            "context": features.context,
+            "measure": features.task.measure.name,
+            "split": split,
+            "features": features.label,
+            **statistic("features", features.score(split)),
+            "tuned": tuned.label,
+            **statistic("tuned", tuned.score(split)),
+            "difference": features.mean(split) - tuned.mean(split),
+            "over_text_low": test and test.pooled.low,
+            "over_text_high": test and test.pooled.high,
+            "over_seeds_low": seeds and seeds.low,
+            "over_seeds_high": seeds and seeds.high,
+            "p_adjusted": test and test.adjusted,
+            "ahead": ahead if test else None,
+        }
+        lines.append(line)
+    return lines
+
+
+_FOLD = re.compile(r"^(?P<of>.+)-fold-\d+-of-(?P<folds>\d+)$")
+
+
+def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
+    """Means over folds of means over seeds, if two or more folds of a corpus have the same rows."""
+    if not any(_FOLD.match(row.corpus) for row in comparison.rows):
+        return
+    frame = comparison.frame()
+    parts = frame["corpus"].str.extract(_FOLD)
+    keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
+    columns = {"number": ("label", "size"), "is_baseline": ("is_baseline", "all")}
+    for split in comparison.splits:
+        name = f"{split}_{comparison.task.measure.key}"
+        columns |= {f"{name}_mean": (f"{name}_mean", "mean"), f"{name}_sd": (f"{name}_mean", "std")}
+        columns[f"{name}_difference"] = (f"{name}_difference", "mean")
+    for (corpus, folds), rows in frame.join(parts).groupby(["of", "folds"], sort=False):
+        lines = rows.groupby(keys, sort=False).agg(**columns).reset_index().astype(object)
+        if lines["number"].max() > 1:
+            lines = lines.where(lines.notna(), None)
+            yield FoldMeans(corpus, folds, tuple(lines.to_dict("records")))

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from featbert.analysis.compare import compare
-from featbert.analysis.groups import rows_called
 from featbert.analysis.labels import base_name, run_labels
+from featbert.analysis.rows import comparable_rows, rows_called
 from featbert.errors import InputError, MissingError, check_known, nearest
+from featbert.runs.grouping import freed_keys, group_comparable
 from featbert.runs.record import RECORD_NAME
 from featbert.runs.results import exists
 from featbert.runs.run import Run, find_folders, find_run, find_runs
@@ -17,12 +17,20 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     """The run with this name or part of a name, or all runs of the rows with this label."""
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():
-        finished = {run.name: run for run in find_runs(runs_dir)}
-        tables = [comparison.rows for comparison in compare(finished.values())]
-        called = [row for rows in tables for row in rows_called(name, rows)]
+        tables = [
+            comparable_rows(group, freed_keys(group[0].record.vary))
+            for group in group_comparable(find_runs(runs_dir))
+        ]
+        called = [
+            run
+            for table in tables
+            for called_row in rows_called(name, [row for row, _ in table])
+            for row, runs in table
+            for run in (runs if row is called_row else ())
+        ]
         if called:
-            return [finished[run.name] for row in called for run in row.runs]
-        every = [row for rows in tables for row in rows]
+            return called
+        every = [row for table in tables for row, _ in table]
         labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
         if not folders and (near := nearest(name, labels)):
             raise MissingError(

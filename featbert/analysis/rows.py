@@ -1,29 +1,46 @@
-"""Rows of a comparison, made from runs that differ in nothing but the seed."""
+"""Rows of comparable runs, with a baseline. The runs of a row differ in nothing but the seed.
+
+The baseline of a row is the fully tuned row with the best mean score on dev among the rows that
+share its freed part of the comparable key and learned from as much text. Without `against`,
+differences are never taken across texts, encoders or amounts of training text.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from featbert.analysis.comparison import (
+    BASELINE,
     ComparedRun,
-    EpochScore,
+    Comparison,
     MixStatistic,
     Row,
     RowCost,
     Statistic,
+    best_by_dev,
+    grouped,
+    same_task,
+    shared,
 )
+from featbert.analysis.cost import pareto_fronts
+from featbert.analysis.curves import learning_lines
+from featbert.analysis.frame import fold_means
 from featbert.analysis.labels import (
     Way,
     base_name,
     canonical,
     named_differences,
+    row_order,
     signature_line,
     with_settings,
 )
+from featbert.analysis.notes import comparison_notes
 from featbert.analysis.resampling import t_interval
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
@@ -32,32 +49,118 @@ from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.base import get_task
+from featbert.text import natural
 
 # Runs of each row by its name.
 Members = Mapping[str, Sequence[Run]]
 
 
+def once(runs: Iterable[Run]) -> list[Run]:
+    """Each folder once, by name."""
+    by_folder = {run.folder.absolute(): run for run in runs}
+    return sorted(by_folder.values(), key=lambda run: natural(run.name))
+
+
+def comparable_rows(
+    runs: Iterable[Run], freed: frozenset[str]
+) -> list[tuple[Row, tuple[Run, ...]]]:
+    """The rows of comparable runs without baselines, each with its runs, in the order of a table.
+
+    `freed` are parts of the comparable key.
+    """
+    groups = list(grouped((row_key(run, freed), run) for run in runs).values())
+    pairs = build_rows(groups, freed)
+    by_layer = any((row.layers or "").startswith("layer:") for row, _ in pairs)
+    return sorted(pairs, key=lambda pair: row_order(pair[0], by_layer))
+
+
+def compare_group(
+    runs: Sequence[Run], freed: frozenset[str], against: str | None = None
+) -> tuple[Comparison, Members]:
+    """A comparison of runs with what their records say, and the runs of each row by its name.
+
+    `against` names the baseline, see `rows_called`.
+    """
+    pairs = comparable_rows(runs, freed)
+    rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
+    baselines = [] if against is None else rows_called(against, rows)
+    rows = [_with_baseline(row, rows, baselines) for row in rows]
+    scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}
+    splits = tuple(split for split in EVALUATED if split in scores)
+    key = shared([comparable_key(run.record) for run in runs])
+    shown = [run for row in rows for run in members[row.name]]
+    speeds = [speed for run in shown if (speed := read_speed(run)) is not None]
+    lines = learning_lines(rows)
+    comparison = Comparison(
+        rows=tuple(rows),
+        task_name=rows[0].task_name,
+        splits=splits,
+        corpus=_names(runs, "corpus"),
+        model=_names(runs, "model"),
+        context=_names(runs, "context"),
+        scorer=_names(runs, "scorer"),
+        sizes={s: (scores[s].examples, scores[s].words) for s in splits if f"{s}.text" in key},
+        key=key,
+        varied=tuple(rows[0].varied),
+        machines=_machines(shown),
+        speed_machines=tuple(dict.fromkeys(speed.place for speed in speeds)),
+        notes=tuple(comparison_notes(rows, members, runs)),
+        learning={name: tuple(row.name for row in line) for name, line in lines.items()},
+    )
+    fronts, folds = tuple(pareto_fronts(comparison)), tuple(fold_means(comparison))
+    return dataclasses.replace(comparison, fronts=fronts, folds=folds), members
+
+
+def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:
+    """Rows of this label or with a run of this name, else rows with a label that begins with it."""
+    rows = [*rows]
+    exact = [r for r in rows if name in (r.label, r.name, *(run.name for run in r.runs))]
+    return exact or [row for row in rows if name == base_name(row.tuning, row.layers)]
+
+
+def _names(runs: Sequence[Run], field: str) -> str:
+    """Each value of a signature's field, the most frequent first."""
+    values = Counter(str(getattr(run.record.signature, field)) for run in runs)
+    return ", ".join(value for value, _ in values.most_common())
+
+
+def _with_baseline(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:
+    """The row with its baseline: one of those that are `named`, or a fully tuned one."""
+    # A named baseline may have another encoder or context, but no other text or scorer.
+    reachable = [o for o in named if all(o.data(s) == row.data(s) for s in EVALUATED)]
+    tuned = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
+    alike = [o for o in reachable if same_task(o, row)]
+    base = best_by_dev(alike or reachable or tuned)
+    if base is None:
+        return row
+    if base is row:
+        return dataclasses.replace(row, baseline=base.name)
+    difference = {s: row.mean(s) - base.mean(s) for s in row.splits if s in base.splits}
+    return dataclasses.replace(row, baseline=base.name, difference=difference)
+
+
+def _machines(runs: Sequence[Run]) -> tuple[str, ...]:
+    """Machines that trained the runs or extracted their features."""
+    names: dict[str, None] = {}
+    for signature in (run.record.signature for run in runs):
+        names[f"{signature.device_name}, threads: {signature.threads}"] = None
+        if signature.extraction_device not in (None, signature.device_name):
+            names[f"{signature.extraction_device} (extraction)"] = None
+    return tuple(names)
+
+
+# One row ------------------------------------------------------------------------------------------
+
+
 def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     """What two runs of one row share: everything but seed, place and time."""
-    record = run.record
-    return (
-        record.task,
-        record.tuning,
-        record.layers,
-        canonical(record.settings | _head_of(run)),
-        tuple(_conditions(record).items()),
-        _cell_of(record, freed),
-    )
-
-
-def _head_of(run: Run) -> dict[str, Any]:
-    """For `head_from` the settings of the run that it names, which is another one for each seed."""
-    if (name := run.record.settings.get("head_from")) is None:
-        return {}
-    try:
-        return {"head_from": find_run(name, run.folder.parent).record.settings}
-    except FeatbertError:  # it was removed
-        return {}
+    record, settings = run.record, dict(run.record.settings)
+    if name := settings.get("head_from"):  # another run for each seed, with the same settings
+        with contextlib.suppress(FeatbertError):  # it was removed
+            settings["head_from"] = find_run(name, run.folder.parent).record.settings
+    conditions = tuple(_conditions(record).items())
+    cell = _cell_of(record, freed)
+    return record.task, record.tuning, record.layers, canonical(settings), conditions, cell
 
 
 def build_rows(
@@ -65,22 +168,23 @@ def build_rows(
 ) -> list[tuple[Row, tuple[Run, ...]]]:
     """The rows of one table with their runs, given the runs of each."""
     records = [runs[0].record for runs in members]
-    varied = _varied([runs[0] for runs in members], freed)
     cells = [_cell_of(record, freed) for record in records]
     ways = [
         Way(None, r.tuning, r.layers, r.settings, _conditions(r), cell, r.configurations_tried > 1)
         for r, cell in zip(records, cells, strict=True)
     ]
     texts = {way.conditions["train"] for way in ways}
+    columns = _varied(records, cells)
     rows = []
-    for runs, way, columns, differences in zip(
-        members, ways, varied, named_differences(ways), strict=True
+    for runs, cell, varied, differences in zip(
+        members, cells, columns, named_differences(ways), strict=True
     ):
-        differing = {name: value for name, value in differences.items() if name not in columns}
+        first = runs[0].record
+        differing = {name: value for name, value in differences.items() if name not in varied}
         if "train" in differing:
             differing["train"] = _training_text(differing["train"], texts)
-        label = with_settings(base_name(way.tuning, way.layers), differing)
-        rows.append(build_row(runs, label, columns, differing, dict(way.cell)))
+        label = with_settings(base_name(first.tuning, first.layers), differing)
+        rows.append(build_row(runs, label, varied, differing, dict(cell)))
     return rows
 
 
@@ -145,10 +249,8 @@ def _compared(run: Run) -> ComparedRun:
         seed=record.seed,
         scores={split: scores.values for split, scores in record.scores.items()},
         best_epoch=record.best_epoch,
-        history=tuple(
-            EpochScore(epoch.epoch, epoch.train_loss, (epoch.dev or {}).get(key))
-            for epoch in record.history
-        ),
+        losses=tuple(epoch.train_loss for epoch in record.history),
+        dev_scores=tuple((epoch.dev or {}).get(key) for epoch in record.history),
         cost=vars(record.cost),
     )
 
@@ -183,15 +285,16 @@ def _cell_of(record: RunRecord, freed: frozenset[str]) -> tuple[tuple[str, str],
     return tuple((part, value) for part, value in comparable_key(record).items() if part in freed)
 
 
-def _varied(runs: Sequence[Run], freed: frozenset[str]) -> list[dict[str, str]]:
-    """For each row's first run what varies, by column. Fingerprints where names are the same."""
-    columns: list[dict[str, str]] = [{} for _ in runs]
-    cells = [_cell_of(run.record, freed) for run in runs]
+def _varied(
+    records: Sequence[RunRecord], cells: Sequence[tuple[tuple[str, str], ...]]
+) -> list[dict[str, str]]:
+    """For each row's record what varies, by column. Fingerprints where names are the same."""
+    columns: list[dict[str, str]] = [{} for _ in records]
     for column, parts in VARIED.items():
         values = [tuple(value for part, value in cell if part in parts) for cell in cells]
         if len(set(values)) < 2:
             continue
-        names = [str(getattr(run.record.signature, column)) for run in runs]
+        names = [str(getattr(record.signature, column)) for record in records]
         for row, name, value in zip(columns, names, values, strict=True):
             clash = len({v for n, v in zip(names, values, strict=True) if n == name}) > 1
             row[column] = f"{name} {'/'.join(v[:8] for v in value)}" if clash else name

@@ -21,9 +21,9 @@ from featbert.analysis.comparison import (
     TransferRow,
     grouped,
 )
-from featbert.analysis.groups import compare_group, once
 from featbert.analysis.labels import base_name, with_settings
 from featbert.analysis.notes import left_out
+from featbert.analysis.rows import compare_group, once
 from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
 from featbert.inference.evaluate import (

@@ -83,7 +83,6 @@ def _contest(comparison: Comparison, rows: list[Row], members: Members) -> Conte
     case = _Case(comparison, rows, features, tuned, split, over_text, timed)
     return Contest(
         about=units.visible(" · ".join(rows[0].varied.values())),
-        rows=tuple(row.name for row in rows),
         features=features.name if features else None,
         tuned=tuned.name if tuned else None,
         split=split,

@@ -22,8 +22,7 @@ from featbert.analysis.comparison import (
     best_of,
 )
 from featbert.analysis.cost import machines_of
-from featbert.analysis.frame import comparison_lines, has_value, statistic
-from featbert.analysis.overview import overview_lines
+from featbert.analysis.frame import comparison_lines, has_value, overview_lines, statistic
 from featbert.analysis.published import matrix_rows
 from featbert.analysis.resampling import few_seeds
 from featbert.config import TIMED_SENTENCES
@@ -386,11 +385,11 @@ def lead_line(lead: BudgetLead) -> str:
     """Which of two rows is ahead at which budget, in a sentence."""
     show = {**units.SHOWN, "trials": "trial {:,.0f}".format}[lead.currency]
     parts = []
-    for span in lead.spans:
-        who = f"{span.ahead} is ahead" if span.ahead else "it is not clear which is ahead"
-        end = "on" if span.end is None else f"to {show(span.end)}"
-        start = show(span.start)
-        parts.append(f"{who} at {start}" if span.end == span.start else f"{who} from {start} {end}")
+    for start, end, ahead in lead.spans:
+        who = f"{ahead} is ahead" if ahead else "it is not clear which is ahead"
+        until = "on" if end is None else f"to {show(end)}"
+        at = f"at {show(start)}" if end == start else f"from {show(start)} {until}"
+        parts.append(f"{who} {at}")
     by = "time" if lead.currency == "seconds" else lead.currency
     return f"by {by}, {lead.row} against {lead.against}: {'; '.join(parts)}"
 

@@ -87,21 +87,18 @@ def test_a_lead_is_said_where_the_intervals_support_it(tmp_path):
     by = {lead.currency: lead for lead in searches(tmp_path, features, tuned).budget_leads}
     assert by.keys() == {"operations", "trials", "seconds"}
     # By operations features have trials left at each budget: their lead alone could be said.
-    assert {span.ahead for span in by["operations"].spans} <= {"last", None}
-    assert by["operations"].spans[0].start == 1e14
-    assert [span.ahead for span in by["trials"].spans][-2:] == ["fine-tuning", None]
-    assert [(s.start, s.end) for s in by["trials"].spans][-1] == (13, None)  # beyond half: nothing
-    assert by["trials"].spans[-2].end == 12
+    assert {ahead for *_, ahead in by["operations"].spans} <= {"last", None}
+    assert by["operations"].spans[0][0] == 1e14
+    assert [ahead for *_, ahead in by["trials"].spans][-2:] == ["fine-tuning", None]
+    assert by["trials"].spans[-1] == (13, None, None)  # beyond half: nothing
+    assert by["trials"].spans[-2][1] == 12
     assert "fine-tuning is ahead from" in lead_line(by["trials"])
     same = searches(tmp_path, features, features).budget_leads[1]
-    assert (same.currency, {span.ahead for span in same.spans}) == ("trials", {None})
+    assert (same.currency, {ahead for *_, ahead in same.spans}) == ("trials", {None})
     # Trials of one number are drawn together: what each of them gains is no chance of the draw.
     better = searches(tmp_path, tuned, [score + 0.001 for score in tuned]).budget_leads[1]
-    assert [(s.start, s.end, s.ahead) for s in better.spans] == [
-        (1, 12, "fine-tuning"),
-        (13, None, None),
-    ]
+    assert better.spans == ((1, 12, "fine-tuning"), (13, None, None))
     longer = searches(tmp_path, [*tuned, *features], [score + 0.001 for score in tuned])
-    assert {s.ahead for s in longer.budget_leads[1].spans} <= {"fine-tuning", None}
+    assert {ahead for *_, ahead in longer.budget_leads[1].spans} <= {"fine-tuning", None}
     few = budget.FEWEST_TRIALS - 1
     assert not searches(tmp_path, features[:few], tuned[:few]).budgets

@@ -1,6 +1,6 @@
 """Sentences in which rows differ, against a look at every tag."""
 
-from featbert.analysis.groups import compare_group
+from featbert.analysis.rows import compare_group
 from featbert.analysis.sentences import with_texts
 from featbert.units import visible
 from tests.conlleval import chunks

@@ -6,8 +6,8 @@ import pytest
 
 from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison, Difference
-from featbert.analysis.groups import compare_group
 from featbert.analysis.resampling import Interval, PairedTest
+from featbert.analysis.rows import compare_group
 from featbert.analysis.verdict import with_contests
 from tests.analysis.records import make_run, make_seeds
 from tests.report.html.judged import usual

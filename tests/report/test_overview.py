@@ -8,9 +8,9 @@ import pytest
 
 from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison, Difference, best_by_dev
-from featbert.analysis.groups import compare_group
-from featbert.analysis.overview import overview_lines
+from featbert.analysis.frame import overview_lines
 from featbert.analysis.resampling import PairedTest, t_interval
+from featbert.analysis.rows import compare_group
 from featbert.analysis.verdict import with_contests
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render

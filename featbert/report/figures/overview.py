@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.overview import overview_lines
+from featbert.analysis.frame import overview_lines
 from featbert.encoders.tunings import TUNINGS, tuning_title
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure

@@ -24,8 +24,8 @@ _SCORE, _LOSS, _TEXT = 0.85, 0.55, 0.45
 )
 def training(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line a seed, a mark at the epoch with the kept weights. All panels have one scale."""
-    rows = [row for row in comparison.rows if any(run.history for run in row.runs)]
-    if all(len(run.history) < 2 for row in rows for run in row.runs):
+    rows = [row for row in comparison.rows if any(run.losses for run in row.runs)]
+    if all(len(run.losses) < 2 for row in rows for run in row.runs):
         return None
     width = width or (style.COLUMN_WIDTH if len(rows) <= 2 else style.FULL_WIDTH)
     lines = math.ceil(len(rows) / max(1, int(width / _NARROWEST)))
@@ -70,20 +70,19 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
 
 def _dev_scores(run: ComparedRun) -> list[float]:
     """In percent by epoch. No number if dev was not scored."""
-    return [math.nan if epoch.dev is None else 100 * epoch.dev for epoch in run.history]
+    return [math.nan if score is None else 100 * score for score in run.dev_scores]
 
 
 def _losses(run: ComparedRun) -> list[float]:
     """By epoch. No number for a loss that a logarithmic axis cannot show."""
-    losses = [epoch.loss for epoch in run.history]
-    return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in losses]
+    return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in run.losses]
 
 
 def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bool) -> None:
     color, marker = tuning_look(row.tuning)
     last = 1
     for run, ys in zip(row.runs, values, strict=True):
-        epochs = [epoch.epoch for epoch in run.history]
+        epochs = range(1, len(run.losses) + 1)
         last = max([last, *epochs])
         best = run.best_epoch if mark else None
         # A line of one point does not show.
