@@ -2,12 +2,10 @@
 
 import dataclasses
 import shutil
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from featbert.api import extract
 from featbert.data.corpus import Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
@@ -166,34 +164,6 @@ def test_the_same_again_is_found(run, elsewhere, tmp_path):
         evaluate(run, elsewhere, "dev", mapping=mapping, **how)
 
 
-def test_a_store_of_the_whole_corpus_serves(tmp_path, small_bert, both):
-    other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "person")))
-    run, cache = both["none"], tmp_path / "cache"
-    run = Run(shutil.copytree(run.folder, tmp_path / run.name), run.record)
-    how = {"casing": "truecased", "precision": "fp32", "device": "cpu"}
-    extract(other, str(small_bert), cache_dir=cache, **how)
-    record = evaluate(run, other, "dev", cache_dir=cache, device="cpu")
-    assert record.extraction_seconds is None
-    assert not (cache / "evaluations").exists()
-    assert record.scores.words == other["dev"].n_words
-
-
-def test_splits():
-    def corpus(*names: str) -> Corpus:
-        return Corpus("x", {name: Split(name, ()) for name in names}, source="somewhere")
-
-    assert choose_splits(corpus("train", "dev", "test")) == ["test"]
-    assert choose_splits(corpus("train", "dev")) == ["dev"]
-    assert choose_splits(corpus("train", "dev"), ["dev", "train", "dev"]) == ["dev", "train"]
-    for names, chosen, named in (
-        (("train", "dev"), ["test"], "somewhere"),
-        (("train",), (), "somewhere"),
-        (("dev", "test"), ["tset"], "'test'"),
-    ):
-        with pytest.raises(InputError, match=named):
-            choose_splits(corpus(*names), chosen)
-
-
 def test_data_that_cannot_be_scored(tmp_path, of_documents):
     usable = check_usable(of_documents["full"])
     folder = usable.record.signature.source
@@ -208,35 +178,29 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
         plan_evaluation(usable, load_corpus(bare), "test")
 
 
-@pytest.mark.parametrize(
-    ("texts", "mapping"),
-    [
-        (["MISC=O", " person = PER", "MISC=O"], {"MISC": "O", "person": "PER"}),
-        (["a=b=c"], {"a": "b=c"}),
-        ([], {}),
-        *((texts, None) for texts in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"])),
-    ],
-)
-def test_mappings_are_parsed(texts, mapping):
-    with nullcontext() if mapping is not None else pytest.raises(InputError):
-        assert parse_mapping(texts) == mapping
+def test_splits_mappings_and_paths_of_what_was_asked(tmp_path):
+    def corpus(*names: str) -> Corpus:
+        return Corpus("x", {name: Split(name, ()) for name in names}, source="somewhere")
 
-
-def test_each_evaluation_has_a_path_of_its_own():
-    def path_of(*names: str, mapping=(), **identity):
+    def path_of(corpus="nl", split="test", mapping=(), **identity):
         changed = dataclasses.replace(SplitIdentity("t" * 64, "g" * 64, 10, 100), **identity)
-        return evaluation_path(Path("runs/r"), *(names or ("nl", "test")), changed, dict(mapping))
+        return evaluation_path(tmp_path, corpus, split, changed, dict(mapping))
 
+    assert choose_splits(corpus("train", "dev", "test")) == ["test"]
+    assert choose_splits(corpus("train", "dev")) == ["dev"]
+    assert choose_splits(corpus("train", "dev"), ["dev", "train", "dev"]) == ["dev", "train"]
+    for names, chosen in ((("train", "dev"), ["test"]), (("train",), ()), (("dev",), ["dve"])):
+        with pytest.raises(InputError, match=r"somewhere|'dev'"):
+            choose_splits(corpus(*names), chosen)
+    texts = ["MISC=O", " person = PER", "MISC=O", "a=b=c"]
+    assert parse_mapping(texts) == {"MISC": "O", "person": "PER", "a": "b=c"}
+    for wrong in (["MISC"], ["=O"], ["MISC="], ["O=PER"], ["A=B", "A=C"]):
+        with pytest.raises(InputError):
+            parse_mapping(wrong)
     mapped = ({"MISC": "O"}, {"MISC": "ORG"}, {"MISC": "O", "GPE": "LOC"})
-    paths = [path_of(), path_of(text="x"), path_of(tags="x"), path_of("nl", "dev")]
-    paths += [path_of("de", "test"), *(path_of(mapping=one) for one in mapped)]
+    paths = [path_of(), path_of(text="x"), path_of(tags="x"), path_of(split="dev"), path_of("de")]
+    paths += [path_of(mapping=one) for one in mapped]
     assert len(set(paths)) == len(paths)
     # Sizes follow from the text, and a mapping has no order.
     assert path_of(sentences=11, words=12) == paths[0]
     assert path_of(mapping={"GPE": "LOC", "MISC": "O"}) == paths[-1]
-
-
-def test_a_link_in_place_of_the_evaluations_is_refused_before_anything_is_scored(run, tmp_path):
-    (run.folder / "evaluations").symlink_to(tmp_path)
-    with pytest.raises(InputError, match="evaluations"):
-        plan_evaluation(check_usable(run), corpus_of(run), "test")

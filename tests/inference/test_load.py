@@ -58,7 +58,10 @@ TUNED = [
     [*(("none", how) for how in STORED), *(("full", how) for how in TUNED)],
     ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
 )
-def test_a_run_gives_what_it_gave(tmp_path, small_bert, tuning, how):
+def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, tuning, how):
+    """In several blocks, too."""
+    if "store_dtype" in how:
+        monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run(tuning, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
     assert_gives_what_it_gave(run, tmp_path)
 
@@ -171,9 +174,3 @@ def test_a_run_is_found_by_folder_or_name(both):
     with pytest.raises(MissingError, match="''"):
         find_run("", run.folder.parent)
     assert check_usable(both["full"]).classes == ("LOC", "MISC", "ORG", "PER")
-
-
-def test_several_blocks_are_those_of_the_store(tmp_path, small_bert, monkeypatch):
-    monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
-    run = learned_run("none", tmp_path, small_bert, write_corpus(tmp_path / "mine"))
-    assert_gives_what_it_gave(run, tmp_path)
