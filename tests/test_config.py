@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert import find_runs
-from featbert.config import Settings, defaults, epochs_on
-from featbert.encoders.tunings import TUNINGS
+from featbert.config import defaults, epochs_on
 from featbert.errors import InputError
 from tests.processes import ROOT
 
@@ -107,12 +106,3 @@ def test_rates_are_near_the_best_that_the_search_found(folder, tuning, body):
         sides = [max(r for r in means if r <= rate), min(r for r in means if r >= rate)]
         near = sides if folder == "defaults-labels" else [rate]
         assert min(means[r] for r in near) >= max(means.values()) - 0.005
-
-
-def test_the_description_of_the_rate_has_that_of_every_tuning():
-    described = Settings.model_fields["learning_rate"].description
-    for name in TUNINGS:
-        rate = defaults(name, "entities").learning_rate
-        if rate != Settings().learning_rate:
-            way = {"top": "top:N", "none": "none and lora"}.get(name, name)
-            assert f"{way} {rate:g}" in " ".join(described.split())

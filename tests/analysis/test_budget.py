@@ -93,12 +93,8 @@ def test_a_lead_is_said_where_the_intervals_support_it(tmp_path):
     assert by["trials"].spans[-1] == (13, None, None)  # beyond half: nothing
     assert by["trials"].spans[-2][1] == 12
     assert "fine-tuning is ahead from" in lead_line(by["trials"])
-    same = searches(tmp_path, features, features).budget_leads[1]
-    assert (same.currency, {ahead for *_, ahead in same.spans}) == ("trials", {None})
     # Trials of one number are drawn together: what each of them gains is no chance of the draw.
     better = searches(tmp_path, tuned, [score + 0.001 for score in tuned]).budget_leads[1]
     assert better.spans == ((1, 12, "fine-tuning"), (13, None, None))
-    longer = searches(tmp_path, [*tuned, *features], [score + 0.001 for score in tuned])
-    assert {ahead for *_, ahead in longer.budget_leads[1].spans} <= {"fine-tuning", None}
     few = budget.FEWEST_TRIALS - 1
     assert not searches(tmp_path, features[:few], tuned[:few]).budgets

@@ -1,12 +1,10 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.analysis.comparison import Statistic
-from featbert.analysis.notes import side_by_side, why_unlearned
+from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import build_row
 from tests.analysis.records import make_epoch, make_run
 
@@ -59,21 +57,3 @@ def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
     for begun, overlap in ((0, True), (39, True), (40, False)):
         later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
         assert side_by_side([first, later]) is overlap
-
-
-def test_why_nothing_was_learned():
-    def run(f1, gold, floor=None):
-        made = make_run()
-        score = replace(
-            made.record.scores["dev"],
-            values={"f1": f1},
-            by_class={"PER": {"gold": gold, "predicted": 3.0}} if gold is not None else {},
-            floor=floor,
-        )
-        return replace(made, record=replace(made.record, scores={"dev": score}))
-
-    assert why_unlearned(run(0.5, 3.0)) == ""
-    unsure, *no_entity = (why_unlearned(run(0.0, gold)) for gold in (3.0, 0.0, None))
-    assert "--" not in unsure
-    assert len({unsure, *no_entity}) == 2
-    assert why_unlearned(run(1.0, 3.0, floor=1.0)) not in (unsure, *no_entity, "")

@@ -130,7 +130,6 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
         sound.replace('"units": 8', '"units": 9'),
         re.sub(r'"p_value": [0-9.e-]+', '"p_value": 0.0001', sound),
         to_json(replace(read_json(kept, module.KeptTest, ""), of="f" * 32)),
-        sound.replace('"checksum"', '"other"'),
     ):
         assert edited != sound
         kept.write_text(edited, "utf-8")
@@ -147,12 +146,6 @@ def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     (tmp_path / TESTS).rename(tmp_path / "kept")
     (tmp_path / TESTS).write_text("in the way", "utf-8")
     assert len(compared(runs).differences) == 1
-    # Nor does a link in its place.
-    (tmp_path / TESTS).unlink()
-    (tmp_path / "of another").mkdir()
-    (tmp_path / TESTS).symlink_to(tmp_path / "of another")
-    assert len(compared(runs).differences) == 1
-    assert [*(tmp_path / "of another").iterdir()] == []
 
 
 def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_path) -> None:

@@ -113,6 +113,10 @@ def test_text_that_was_trained_on_is_said(tmp_path):
     (matrix,) = transfer_matrices([run])
     (note,) = matrix.notes
     assert note.startswith("en on de: en was trained on wikiann-de test")
+    # A corpus without a language goes by its name.
+    run = language_run(tmp_path, "en", "s", signature={"language": None})
+    evaluate(run, "de", corpus="a corpus", language=None)
+    assert transfer_matrices([run])[0].evaluated_on == ("wikiann-en", "a corpus")
 
 
 def test_of_two_mappings_the_newest_counts_for_all_seeds(tmp_path):
@@ -143,16 +147,6 @@ def test_corpora_of_one_language_are_told_apart(tmp_path):
         "de (wikiann-de de-test-/de-test-)",
         "de (wikiann-de de-test-/ffffffff)",
     }
-
-
-def test_a_corpus_without_language_goes_by_its_name(tmp_path):
-    run = language_run(tmp_path, "en", "r", signature={"language": None})
-    evaluate(run, "de", corpus="a corpus", language=None)
-    (matrix,) = transfer_matrices([run])
-    assert matrix.evaluated_on == ("wikiann-en", "a corpus")
-    # What one record knows holds for the data, whoever scored on it.
-    (matrix,) = transfer_matrices([run, language_run(tmp_path, "de", "s")])
-    assert matrix.evaluated_on == ("de", "wikiann-en")
 
 
 @pytest.mark.parametrize("other", [False, True])

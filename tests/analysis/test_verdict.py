@@ -10,7 +10,6 @@ from featbert.analysis.resampling import Interval, PairedTest
 from featbert.analysis.rows import compare_group
 from featbert.analysis.verdict import with_contests
 from tests.analysis.records import make_run, make_seeds
-from tests.report.html.judged import usual
 
 
 def lines(comparison: Comparison) -> dict[str, str]:
@@ -43,20 +42,6 @@ def test_features_may_be_ahead_and_equal_is_neither() -> None:
     assert "points" not in lines(equal)["Quality"]
     dev = [make_run("tuned", dev=0.5, test=None, layers=None), make_run("concat", test=None)]
     assert lines(compared(dev))["Quality"].startswith("On dev")
-
-
-def test_where_names_the_buckets_with_the_widest_leads(tmp_path) -> None:
-    (comparison,) = compare(usual(tmp_path), by=["type"])
-    found = next(b for b in comparison.breakdowns if b.split == "test")
-    ahead = {
-        kind: found.rows["concat_last4"][kind].mean - found.rows["fine-tuning"][kind].mean
-        for kind in found.gold
-    }
-    text = lines(comparison)["Where"]
-    best, worst = max(ahead, key=ahead.get), min(ahead, key=ahead.get)
-    for kind, said in ((best, ahead[best] > 0), (worst, ahead[worst] < 0)):
-        assert (f"{kind} by {100 * abs(ahead[kind]):.2f} points" in text) == said
-    assert " by " in text
 
 
 @pytest.mark.parametrize(("dev", "floor"), [(0.05, None), (0.32, 0.25), (0.35, 0.25)])

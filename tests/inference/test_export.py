@@ -321,7 +321,7 @@ def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
         split: pytest.approx(run.record.score(split), abs=1e-6) for split in ("dev", "test")
     }
     assert {one.metric_type for one in card.data.eval_results} == {run.task.measure.key}
-    (line,) = (line.split(" | ") for line in card.text.splitlines() if line.startswith("| test"))
+    line, *_ = (line.split(" | ") for line in card.text.splitlines() if line.startswith("| test"))
     low, high = map(float, line[4].split(" to "))
     assert low <= float(line[3]) <= high
     words = {word for row in run.predictions("test").words for word in row}
