@@ -126,22 +126,23 @@ def child(words: Sequence[str]) -> None:
     from benchmarks.text import corpus_of
     from featbert import FeatureStore
     from featbert.encoders.device import use_threads
-    from featbert.progress import Advance, heard_by
+    from featbert.progress import Message, heard_by
 
     work, store, folder, *arguments = words
     options = parser().parse_args(arguments)
     use_threads(options.threads)
     text, times = corpus_of(options, ["train", "dev"], "entities"), list[float]()
 
-    @contextmanager
-    def listen(what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        def advance(n: int, note: str = "") -> None:
-            if what == "training" and n:
-                times.append(time.perf_counter())
-                if times[-1] - times[0] >= options.seconds:
-                    raise Enough
+    trainings = set[str]()
 
-        yield advance
+    def listen(message: Message) -> None:
+        kind, key, *values = message
+        if kind == "begin" and values[0] == "training":
+            trainings.add(key)
+        elif kind == "advance" and key in trainings and values[0]:
+            times.append(time.perf_counter())
+            if times[-1] - times[0] >= options.seconds:
+                raise Enough
 
     common = {"device": "cpu", "batch_size": 32, "epochs": options.epochs}
     with heard_by(listen), suppress(Enough):

@@ -51,7 +51,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
 from featbert.errors import InputError, MissingError, check_known
 from featbert.io import check_folder
-from featbert.progress import labelled, notice, report, shown
+from featbert.progress import labelled, notice, report, shown_in_python
 from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable
 from featbert.tasks.base import get_task
 from featbert.text import counted, listed, unusual
@@ -129,7 +129,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                     names = ", ".join(positional) or "none"
                     raise TypeError(f"{function.__name__} takes {names} without keywords")
                 request = validated(kind, dict(zip(positional, values, strict=False)) | fields)
-            with shown(progress):
+            with shown_in_python(progress):
                 return function(request, **values_of_options)
 
         keyword = inspect.Parameter.KEYWORD_ONLY

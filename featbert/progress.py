@@ -3,31 +3,45 @@
     with stage("reading train.conll", "lines", 300_000) as advance:
         advance(1000)
 
-Stages go to the callers of `heard_by`, reports and warnings to the logger "featbert". Python users
-see both in notebooks and terminals (`shown`).
+A stage sends messages to the listener of `heard_by`. They are plain tuples, which pipes and queues
+can carry: ("begin", key, title, unit, total, done), ("advance", key, n, note) and ("end", key).
+Reports and warnings go to the logger "featbert". `shown` shows all of them on stderr.
 """
 
-import itertools
+from __future__ import annotations
+
+import functools
 import logging
+import os
 import sys
 import time
+import uuid
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import Any, TypeVar
+from dataclasses import dataclass, field
+from datetime import timedelta
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from featbert.text import printable
 
+if TYPE_CHECKING:
+    from rich.console import Group
+    from rich.live import Live
+
 T = TypeVar("T")
 LOG = logging.getLogger("featbert")
-# Seconds of work before its bar is shown.
-SHOWN_AFTER = 1.0
-# Seconds between two messages about the same stage from another process.
-INTERVAL = 0.1
+# Seconds of work before its bar is shown, before its first plain line (without a terminal), between
+# two plain lines, and between two messages about one stage from another process.
+SHOWN_AFTER, PLAIN_AFTER, PLAIN_EVERY, INTERVAL = 1.0, 30.0, 60.0, 0.1
+# Columns of a terminal with room for bars and rates next to the last epoch.
+ROOMY = 120
+Message = tuple[Any, ...]
+Listener = Callable[[Message], None]
 # Gets the number of units done since the last call, and perhaps a note on the state of the work.
 Advance = Callable[..., None]
-# Shows a stage. Gets its title, unit, number of units (or None) and units done before.
-Listener = Callable[[str, str, int | None, int], AbstractContextManager[Advance]]
 _listener: ContextVar[Listener | None] = ContextVar("featbert_stages", default=None)
 _label: ContextVar[str] = ContextVar("featbert_label", default="")
 
@@ -39,12 +53,15 @@ def stage(title: str, unit: str, total: int | None = None, *, done: int = 0) -> 
     Stages nest: an experiment counts its runs, a run its steps. `done` units were finished earlier
     and do not count for the speed.
     """
-    listener = _listener.get()
-    if listener is None:
+    send, key = _listener.get(), uuid.uuid4().hex
+    if send is None:
         yield lambda n, note=None: None
         return
-    with listener(title, unit, total, done) as advance:
-        yield advance
+    send(("begin", key, title, unit, total, done))
+    try:
+        yield lambda n, note=None: send(("advance", key, n, note))
+    finally:
+        send(("end", key))
 
 
 def track(items: Sequence[T], title: str, unit: str) -> Iterator[T]:
@@ -71,80 +88,65 @@ def notice(text: str) -> None:
 
 
 @contextmanager
-def labelled(name: str) -> Iterator[None]:
+def _set(variable: ContextVar[T], value: T) -> Iterator[None]:
+    before = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(before)
+
+
+def labelled(name: str) -> AbstractContextManager[None]:
     """Puts `name: ` before each report and notice of the block."""
-    before = _label.set(f"{name}: ")
-    try:
-        yield
-    finally:
-        _label.reset(before)
+    return _set(_label, f"{name}: ")
+
+
+def heard_by(listener: Listener) -> AbstractContextManager[None]:
+    """Within the block, `listener` gets the messages of stages that begin in this thread."""
+    return _set(_listener, listener)
 
 
 @contextmanager
-def heard_by(listener: Listener) -> Iterator[None]:
-    """Within the block, `listener` shows every stage that begins in this thread."""
-    before = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(before)
-
-
-# Messages between processes are plain tuples, so that a pipe or a queue can carry them.
-Message = tuple[Any, ...]
-
-
-@contextmanager
-def forwarded(send: Callable[[Message], None]) -> Iterator[None]:
+def forwarded(send: Listener) -> Iterator[None]:
     """Sends stages, reports and warnings of the block to another process (`Relay`)."""
-    numbers = itertools.count()
+    waiting, due = Counter[str](), defaultdict[str, float](float)
 
-    @contextmanager
-    def listen(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        number, waiting, sent = next(numbers), 0, 0.0
-        send(("begin", number, title, unit, total, done))
-
-        def advance(n: int, note: str | None = None) -> None:
-            nonlocal waiting, sent
-            waiting += n
-            if note or time.monotonic() - sent >= INTERVAL:
-                send(("advance", number, waiting, note))
-                waiting, sent = 0, time.monotonic()
-
-        try:
-            yield advance
-        finally:
-            send(("end", number, waiting, None))
+    def listen(message: Message) -> None:
+        kind, key, *values = message
+        if kind == "advance":
+            waiting[key] += values[0]
+            if time.monotonic() < due[key] and not values[1]:
+                return
+            message = (kind, key, waiting.pop(key), values[1])
+            due[key] = time.monotonic() + INTERVAL
+        elif key in waiting:
+            send(("advance", key, waiting.pop(key), None))
+        send(message)
 
     with heard_by(listen), logged_by(lambda level, text: send(("log", level, text)), logging.INFO):
         yield
 
 
 class Relay:
-    """Shows each message of `forwarded`, from another process."""
+    """Passes on each message of `forwarded`, from another process."""
 
     def __init__(self) -> None:
-        self._open: dict[int, tuple[ExitStack, Advance]] = {}
+        self._open: dict[str, Listener] = {}
 
     def __call__(self, message: Message) -> None:
-        kind, *values = message
+        kind, key, *values = message
         if kind == "log":
-            LOG.log(values[0], "%s", values[1])
-        elif kind == "begin":
-            number, title, unit, total, done = values
-            context = ExitStack()
-            advance = context.enter_context(stage(title, unit, total, done=done))
-            self._open[number] = context, advance
-        else:
-            number, *done = values
-            self._open[number][1](*done)
-            if kind == "end":
-                self._open.pop(number)[0].close()
+            LOG.log(key, "%s", *values)
+        elif kind == "begin" and (listener := _listener.get()):
+            self._open[key] = listener
+        if key in self._open:
+            listener = self._open.pop(key) if kind == "end" else self._open[key]
+            listener(message)
 
     def close(self) -> None:
         """Ends the stages that are still open, as after the death of the process."""
-        for number in reversed(tuple(self._open)):
-            self._open.pop(number)[0].close()
+        for key in reversed(tuple(self._open)):
+            self(("end", key))
 
 
 @contextmanager
@@ -166,29 +168,119 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
 
 
 @contextmanager
-def shown(wanted: bool) -> Iterator[None]:
-    """Shows stages of the block as bars and reports as lines, in a notebook or a terminal.
+def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterator[None]:
+    """Shows stages, reports and warnings of the block on stderr, unless `quiet`.
 
-    Shows nothing elsewhere, if not `wanted`, or if stages have a listener already.
+    Stages are bars in a terminal or notebook, and a plain line per minute elsewhere, as in a batch
+    log. `worded` rewrites each other line in the terms of the command.
     """
+
+    def write(level: int, text: str) -> None:
+        if not quiet:
+            tell(worded(text))
+
+    with logged_by(write, logging.INFO), heard_by((lambda message: None) if quiet else _Display()):
+        yield
+
+
+def shown_in_python(progress: bool) -> AbstractContextManager[None]:
+    """`shown` in a notebook or a terminal. Nothing elsewhere, or if stages have a listener."""
     visible = sys.stderr.isatty() or "ipykernel" in sys.modules
-    if not wanted or not visible or _listener.get() is not None:
-        yield
-        return
-    from tqdm.auto import tqdm
+    return shown() if progress and visible and _listener.get() is None else nullcontext()
 
-    @contextmanager
-    def bar(title: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        options = {"total": total, "initial": done, "leave": False, "file": sys.stderr}
-        options |= {} if unit else {"bar_format": "{desc}  {elapsed}"}
-        with tqdm(desc=title, unit=f" {unit}", delay=SHOWN_AFTER, **options) as shown_bar:
 
-            def advance(n: int, note: str | None = None) -> None:
-                if note is not None:
-                    shown_bar.set_postfix_str(note, refresh=False)
-                shown_bar.update(n)
+def tell(line: str) -> None:
+    """Writes a line to stderr. Does nothing if stderr cannot be written."""
+    with suppress(OSError):
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
 
-            yield advance
 
-    with heard_by(bar), logged_by(lambda _, text: tqdm.write(text, sys.stderr), logging.INFO):
-        yield
+@dataclass
+class _ShownStage:
+    title: str
+    unit: str
+    total: int | None
+    done: int
+    note: str = ""
+    began: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.first, self.due = self.done, self.began + PLAIN_AFTER
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.began
+
+    def line(self, *, rate: bool = True) -> str:
+        """Numbers and note: "12,000/301,418 words  4,600 words/s  0:01:02 left  epoch 3"."""
+        unit, scale, digits = ("MB", 1e6, 1) if self.unit == "bytes" else (self.unit, 1.0, 0)
+        amounts = [n / scale for n in (self.done, self.total) if n is not None]
+        speed = (self.done - self.first) / max(self.seconds, 1e-9)
+        seconds, ending = self.seconds, ""
+        if speed and self.total is not None:
+            seconds, ending = max(0, self.total - self.done) / speed, " left"
+        parts = [f"{timedelta(seconds=round(seconds))}{ending}", self.note]
+        if unit and rate and speed >= scale:
+            parts.insert(0, f"{speed / scale:,.{int(speed < 10 * scale)}f} {unit}/s")
+        if unit:
+            parts.insert(0, f"{'/'.join(f'{n:,.{digits}f}' for n in amounts)} {unit}")
+        return "  ".join(filter(None, parts))
+
+
+class _Display:
+    """A listener that draws the stages as bars, or writes a plain line per minute."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, _ShownStage] = {}
+        terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        # rich draws in notebooks with ipywidgets.
+        self.has_bars = terminal or ("ipykernel" in sys.modules and bool(find_spec("ipywidgets")))
+
+    def __call__(self, message: Message) -> None:
+        kind, key, *values = message
+        if kind == "advance":
+            shown_stage, (n, note) = self.stages[key], values
+            shown_stage.done += n
+            shown_stage.note = shown_stage.note if note is None else note
+            if not self.has_bars and time.monotonic() >= shown_stage.due:
+                shown_stage.due = time.monotonic() + PLAIN_EVERY
+                tell(printable(f"{shown_stage.title}  {shown_stage.line()}"))
+            return
+        if kind == "begin":
+            self.stages[key] = _ShownStage(*values)
+        else:
+            del self.stages[key]
+        if self.has_bars:
+            (self.live.start if self.stages else self.live.stop)()
+
+    @functools.cached_property
+    def live(self) -> Live:
+        """rich's lines below the results on the same terminal."""
+        from rich.console import Console
+        from rich.live import Live
+
+        console = Console(stderr=True)
+        return Live(
+            console=console,
+            get_renderable=lambda: self.lines(roomy=console.width >= ROOMY),
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=sys.stdout.isatty(),
+        )
+
+    def lines(self, *, roomy: bool) -> Group:
+        """The stages that take long, one per line."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table.grid(padding=(0, 1))
+        for long_stage in [s for s in [*self.stages.values()] if s.seconds >= SHOWN_AFTER]:
+            parts = [printable(long_stage.title), long_stage.line(rate=roomy)]
+            texts = parts if roomy else ["  ".join(parts)]
+            *title, line = (Text(text, no_wrap=True, overflow="crop") for text in texts)
+            bar = ProgressBar(long_stage.total, long_stage.done, width=24)
+            table.add_row(*title, *[bar] * roomy, line)
+        return Group(*[table] * bool(table.row_count))

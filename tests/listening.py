@@ -1,10 +1,8 @@
 """What is heard of stages: an ear for `heard_by`."""
 
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 
-from featbert.progress import Advance
+from featbert.progress import Message
 
 
 class Ear:
@@ -15,17 +13,16 @@ class Ear:
         self.done: dict[str, int] = defaultdict(int)
         self.calls: dict[str, int] = defaultdict(int)
         self.ended: list[str] = []
+        self._titles: dict[str, str] = {}
 
-    @contextmanager
-    def __call__(self, what: str, unit: str, total: int | None, done: int) -> Iterator[Advance]:
-        self.stages[what] = (unit, total)
-        self.done[what] = done
-
-        def advance(n: int, note: str | None = None) -> None:
-            self.done[what] += n
-            self.calls[what] += 1
-
-        try:
-            yield advance
-        finally:
-            self.ended.append(what)
+    def __call__(self, message: Message) -> None:
+        kind, key, *values = message
+        if kind == "begin":
+            title, unit, total, done = values
+            self._titles[key] = title
+            self.stages[title], self.done[title] = (unit, total), done
+        elif kind == "advance":
+            self.done[self._titles[key]] += values[0]
+            self.calls[self._titles[key]] += 1
+        else:
+            self.ended.append(self._titles[key])

@@ -1,9 +1,17 @@
-"""Stages, reports and warnings reach whoever shows them, from this process and from another one."""
+"""Stages, reports and warnings reach their listener, from this process and from another one.
 
+On stderr they are bars at a terminal, lines elsewhere, nothing with --quiet.
+"""
+
+import io
 import logging
+import re
+import sys
+import time
 
 import pytest
 
+from featbert import progress
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.progress import (
@@ -15,9 +23,12 @@ from featbert.progress import (
     logged_by,
     notice,
     report,
+    shown,
+    shown_in_python,
     stage,
     track,
 )
+from tests.analysis.records import make_epoch
 from tests.listening import Ear
 
 
@@ -101,3 +112,62 @@ def test_long_work_is_counted_to_its_end(workspace, tmp_path):
         assert total is None or ear.done[what] == total, what
     assert {unit for unit, _ in ear.stages.values()} >= {"lines", "sentences", "bytes", "layers"}
     assert set(ear.ended) == set(ear.stages)
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_lines_without_a_terminal(quiet, capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
+    with shown(quiet=quiet), stage("reading\x1b", "bytes", 4_000_000, done=1_000_000) as advance:
+        advance(1_000_000)
+        advance(1_000_000)
+        report("epoch 1\x1b[31m")
+        notice("a warning")
+    out, err = capsys.readouterr()
+    assert out == ""
+    first, *others = err.splitlines() or [""]
+    assert re.fullmatch(r"reading\\x1b  2\.0/4\.0 MB  .* left", first) or quiet
+    assert others == [r"epoch 1\x1b[31m", "a warning"] * (not quiet)
+
+
+def terminal(monkeypatch):
+    """A terminal of 80 columns at stderr, which shows stages at once."""
+    screen = io.StringIO()
+    monkeypatch.setattr(screen, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(progress, "SHOWN_AFTER", 0.0)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}.items():
+        monkeypatch.setenv(name, value)
+    return screen
+
+
+def test_a_bar_has_room_for_the_last_epoch_at_80_columns(monkeypatch):
+    screen = terminal(monkeypatch)
+    with shown(), stage("training", "steps", 3600) as advance:
+        advance(1200)
+        advance(0, str(make_epoch(12, 0.0481, 0.6312)))
+        time.sleep(0.5)  # it is drawn eight times a second
+        report("[bold]a line above[/bold]")
+    assert "epoch 12  loss 0.048  dev 63.12" in screen.getvalue()
+    assert "[bold]a line above[/bold]" in screen.getvalue()
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("wanted", [True, False])
+def test_python_users_see_bars_and_reports(wanted, columns, monkeypatch):
+    screen = terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with shown_in_python(wanted), stage("reading [red]", "lines", 30) as advance:
+        advance(30)
+        time.sleep(0.5 * wanted)
+        report("epoch 1 of 3")
+    words = ["reading [red]", "30/30 lines", "epoch 1 of 3"]
+    assert [word in screen.getvalue() for word in words] == [wanted] * 3
+
+
+def test_nothing_is_shown_twice(monkeypatch):
+    """The commands call the functions of Python."""
+    screen = terminal(monkeypatch)
+    with shown(quiet=True), shown_in_python(True), stage("reading", "lines", 30) as advance:
+        advance(30)
+        report("epoch 1 of 3")
+    assert screen.getvalue() == ""

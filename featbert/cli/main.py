@@ -13,10 +13,10 @@ import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
-from featbert.cli.progress import shown, tell
 from featbert.encoders.device import check_address_space
 from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
 from featbert.io import cannot_write, utf8_path
+from featbert.progress import shown, tell
 from featbert.registry import Entry, Registry
 from featbert.text import printable
 

@@ -1,6 +1,5 @@
 """Language-model adaptation: what is masked and paired, the losses, the folder, resuming."""
 
-import contextlib
 import dataclasses
 import itertools
 import json
@@ -192,11 +191,16 @@ def listening(monkeypatch):
         monkeypatch.setattr(lm, "report", heard)
         return steps
 
-    @contextlib.contextmanager
-    def stage(what, unit, total, done):
-        yield lambda n: steps.append(done + len(steps) + n) if unit == "steps" else None
+    begun = {}  # steps done before, by stage
 
-    with heard_by(stage):
+    def hear(message):
+        kind, key, *values = message
+        if kind == "begin" and values[1] == "steps":
+            begun[key] = values[3]
+        elif kind == "advance" and key in begun:
+            steps.append(begun[key] + len(steps) + values[0])
+
+    with heard_by(hear):
         yield listen
 
 
