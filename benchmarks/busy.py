@@ -54,7 +54,7 @@ def measure(options: Options) -> Record:
     from benchmarks.contestants import LAYERS, extract
     from benchmarks.machine import facts
     from benchmarks.text import corpus_of, described
-    from featbert import parse_layers
+    from featbert.encoders.layers import parse_layers
     from featbert.encoders.source import find_encoder
 
     text = corpus_of(options, ["train", "dev"], "entities")

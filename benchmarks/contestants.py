@@ -19,7 +19,8 @@ import featbert
 from benchmarks.harness import Options, Record, Work, in_turn, ratio, work_folder
 from benchmarks.machine import Product, facts, matmul_rate, precisions
 from benchmarks.text import WARM_UP, corpus_of, described, head
-from featbert import Corpus, FeatureStore, Run, defaults
+from featbert import Corpus, FeatureStore, Run
+from featbert.config import defaults
 from featbert.encoders.device import find_device
 from featbert.tasks.base import get_task
 

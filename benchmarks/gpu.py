@@ -28,9 +28,11 @@ from benchmarks.harness import Options, Record, as_json, count, parser_of, run, 
 from benchmarks.machine import PIECES, WORDS, Product, facts, feed_forward, matmul_rate
 from benchmarks.random_bert import SHAPES, write_random_bert
 from benchmarks.text import CONLL2003, WARM_UP, Size, described, generated_corpus, head
-from featbert import Corpus, FeatbertError, FeatureStore, find_runs, load_corpus
+from featbert import Corpus, FeatbertError, FeatureStore
+from featbert.api import load_corpus
 from featbert.data.conll import write_conll
 from featbert.encoders.device import find_device
+from featbert.runs.run import find_runs
 
 CLOSING = 15.0  # seconds kept for removing files and printing
 DISK_BYTES = 1 << 30

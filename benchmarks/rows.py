@@ -17,9 +17,9 @@ from benchmarks.contestants import extract
 from benchmarks.harness import Options, Record, count, in_turn, parser_of, run, work_folder
 from benchmarks.machine import facts
 from benchmarks.text import described
-from featbert import find_runs
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
+from featbert.runs.run import find_runs
 
 
 def measure(options: Options) -> Record:

@@ -27,7 +27,7 @@ from benchmarks.harness import (
 )
 from benchmarks.machine import facts
 from benchmarks.text import described
-from featbert import load_corpus
+from featbert.api import load_corpus
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.source import find_encoder
 from featbert.engine import Each

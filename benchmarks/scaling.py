@@ -34,7 +34,8 @@ from benchmarks.harness import (
 )
 from benchmarks.machine import facts, in_own_process, peak_memory
 from benchmarks.text import DEV_SHARE, WARM_UP, Size, described, generated_corpus, head
-from featbert import Corpus, parse_layers
+from featbert import Corpus
+from featbert.encoders.layers import parse_layers
 
 
 @dataclasses.dataclass(frozen=True)

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from benchmarks.harness import Options, Record, count, in_turn, parser_of, run, work_folder
 from benchmarks.machine import facts
-from featbert import FeatbertError, find_runs
+from featbert import FeatbertError
 from featbert.runs.record import RECORD_NAME, write_json
+from featbert.runs.run import find_runs
 
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "benchmarks" / "defaults" / "results.jsonl.xz"

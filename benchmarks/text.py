@@ -17,8 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from benchmarks.harness import Options
-from featbert import Corpus, Sentence
-from featbert.data.corpus import Split
+from featbert import Corpus
+from featbert.data.corpus import Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.data.tags import TargetKind
 from featbert.errors import InputError

@@ -16,7 +16,8 @@ from benchmarks.baselines import train_bilstm_plainly
 from benchmarks.contestants import LAYERS, Ours, Plain, extract, train, training_contest
 from benchmarks.harness import Options, Record, add_text_options, count, parser_of, run
 from benchmarks.machine import WORDS, Product
-from featbert import Corpus, parse_layers
+from featbert import Corpus
+from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import find_encoder
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from docs.reference_tables import TABLES as REFERENCE
-from featbert import find_runs
+from featbert.runs.run import find_runs
 
 ROOT = Path(__file__).parents[1]
 RESULTS = "results.jsonl.xz"

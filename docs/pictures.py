@@ -16,11 +16,10 @@ from rich.console import Console
 from rich.text import Text
 
 from docs.generate import REPORT, ROOT
-from featbert import compare, find_runs, render
-from featbert.analysis.compare import compare_tasks
+from featbert import compare
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.figures.style import svg_text
-from featbert.runs.record import read_experiment_record
+from featbert.report.rendering import render
 
 RUNS = "experiments/quickstart/results.jsonl.xz"
 SPECTRUM = "experiments/spectrum/results.jsonl.xz"
@@ -57,7 +56,7 @@ def draw_report() -> None:
 
 def draw_terminal() -> None:
     """What `featbert compare` prints in a terminal, as SVG."""
-    shown = render(compare(find_runs(ROOT / RUNS)), width=COLUMNS)
+    shown = render(compare(runs_dir=ROOT / RUNS), width=COLUMNS)
     for scheme, theme in THEMES.items():
         console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True)
         console.print(Text.from_ansi(f"$ featbert compare\n{shown}"))
@@ -67,10 +66,8 @@ def draw_terminal() -> None:
 
 def draw_tradeoff() -> None:
     """The spectrum's figure of score against cost, as SVG on a transparent ground."""
-    file = ROOT / SPECTRUM
-    asked = read_experiment_record(file, "spectrum")
-    runs = [run for run in find_runs(file) if run.name in asked.rows]
-    ((_, _, drawn),) = crossing_figures(compare_tasks(runs, vary=asked.vary), only=["tradeoff"])
+    comparisons = compare(runs_dir=ROOT / SPECTRUM, experiment="spectrum")
+    ((_, _, drawn),) = crossing_figures(comparisons, only=["tradeoff"])
     for scheme in SCHEMES:
         dark = ' style="filter: invert(1) hue-rotate(180deg)"' * (scheme == "dark")
         path = ROOT / f"docs/example/tradeoff-{scheme}.svg"

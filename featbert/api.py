@@ -16,25 +16,34 @@ import functools
 import inspect
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, Field, InstanceOf, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf
+from pydantic_core import PydanticCustomError
 
 from featbert.config import (
+    CACHE_DIR,
     LARGEST_SEED,
+    NO_OPTION,
+    ONLY_SCORES,
+    RUNS_DIR,
     Adapt,
+    Analyses,
     Compute,
     Data,
     Encoding,
+    Folder,
     Head,
     Rows,
     RowsTable,
     Section,
     Settings,
+    Several,
     Training,
     parse_seeds,
     validated,
@@ -52,9 +61,20 @@ from featbert.engine import Each, in_turn
 from featbert.errors import InputError, MissingError, check_known
 from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown_in_python
-from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable
 from featbert.tasks.base import get_task
 from featbert.text import counted, listed, unusual
+
+
+def object_of(module: str, name: str) -> Any:
+    """A field's type: objects of a class. It is not imported: without its module there are none."""
+
+    def check(value: object) -> object:
+        if isinstance(value, getattr(sys.modules.get(module), name, ())):
+            return value
+        raise PydanticCustomError("is_instance_of", "Input should be a " + name)
+
+    return Annotated[Any, BeforeValidator(check)]
+
 
 if TYPE_CHECKING:
     from featbert.adaptation.plan import Adapted
@@ -69,29 +89,22 @@ if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
     from featbert.inference.speed import Speed
     from featbert.runs.planned import PlannedRun
-else:  # these import h5py, which light commands do not need
-    FeatureStore = Experiment = Any
+    from featbert.runs.run import Run, UsableRun
+else:  # commands that draw a comparison from a file import none of these modules
+    FeatureStore = object_of("featbert.features.store", "FeatureStore")
+    Experiment = object_of("featbert.experiments.file", "Experiment")
+    Run = object_of("featbert.runs.run", "Run")
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Request")
-Folder = Annotated[Path, Field(strict=False)]
 # Accepts a path in place of a name.
 _name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
-Texts = Annotated[list[str], Field(strict=False)]
-CACHE_DIR = Path("cache")
+# Finished runs, or their names.
+Runs = Several[Annotated[str | Run, _name]]
 
 
 class Request(Section):
-    """Arguments of a function. `without` names fields of its sections that it does not have."""
-
-    without: ClassVar[frozenset[str]] = frozenset()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without(cls, fields: Any) -> Any:
-        for name in sorted(cls.without & {*fields}):
-            raise ValueError(f"unknown key {name!r}")
-        return fields
+    """Arguments of a function."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -101,11 +114,6 @@ class Request(Section):
     def but(self, **changes: Any) -> Self:
         """A copy with changes."""
         return validated(type(self), self.given | changes)
-
-
-def request_fields(request: type[Request]) -> dict[str, Any]:
-    """The fields of a request, by name."""
-    return {n: field for n, field in request.model_fields.items() if n not in request.without}
 
 
 def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -140,7 +148,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                 default=inspect.Parameter.empty if field.is_required() else field.default,
                 annotation=field.annotation,
             )
-            for name, field in request_fields(kind).items()
+            for name, field in kind.fields().items()
         ]
         order = {name: number for number, name in enumerate(positional)}
         parameters.sort(key=lambda p: order.get(p.name, len(order)))
@@ -186,7 +194,7 @@ class Cached(Section):
 
 
 class InRuns(Section):
-    runs_dir: Folder = Path(RUNS_DIR)
+    runs_dir: Folder = RUNS_DIR
     """Folder of runs."""
 
 
@@ -327,8 +335,8 @@ class Trained(InRuns, Compute, Encoded, Text, Request):
     log_with: str | None = None
     """Log every epoch while a run trains, to .csv, .tensorboard, .wandb or .mlflow in
     --runs-dir."""
-    settings: InstanceOf[Settings] | None = None
-    # Replaces the default settings of the tuning. Not an option of the command.
+    settings: Annotated[InstanceOf[Settings] | None, NO_OPTION] = None
+    """Settings that replace the defaults of the tuning."""
 
 
 # Gets each run as soon as it is finished.
@@ -559,8 +567,8 @@ class AdaptRequest(Adapt, Compute, Encoded, Text, Request):
             *("context", "casing", "pooling", "packing", "keep", "store_dtype"),
         )
     )
-    settings: InstanceOf[Adapt] | None = None
-    # Replaces the default settings. Not an option of the command.
+    settings: Annotated[InstanceOf[Adapt] | None, NO_OPTION] = None
+    """Settings that replace the defaults."""
     seed: int = Field(1, ge=0, le=LARGEST_SEED)
     """Random seed."""
     out: Folder | None = None
@@ -606,7 +614,7 @@ class RunRequest(Engine, InRuns, Cached, Request):
 
     file: Folder | str | Experiment
     """Experiment file (TOML), or a name of --list."""
-    changes: Texts = Field([])
+    changes: Several[str] = Field([])
     """Override a key, such as features.epochs=2; may be given several times."""
     threads: int | None = Field(None, ge=1)
     """Threads of each run. Replaces the file's key."""
@@ -640,17 +648,17 @@ class FailedRunsError(InputError):
 
 
 @door("file")
-def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> ExperimentResult:
+def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResult:
     """Extracts features once, trains unfinished runs, and compares all runs of an experiment.
 
-    `shown` are fields of `analysis.compare.ComparisonRequest`: parts of comparisons other than
-    scores. FailedRunsError if runs failed. The other runs are finished and not trained again.
+    The comparisons have `analyses` besides the scores. FailedRunsError if runs failed. The other
+    runs are finished and not trained again.
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
     engine = request.engine(request.cache_dir, request.runs_dir, jobs=request.jobs)
     plan = plan_run(request)
 
-    from featbert.analysis.compare import compare_tasks
+    from featbert.analysis.compare import compare
     from featbert.analysis.comparison import Comparisons
     from featbert.analysis.labels import run_labels
     from featbert.experiments.schedule import carry_out
@@ -661,7 +669,7 @@ def run(request: RunRequest, shown: Mapping[str, Any] | None = None) -> Experime
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     comparisons = Comparisons(())
     if plan.runs:
-        comparisons = compare_tasks(plan.runs, experiment=plan.record, **(shown or {}))
+        comparisons = compare(plan.runs, analyses, groups="task", experiment=plan.record)
     result = ExperimentResult(plan, comparisons)
     if plan.failures:
         waiting = sum(job.name not in plan.failures for job in plan.missing)
@@ -704,9 +712,89 @@ def later_runs(plan: ExperimentPlan) -> str:
 # Finished runs
 
 
+class CompareRequest(Analyses, InRuns, Request):
+    """Finished runs to compare, or a comparison to read."""
+
+    filters = frozenset({"data", "task"})
+    # Fields that only matter if runs are read.
+    of_runs: ClassVar = frozenset(
+        ["runs", "runs_dir", "experiment", "data", "task", "on", "against", "published", "vary"]
+    )
+    runs: Runs = Field([])
+    """Runs: parts of names, folders, or labels of rows.  [default: all finished runs]"""
+    runs_dir: Folder = RUNS_DIR
+    """Folder of runs, or a results file."""
+    experiment: str | None = None
+    """A finished experiment: its rows and varied settings."""
+    data: str | None = None
+    """Only runs on corpora with this in their name."""
+    task: str | None = None
+    """Only runs of this task."""
+    on: str | None = None
+    """Scores on another corpus, of runs that featbert evaluate scored on it: its name or place."""
+    file: Folder | None = None
+    """Show a comparison that --format json wrote, without its runs."""
+
+
+@door("runs")
+def compare(request: CompareRequest) -> Comparisons:
+    """Comparisons of finished runs, with the analyses that the request asks for.
+
+    Named runs and the runs of an experiment share a table: InputError if they are not comparable.
+    Without both, each group of comparable runs in `runs_dir` has one. MissingError if no run is
+    found.
+    """
+    from featbert.analysis.comparison import View
+
+    if request.file is not None:
+        from featbert.analysis.document import read_comparisons
+
+        for name in sorted(request.of_runs & {*request.given}):
+            option = "RUN" if name == "runs" else f"--{name.replace('_', '-')}"
+            raise InputError(f"{option} is for runs, which --from does not read; leave it out")
+        return read_comparisons(request.file).with_view(View.of(request))
+    from featbert.analysis.compare import compare
+    from featbert.analysis.listing import runs_of_kind
+    from featbert.analysis.lookup import named_runs
+    from featbert.inference.evaluate import runs_elsewhere
+    from featbert.runs.record import read_experiment_record, read_record
+    from featbert.runs.run import Run, find_runs
+
+    place, experiment, notes = request.runs_dir, None, list[str]()
+    runs: Sequence[Run]
+    if request.experiment is not None:
+        if request.runs:
+            raise InputError("run names and --experiment exclude each other; leave one out")
+        experiment = read_experiment_record(place, request.experiment)
+        runs = [Run(place / name, read_record(place / name)) for name in experiment.rows]
+    elif request.runs:
+        runs = named_runs(request.runs, place)
+    else:
+        runs_of_folder = find_runs(place)
+        runs, notes = runs_of_folder.runs, [*runs_of_folder.notes]
+        if not runs:
+            raise MissingError(
+                f"{', '.join([f'no finished runs in {place}', *notes])}; "
+                "featbert train and featbert finetune make them"
+            )
+    runs = runs_of_kind(runs, request.data, request.task)
+    if not runs:
+        raise MissingError("no run of that kind; leave out --data or --task")
+    if request.on is not None:
+        evaluated = runs_elsewhere(runs, request.on)
+        notes += dict.fromkeys(remark for run in evaluated for remark in run.remarks)
+        if n_unscored := len(runs) - len(evaluated):
+            notes.append(f"left out, not evaluated on {request.on}: {counted(n_unscored, 'run')}")
+        runs = evaluated
+    groups: Any = "one" if request.runs or request.vary else "comparable"
+    groups = "task" if experiment else groups
+    return compare(runs, request, groups=groups, experiment=experiment, notes=notes)
+
+
 class OfRuns(InRuns, Request):
     """Finished runs and their encoders."""
 
+    filters = frozenset({"data"})
     best: bool = False
     """Take the best run on dev if RUN means several, such as seeds."""
     data: str | None = None
@@ -726,11 +814,13 @@ class OfRuns(InRuns, Request):
 class UseRequest(OfRuns):
     """A finished run to use."""
 
-    run: Annotated[str | InstanceOf[Run], _name]
+    run: Annotated[str | Run, _name]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
 
 
 def _usable(run: Run, model: str | None) -> UsableRun:
+    from featbert.runs.run import UsableRun, check_usable
+
     return run if isinstance(run, UsableRun) else check_usable(run, model=model)
 
 
@@ -738,19 +828,19 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     """Finished runs to score on other data."""
 
     without = frozenset({"task", "tag_scheme", "precision"})
-    runs: list[str] | list[InstanceOf[Run]] | str | InstanceOf[Run]
+    runs: Runs
     """Finished runs: folders or names."""
-    data: list[str] | str | InstanceOf[Corpus] = Field(  # type: ignore[assignment]
+    data: Several[str | InstanceOf[Corpus]] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
         "sample, or hf:NAME; may be given several times."
     )
-    split: list[str] | str = Field([])
+    split: Several[str] = Field([])
     """Split to score; may be given several times.  [default: test, or dev without it]"""
     mapping: dict[str, str] | list[str] = Field({})
     """Rename a class in gold and predictions, such as person=PER; O removes it. May be given
     several times."""
     model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
-    by: Texts = Field([])
+    by: Several[str] = Field([])
     """Scores also by a facet, such as type or length; may be given several times."""
     overwrite: bool = False
     """Repeat finished evaluations."""
@@ -773,7 +863,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     `mapping` has new names of classes, for gold and predicted answers. "O" removes a class.
     """
     check_folder(request.cache_dir, "--cache-dir")
-    from featbert.analysis.lookup import find_runs_called
+    from featbert.analysis.lookup import named_runs
     from featbert.analysis.rows import once
     from featbert.inference.evaluate import (
         choose_splits,
@@ -784,31 +874,24 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
 
     renamed = request.mapping
     mapping = renamed if isinstance(renamed, dict) else parse_mapping(renamed)
-    names = request.runs if isinstance(request.runs, list) else [request.runs]
     options = replace(request.reading, alone="test")
     load_place = functools.cache(
         lambda place, targets: files.load_corpus(place, options, targets=targets)
     )
-    runs = once(
-        run
-        for name in names
-        for run in ([name] if isinstance(name, Run) else find_runs_called(name, request.runs_dir))
-    )
+    runs = once(named_runs(request.runs, request.runs_dir))
     for run in runs:
         check_known("facet", request.by, run.task.facets)
-    places = request.data if isinstance(request.data, list) else [request.data]
-    splits = [request.split] if isinstance(request.split, str) else request.split
     plans, all_classes = [], dict[str, None]()
     for run in runs:
         usable = _usable(run, request.model)
-        for place in dict.fromkeys(places):
+        for place in dict.fromkeys(request.data):
             corpus = place if isinstance(place, Corpus) else load_place(place, usable.task.targets)
             classes = {*usable.task.classes_of(corpus), *usable.classes}
             all_classes |= dict.fromkeys(sorted(classes))
             of_corpus = {
-                old: new for old, new in mapping.items() if len(places) == 1 or old in classes
+                old: new for old, new in mapping.items() if len(request.data) == 1 or old in classes
             }
-            for split in choose_splits(corpus, splits):
+            for split in choose_splits(corpus, request.split):
                 plans.append(plan_evaluation(usable, corpus, split, of_corpus))
     check_known("class in --map", mapping, all_classes)
     evaluations, loaded = [], None
@@ -819,7 +902,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
             from featbert.inference.load import load
 
             if loaded is None or loaded.folder != plan.usable.folder:
-                loaded = load(plan.usable, device=request.device)
+                loaded = load(plan.usable, request.device)
             report(f"evaluating {loaded.name} on {plan.corpus.name} {plan.split.name}")
             record = evaluate_planned(plan, loaded, request.cache_dir)
         else:
@@ -839,7 +922,27 @@ def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Com
         (source, elsewhere(alike[0].run, [(e.record, e.path) for e in alike]))
         for (source, _), alike in of_run.items()
     )
-    return [view for runs in by_corpus.values() for view in compare(runs, by=by)]
+    return [view for runs in by_corpus.values() for view in compare(runs, Analyses(by=[*by]))]
+
+
+class LoadRequest(UseRequest):
+    """A finished run to load."""
+
+    device: str = Compute.model_fields["device"].default
+    """Device to compute on."""
+
+
+@door("run")
+def load(request: LoadRequest) -> LoadedRun:
+    """A finished run, or an exported one, ready to answer: `load(run).predict(texts)`.
+
+    On another device than the run's, the last bits of its numbers differ.
+    """
+    usable = request.usable(request.run)
+    load_torch()
+    from featbert.inference.load import load
+
+    return load(usable, request.device)
 
 
 class ExportRequest(UseRequest):
@@ -880,7 +983,7 @@ class SpeedRequest(Compute, OfRuns):
     """Finished runs to time."""
 
     without = frozenset({"precision"})
-    runs: list[str] | list[InstanceOf[Run]] | str | InstanceOf[Run]
+    runs: Runs
     """Finished runs: folders or names."""
     sentences: int = Field(200, ge=1)
     """Sentences to answer, spread over the test split."""
@@ -896,8 +999,7 @@ def speed(
 
     The folders of the runs keep their newest times. `on_run` gets each run with its times.
     """
-    names = request.runs if isinstance(request.runs, list) else [request.runs]
-    usable = [request.usable(name) for name in names]
+    usable = [request.usable(run) for run in request.runs]
     load_torch(request.threads)
     from featbert.inference.load import load
     from featbert.inference.speed import measure_speed
@@ -905,7 +1007,7 @@ def speed(
     speeds = []
     for run in usable:
         report(f"timing {run.name}")
-        loaded = load(run, device=request.device)
+        loaded = load(run, request.device)
         took = measure_speed(loaded, sentences=request.sentences, repeats=request.repeats)
         if on_run is not None:
             on_run(run, took)
@@ -927,7 +1029,7 @@ class PredictRequest(Compute, UseRequest, Data):
     input as raw text."""
     format: Literal["conll", "jsonl"] = "conll"
     """Kind of output: columns, or jsonl with offsets and probabilities."""
-    question: Texts = Field([])
+    question: Several[str] = Field([])
     """Question that the passage answers; may be given several times."""
     passage: Folder | None = None
     """Text file with the passage of the questions."""
@@ -962,7 +1064,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
         load_torch(request.threads)
         from featbert.inference.load import load
 
-        return load(usable, device=request.device)
+        return load(usable, request.device)
 
     return source.rows(load_run, request.format, bar=bar)
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeVar, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -31,13 +33,27 @@ from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable, shortened
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from featbert.encoders.encoding import EncodingOptions
 
+# Folders that commands read and write by default.
+RUNS_DIR, CACHE_DIR = Path("experiments/runs"), Path("cache")
 LARGEST_SEED = 999_999_999
 MOST_EPOCHS = 1_000_000_000
 # Labelling times are shown per this many sentences.
 TIMED_SENTENCES = 1000
 S = TypeVar("S", bound=BaseModel)
+T = TypeVar("T")
+# A list, or a single value.
+Several = Annotated[
+    list[T],
+    Field(strict=False),
+    BeforeValidator(lambda value: [*value] if isinstance(value, list | tuple) else [value]),
+]
+Folder = Annotated[Path, Field(strict=False)]
+# Marks a field that the command line does not have.
+NO_OPTION = "no option"
 # Parts of a pydantic location that name an alternative of a union instead of a key.
 _ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)
 # Options that take a name of a registry.
@@ -52,14 +68,21 @@ CHOICES: dict[str, Mapping[str, Any]] = {
 
 
 class Section(BaseModel):
-    """Settings that belong together. Typed and frozen. Unknown keys are errors."""
+    """Settings that belong together. Typed and frozen. Unknown keys are errors.
 
+    `without` names fields of its base classes that it does not have. `filters` names fields with a
+    part of a name, instead of a name.
+    """
+
+    without: ClassVar[frozenset[str]] = frozenset()
+    filters: ClassVar[frozenset[str]] = frozenset()
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
         frozen=True,
         validate_default=True,
         use_attribute_docstrings=True,
+        defer_build=True,
     )
 
     @classmethod
@@ -67,12 +90,24 @@ class Section(BaseModel):
         for field in cls.model_fields.values():
             field.description = " ".join((field.description or "").split()) or None
 
+    @classmethod
+    def fields(cls) -> dict[str, FieldInfo]:
+        """Its fields, by name."""
+        return {n: field for n, field in cls.model_fields.items() if n not in cls.without}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without(cls, fields: Any) -> Any:
+        for name in sorted(cls.without & {*fields}):
+            raise ValueError(f"unknown key {name!r}")
+        return fields
+
     @field_validator("*")
     @classmethod
     def _names_are_known(cls, value: Any, info: ValidationInfo) -> Any:
         """Raises ValueError for a name that its registry lacks."""
         field = info.field_name or ""
-        if field in CHOICES and value is not None:
+        if field in CHOICES and field not in cls.filters and value is not None:
             # A task's measure and the number of a tuning or device follow the name.
             name = value.partition(":")[0] if field in ("task", "tuning", "device") else value
             check_known(field, [name], CHOICES[field])
@@ -422,6 +457,48 @@ class Adapt(Section):
                 "at most 1 is possible"
             )
         return self
+
+
+class Analyses(Section):
+    """Scores and analyses in a comparison of runs, besides the task's measure."""
+
+    against: str | None = None
+    """Row that all others are compared with: its label, or one of its runs.  [default: the best
+    fine-tuned row]"""
+    show: Several[str] = Field([])
+    """Further score, such as precision or word_f1; may be given several times."""
+    published: Several[str] = Field([])
+    """Published table to show with it, such as devlin2019-table7."""
+    stats: bool = False
+    """Test each row's difference to its baseline, over seeds and text."""
+    cost: bool = False
+    """Costs of rows, and after how many runs features are cheaper."""
+    budget: bool = False
+    """Best scores of random searches by trials, operations and time, and who leads."""
+    scorers: bool = False
+    """Scores also by the task's other scorers, and where they disagree."""
+    by: Several[str] = Field([])
+    """Scores also by a facet, such as type or length; may be given several times."""
+    vary: Several[str] = Field([])
+    """Conditions in which named runs may differ: context, corpus, model, scorer, ..."""
+    transfer: Annotated[bool, NO_OPTION] = False
+    """Show transfer between corpora as a table."""
+    figures: Annotated[Several[str], NO_OPTION] = Field([])
+    """Names of figures to draw later. Their analyses are computed."""
+    everything: Annotated[bool, NO_OPTION] = False
+    """Compute all analyses, for a page or a file."""
+    sentences: Annotated[bool, NO_OPTION] = True
+    """With `everything`, also the sentences that a row answers wrongly."""
+    resamples: Annotated[int | None, NO_OPTION] = None
+    """Resamples of each test and interval, instead of the usual number."""
+
+    @field_validator("vary")
+    @classmethod
+    def _names_between_commas(cls, vary: list[str]) -> list[str]:
+        return [name.strip() for names in vary for name in names.split(",")]
+
+
+ONLY_SCORES = Analyses()
 
 
 def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:

@@ -49,3 +49,9 @@ class Registry(dict[str, E]):
     def load(self, name: str) -> Any:
         """The object of a name."""
         return self[name].load()
+
+    def attribute(self, name: str) -> Any:
+        """The object of a name, as `__getattr__` of a module: AttributeError for other names."""
+        if name not in self:
+            raise AttributeError(f"no {self.noun} {name!r}")
+        return self.load(name)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from featbert import find_runs
 from featbert.config import defaults, epochs_on
 from featbert.errors import InputError
+from featbert.runs.run import find_runs
 from tests.processes import ROOT
 
 BAD = [

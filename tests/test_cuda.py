@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from featbert import defaults, extract, load_corpus
+from featbert import extract
+from featbert.api import load_corpus
+from featbert.config import defaults
 from tests.single_runs import finetune, train
 from tests.workspace import write_corpus
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from featbert.analysis.breakdown import with_breakdowns, with_confusions
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
@@ -24,89 +23,52 @@ from featbert.analysis.rows import Members, compare_group, once, rows_called
 from featbert.analysis.sentences import with_texts
 from featbert.analysis.significance import with_significance
 from featbert.analysis.verdict import with_contests
+from featbert.config import ONLY_SCORES, Analyses
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
 from featbert.progress import notice
-from featbert.runs.grouping import check_comparable, freed_keys, group_comparable
+from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
 from featbert.runs.record import ExperimentRecord
 from featbert.runs.run import Run
 from featbert.text import counted
 
 
-@dataclass(frozen=True, kw_only=True)
-class ComparisonRequest(View):
-    """How runs are compared, and which analyses are computed (see `View`) and shown.
+def compare(
+    runs: Iterable[Run],
+    request: Analyses = ONLY_SCORES,
+    *,
+    groups: Literal["comparable", "task", "one"] = "comparable",
+    experiment: ExperimentRecord | None = None,
+    notes: Sequence[str] = (),
+) -> Comparisons:
+    """The comparisons of runs, as values that no longer need the runs.
 
-    Attributes:
+    MissingError if there is no row that `against` names.
+
+    Args:
         groups: "comparable": a comparison for each group of comparable runs. "task": one for each
             task. "one": one in all. For "task" and "one": InputError if runs differ in anything
             that neither `vary` nor their own experiments name.
-        against: the baseline instead of the best fully tuned row: a row's label, as tables show
-            it, or the name of one of its runs.
-        vary: names of `VARYABLE`.
-        published: names of published tables.
         experiment: the experiment that is shown. Its `vary`, published tables and scores are added.
-        figures: names of figures that will be drawn. Their analyses are computed.
-        everything: computes all analyses, for a page or a file.
-        sentences: with `everything`, also the sentences in which a row is wrong.
         notes: further lines.
     """
-
-    groups: Literal["comparable", "task", "one"] = "comparable"
-    against: str | None = None
-    vary: tuple[str, ...] = ()
-    published: tuple[str, ...] = ()
-    experiment: ExperimentRecord | None = None
-    figures: tuple[str, ...] = ()
-    everything: bool = False
-    sentences: bool = True
-    notes: tuple[str, ...] = ()
-    resamples: int = RESAMPLES
-
-
-def compare(runs: Iterable[Run], **request: Any) -> Comparisons:
-    """A comparison for each group of comparable runs, such as `find_runs(directory)`.
-
-    `request` are fields of `ComparisonRequest`, such as `stats=True` or `by=["type"]`. MissingError
-    if there is no row that `against` names.
-    """
-    return build_comparisons(runs, ComparisonRequest(**request))
-
-
-def compare_runs(runs: Iterable[Run], **request: Any) -> Comparison:
-    """One comparison of runs that were named one by one. `request` as in `compare`.
-
-    They may differ in `vary` (of `VARYABLE`) besides what their own experiments declare. InputError
-    names the other keys in which they do.
-    """
-    return build_comparisons(runs, ComparisonRequest(groups="one", **request))[0]
-
-
-def compare_tasks(runs: Iterable[Run], **request: Any) -> Comparisons:
-    """A comparison for each task of runs that belong together. See `compare_runs`."""
-    return build_comparisons(runs, ComparisonRequest(groups="task", **request))
-
-
-def build_comparisons(
-    runs: Iterable[Run], request: ComparisonRequest = ComparisonRequest()
-) -> Comparisons:
-    """The comparisons of runs, as values that no longer need the runs."""
-    runs, experiment = once(runs), request.experiment
-    vary, names, notes = [*request.vary], [*request.published], [*request.notes]
-    show, transfer = tuple(request.show), request.transfer
+    runs = once(runs)
+    vary, names, notes = check_vary([*request.vary]), [*request.published], [*notes]
+    show, transfer = request.show, request.transfer
     if experiment is not None:
         vary, names = [*experiment.vary, *vary], [*experiment.published, *names]
-        show, transfer = show or tuple(experiment.show), transfer or experiment.transfer
+        show, transfer = show or experiment.show, transfer or experiment.transfer
         notes += map(search_line, experiment.searches)
         if experiment.missing:
             unfinished = counted(len(experiment.missing), "run")
             notes.append(f"not finished of {experiment.name}: {unfinished}")
-    groups = [
-        compare_group(group, freed, request.against)
-        for group, freed in _groups(runs, request.groups, vary)
+    compared_groups = [
+        compare_group(group, freed, request.against) for group, freed in _groups(runs, groups, vary)
     ]
-    _check_names(request, groups, show)
-    comparisons = [_analysed(comparison, members, request) for comparison, members in groups]
+    _check_names(request, compared_groups, show)
+    comparisons = [
+        _analysed(comparison, members, request) for comparison, members in compared_groups
+    ]
     _notice_nothing(request, comparisons)
     tables = [published_table(name) for name in dict.fromkeys(names)]
     comparisons, reasons = with_published(comparisons, tables)
@@ -121,10 +83,7 @@ def build_comparisons(
         published=tuple(table for table in tables if is_matrix(table)),
         notes=(*notes, *reasons),
         experiment="" if experiment is None else experiment.name,
-        view=View(
-            **{f.name: getattr(request, f.name) for f in dataclasses.fields(View)}
-            | {"show": show, "by": tuple(request.by), "transfer": transfer}
-        ),
+        view=dataclasses.replace(View.of(request), show=tuple(show), transfer=transfer),
     )
 
 
@@ -141,7 +100,7 @@ def _groups(
 
 
 def _check_names(
-    request: ComparisonRequest, groups: Sequence[tuple[Comparison, Members]], show: Sequence[str]
+    request: Analyses, groups: Sequence[tuple[Comparison, Members]], show: Sequence[str]
 ) -> None:
     rows = [row for comparison, _ in groups for row in comparison.rows]
     if request.against is not None and not rows_called(request.against, rows):
@@ -155,12 +114,14 @@ def _check_names(
     check_known("facet", request.by, {key: 0 for task in tasks for key in task.facets})
 
 
-def _analysed(comparison: Comparison, members: Members, request: ComparisonRequest) -> Comparison:
+def _analysed(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
     """A comparison with the analyses that were asked for, and sentences on them."""
     everything, facets = request.everything, [*comparison.task.facets]
     by = facets if everything else [name for name in request.by if name in facets]
     if request.stats or everything:
-        comparison = with_significance(comparison, members, resamples=request.resamples)
+        comparison = with_significance(
+            comparison, members, resamples=request.resamples or RESAMPLES
+        )
     if request.cost or everything:
         comparison = with_costs(comparison)
     if request.scorers or everything:
@@ -183,7 +144,7 @@ def _analysed(comparison: Comparison, members: Members, request: ComparisonReque
     return comparison
 
 
-def _notice_nothing(request: ComparisonRequest, comparisons: Sequence[Comparison]) -> None:
+def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> None:
     """Notices for analyses that were asked for and have no result."""
     tests = (result for c in comparisons for result in (*c.differences, *c.leads, *c.test_notes))
     if request.stats and not any(tests):

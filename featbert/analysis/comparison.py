@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from featbert.analysis.resampling import Interval, PairedTest
+from featbert.config import Analyses
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
@@ -743,6 +744,12 @@ class View:
     scorers: bool = False
     by: tuple[str, ...] = ()
     transfer: bool = False
+
+    @classmethod
+    def of(cls, request: Analyses) -> View:
+        """Scores and analyses that a user asks for."""
+        flags = request.model_dump(include={"stats", "cost", "budget", "scorers", "transfer"})
+        return cls(show=tuple(request.show), by=tuple(request.by), **flags)
 
     def drawn(self, comparison: Comparison) -> Comparison:
         """The comparison with the shown breakdowns for figures, else those by the first facet."""

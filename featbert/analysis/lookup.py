@@ -1,5 +1,6 @@
 """Runs by ids, parts of names, folders, or labels of rows."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from featbert.analysis.labels import base_name, run_labels
@@ -11,6 +12,14 @@ from featbert.runs.results import exists
 from featbert.runs.run import Run, find_folders, find_run, find_runs
 from featbert.tasks.base import get_task
 from featbert.text import listed
+
+
+def named_runs(names: Iterable[str | Run], runs_dir: Path) -> list[Run]:
+    """The runs with these names. Runs among the names are returned, too."""
+    groups = (
+        [name] if isinstance(name, Run) else find_runs_called(name, runs_dir) for name in names
+    )
+    return [run for group in groups for run in group]
 
 
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:

@@ -12,7 +12,6 @@ from featbert.text import printable, unusual
 
 @o.command(
     "adapt --data corpora/wikigold --epochs 10",
-    api.AdaptRequest,
     defaults={"max_length": "128 or less"},
 )
 def adapt(request: api.AdaptRequest) -> None:

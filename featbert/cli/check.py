@@ -36,7 +36,7 @@ _UNUSUAL = {
 }
 
 
-@o.command("check corpora/conll2003", api.CorpusRequest, arguments=("data",))
+@o.command("check corpora/conll2003", arguments=("data",))
 def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Show how a corpus is read: counts, repairs, overlap."""
     task = get_task(request.task)

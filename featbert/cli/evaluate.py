@@ -12,9 +12,7 @@ from featbert.cli.showing import show_tables
 from featbert.text import json_text
 
 
-@o.command(
-    "evaluate RUN --data corpora/wnut17 --map person=PER", api.EvaluateRequest, arguments=("runs",)
-)
+@o.command("evaluate RUN --data corpora/wnut17 --map person=PER", arguments=("runs",))
 def evaluate(request: api.EvaluateRequest, format: o.ReportFormat = o.REPORT_FORMAT) -> None:
     """Score finished runs on other corpora or splits.
 

@@ -11,9 +11,8 @@ from featbert.units import size
 
 @o.command(
     "export RUN my-tagger",
-    api.ExportRequest,
     arguments=("run", "folder"),
-    values={"folder": ("FOLDER", None), "data": ("TEXT", None)},
+    values={"folder": ("FOLDER", None)},
 )
 def export(request: api.ExportRequest) -> None:
     """Write a finished run as a folder to use or share.

@@ -12,7 +12,6 @@ from featbert.text import printable, unusual
 
 @o.command(
     "extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
-    api.ExtractRequest,
     defaults={"task": "none: reads the text without answers", "keep": "words"},
     values={"layers": ("LAYERS", completion.stored_layers)},
 )

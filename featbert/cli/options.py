@@ -19,7 +19,7 @@ from featbert.report.figures import registry
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from featbert.api import Request
+    from featbert.config import Section
 
 
 def option(
@@ -45,11 +45,6 @@ def flag(name: str, text: str, *short: str) -> Any:
     return typer.Option(False, name, *short, help=text)
 
 
-BY = option(
-    "FACET",
-    "Scores also by a facet, such as type or length; may be given several times.",
-    completion.facets,
-)
 ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
 TableFormat = Literal["text", "json"]
 RUN = argument(
@@ -72,16 +67,6 @@ REPORT_FORMAT = option(
     default="text",
 )
 TABLE_FORMAT = option(None, "How to print the result.", default="text")
-FIGURES = option("DIR", "Draw figures to this folder, as PNG and PDF.")
-FIGURE_NAMES = option(
-    "NAME",
-    f"Which figure: {', '.join(registry.FIGURES)}; may be given several times.  "
-    "[default: all that apply]",
-    completion.figures,
-)
-REPORT = option("FILE", "Write the whole comparison to this HTML file.")
-NO_TEXT = flag("--no-text", "Leave the sentences of the corpus out of the report.")
-
 
 # Metavar and completion of generated options, by field. Fields with names of a registry complete
 # these names.
@@ -108,25 +93,33 @@ _VALUES: dict[str, tuple[str, completion.Completion | None]] = {
     "by": ("FACET", completion.facets),
     "mapping": ("FROM=TO", None),
     "changes": ("KEY=VALUE", None),
+    "against": ("ROW", completion.runs),
+    "show": ("SCORE", completion.scores),
+    "published": ("TABLE", completion.published),
+    "experiment": ("NAME", completion.experiments),
+    "on": ("CORPUS", completion.corpora),
+    "vary": ("NAME", None),
+    "figures": ("DIR", None),
+    "report": ("FILE", None),
 }
 _TYPES: dict[Any, str | None] = {int: "INT", float: "NUMBER", str: "TEXT"}
-_NAMES = {"mapping": "--map", "changes": "--set"}
+_NAMES = {"mapping": "--map", "changes": "--set", "file": "--from"}
 # Fields with an option that makes them true, and no --no- option.
-_FLAGS = {"overwrite", "best", "with_encoder"}
-# Fields without an option, only for Python users.
-_OF_PYTHON = {"settings"}
+_FLAGS = {"overwrite", "best", "with_encoder", "stats", "cost", "budget", "scorers", "no_text"}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
 def command(
     example: str,
-    request: type[Request] | None = None,
     *,
     defaults: Mapping[str, Any] | None = None,
     arguments: Collection[str] = (),
     values: Mapping[str, tuple[str, completion.Completion | None]] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a command, with --quiet and an option for each field of its request.
+    """Makes a function a command, with --quiet.
+
+    A parameter that is a section of settings, such as a request, gets its values from an option for
+    each field. Other parameters are options themselves.
 
     Args:
         example: for the help text, without the program's name.
@@ -136,33 +129,40 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        fields: dict[str, FieldInfo] = {}
+        sections: dict[str, type[Section]] = {}
         parameters: list[inspect.Parameter] = []
         keyword = inspect.Parameter.KEYWORD_ONLY
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            if parameter.name != "request":
+            if hasattr(parameter.annotation, "model_fields"):
+                sections[parameter.name] = parameter.annotation
+            else:
                 parameters.append(parameter.replace(kind=keyword))
-        if request is not None:
-            from featbert.api import request_fields  # light commands do without pydantic
-
-            fields = {n: f for n, f in request_fields(request).items() if n not in _OF_PYTHON}
-        for name in sorted(fields, key=lambda name: name not in arguments):
-            shown = (defaults or {}).get(name, fields[name].default)
-            value = (values or {}).get(name)
-            kind, default = _option(name, fields[name], shown, value, name in arguments)
+        fields = {
+            name: {n: f for n, f in section.fields().items() if "no option" not in f.metadata}
+            for name, section in sections.items()
+        }
+        options = {name: sections[s] for s, by_name in fields.items() for name in by_name}
+        for name in sorted(options, key=lambda name: name not in arguments):
+            kind, default = _option(
+                options[name],
+                name,
+                default=(defaults or {}).get(name),
+                value=(values or {}).get(name),
+                is_argument=name in arguments,
+            )
             parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
         parameters.append(inspect.Parameter("quiet", keyword, default=QUIET, annotation=bool))
 
         @functools.wraps(function)
         def called(*, quiet: bool, **values: Any) -> None:  # `Command` reads --quiet
-            options = {name: values.pop(name) for name in fields}
-            if request is not None:
-                values["request"] = _requested(
-                    request,
+            given = {name: values.pop(name) for name in options}
+            for section, kind in sections.items():
+                values[section] = _validated(
+                    kind,
                     {
-                        name: _number(value, fields[name])
-                        for name, value in options.items()
-                        if value not in (None, [])
+                        name: _number(given[name], field)
+                        for name, field in fields[section].items()
+                        if given[name] not in (None, [])
                     },
                 )
             function(**values)
@@ -175,19 +175,20 @@ def command(
     return add
 
 
-def _requested(request: type[Request], values: Mapping[str, Any]) -> Request:
-    """The request with these values. BadParameter names all wrong values."""
+def _validated(section: type[Section], values: Mapping[str, Any]) -> Section:
+    """The section with these values. BadParameter names all wrong values."""
     from featbert.config import validated
 
     try:
-        return validated(request, values)
+        return validated(section, values)
     except InputError as error:
-        raise typer.BadParameter(with_options(str(error), request.model_fields)) from None
+        raise typer.BadParameter(with_options(str(error), section.model_fields)) from None
 
 
 def _option(
+    section: type[Section],
     name: str,
-    field: FieldInfo,
+    *,
     default: Any,
     value: tuple[str, completion.Completion | None] | None,
     is_argument: bool,
@@ -195,10 +196,15 @@ def _option(
     """A field's type (text if it takes several types) and its option or argument."""
     from featbert.config import CHOICES
 
+    field, is_flag = section.model_fields[name], name in _FLAGS
+    if name in section.filters:
+        value = "TEXT", None
+    default = field.default if default is None else default
     kinds = [*_kinds(field.annotation)]
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
-    choices, text = CHOICES.get(name), field.description or ""
+    choices = None if value else {**CHOICES, "figure": registry.FIGURES}.get(name)
+    text = field.description or ""
     first, _, remainder = f"{text} ".partition(". ")
     if choices:
         text = f"{first}: {', '.join(choices)}. {remainder}".rstrip()
@@ -207,7 +213,6 @@ def _option(
         bounds = ", ".join(f"{w} {n:g}" for w, n in ends if n is not None)
         text = f"{first} ({bounds}). {remainder}".rstrip()
     text = text.replace(" [default: ", "  [default: ")
-    is_flag = name in _FLAGS
     if default not in (None, [], {}) and not field.is_required() and not is_flag:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
     usual_metavar, complete = value or _VALUES.get(name, ("", None))
@@ -229,6 +234,8 @@ def _kinds(annotation: Any) -> Iterator[Any]:
             yield from _kinds(kind)
     elif get_origin(annotation) is Annotated:
         yield from _kinds(get_args(annotation)[0])
+    elif get_origin(annotation) is list and str in _kinds(*get_args(annotation)):
+        yield list[str]
     elif annotation is not type(None):
         yield annotation
 

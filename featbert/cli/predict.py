@@ -19,9 +19,8 @@ from featbert.text import printable
 
 @o.command(
     "predict RUN notes.txt --format jsonl --out notes.jsonl",
-    api.PredictRequest,
     arguments=("run", "file"),
-    values={"data": ("TEXT", None), "question": ("TEXT", None)},
+    values={"question": ("TEXT", None)},
 )
 def predict(
     request: api.PredictRequest,

@@ -11,7 +11,6 @@ from featbert.text import printable
 
 @o.command(
     f"probe --features {EXAMPLE} --layers last,3",
-    api.ProbeRequest,
     defaults={"data": "sample; with --features the store's corpus"},
 )
 def probe(request: api.ProbeRequest) -> None:

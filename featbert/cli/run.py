@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -11,6 +10,7 @@ from featbert import api
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.showing import Outputs, grid, show_tables
+from featbert.config import Analyses
 from featbert.errors import InputError
 from featbert.text import counted, printable
 from featbert.units import duration, size
@@ -32,12 +32,12 @@ def _list(wanted: bool) -> None:
 
 @o.command(
     "run quickstart --seeds 1-3",
-    api.RunRequest,
     arguments=("file",),
     values={"file": ("FILE", completion.experiment_files)},
 )
 def run(
     request: api.RunRequest,
+    outputs: Outputs,
     list_: bool = typer.Option(
         False,
         "--list",
@@ -50,11 +50,6 @@ def run(
         True,
         help="With --dry-run: time a short run if no finished run is similar to a planned one.",
     ),
-    format: o.ReportFormat = o.REPORT_FORMAT,
-    figures: Path | None = o.FIGURES,
-    figure: list[str] | None = o.FIGURE_NAMES,
-    report: Path | None = o.REPORT,
-    no_text: bool = o.NO_TEXT,
 ) -> None:
     """Run an experiment file: extract, train, compare.
 
@@ -63,12 +58,12 @@ def run(
     """
     if not (measure or dry_run):
         raise InputError("--no-measure is for the estimate; add --dry-run")
-    outputs = Outputs(format, figures, figure or (), report, not no_text)
+    analyses = Analyses(**outputs.analyses)
     if dry_run:
         typer.echo(_describe(api.plan_run(request), measure))
         return
     try:
-        result, failed = api.run(request, shown=outputs.request), None
+        result, failed = api.run(request, analyses=analyses), None
     except api.FailedRunsError as error:
         result, failed = error.result, error
     if result.runs:

@@ -7,13 +7,14 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
+from pydantic import Field
 
+from featbert.config import Folder, Section, Several
 from featbert.errors import InputError, check_known
 from featbert.io import check_folder, check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
@@ -28,17 +29,23 @@ if TYPE_CHECKING:
     from featbert.runs.run import Run
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """Values of --format, --figures, --figure, --report and --no-text, checked before any work."""
+class Outputs(Section):
+    """How comparisons are shown."""
 
-    format: str
-    figures: Path | None
-    figure: Sequence[str]
-    report: Path | None
-    sentences: bool = True
+    format: Literal["text", "markdown", "latex", "csv", "json"] = "text"
+    """How to print the tables; csv has a line per row and json everything, unrounded."""
+    figures: Folder | None = None
+    """Draw figures to this folder, as PNG and PDF."""
+    figure: Several[str] = Field([])
+    """Which figure. May be given several times.  [default: all that apply]"""
+    report: Folder | None = None
+    """Write the whole comparison to this HTML file."""
+    no_text: bool = False
+    """Leave the sentences of the corpus out of the report."""
 
-    def __post_init__(self) -> None:
+    @property
+    def analyses(self) -> dict[str, Any]:
+        """Fields of `Analyses` that the outputs need. InputError for impossible outputs."""
         if self.figures is not None:
             check_folder(self.figures, "--figures")
         elif self.figure:
@@ -48,23 +55,19 @@ class Outputs:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
             check_folder(self.report.parent, "--report")
-        elif not self.sentences and self.format != "json":
+        elif self.no_text and self.format != "json":
             raise InputError("--no-text is for a report or JSON; add --report PAGE.html")
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """Fields of `ComparisonRequest` that the outputs need."""
         return {
-            "figures": tuple(self.figure or FIGURES) if self.figures else (),
+            "figures": (self.figure or [*FIGURES]) if self.figures else [],
             "everything": self.report is not None or self.format == "json",
-            "sentences": self.sentences,
+            "sentences": not self.no_text,
         }
 
     def show(self, comparisons: Comparisons) -> None:
         """Prints the tables, draws the figures and writes the report."""
         from featbert.report.rendering import render
 
-        if not self.sentences:
+        if self.no_text:
             comparisons = comparisons.without_sentences()
         typer.echo(render(comparisons, self.format, width=terminal_width()), nl=False)
         if self.figures is not None:

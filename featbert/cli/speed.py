@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from featbert.inference.speed import Speed
 
 
-@o.command("speed RUN", api.SpeedRequest, arguments=("runs",), values={"data": ("TEXT", None)})
+@o.command("speed RUN", arguments=("runs",))
 def speed(request: api.SpeedRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Time how long runs take to label 1,000 sentences, one at a time and batched.
 

@@ -15,7 +15,6 @@ from featbert.runs.run import Run
 
 @o.command(
     "train --data corpora/mine --layers concat_last4,last",
-    api.TrainRequest,
     defaults=defaults_by_task("none") | {"data": "sample; with --features the store's corpus"},
 )
 def train(request: api.TrainRequest) -> None:
@@ -32,7 +31,6 @@ def train(request: api.TrainRequest) -> None:
 
 @o.command(
     "finetune --model bert-base-cased --seeds 1-5",
-    api.FinetuneRequest,
     defaults=defaults_by_task("full"),
 )
 def finetune(request: api.FinetuneRequest) -> None:

@@ -35,7 +35,7 @@ from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
-from featbert.runs.run import RUNS_DIR, Run, UsableRun, check_usable, find_run
+from featbert.runs.run import UsableRun
 from featbert.training.assembly import make_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Backend, predict, prediction_budget
@@ -204,20 +204,8 @@ class FrozenRun(LoadedRun):
             return torch.cat([part[kind] for kind in kinds for part in parts], dim=1)
 
 
-def load(
-    run: Run | str | Path,
-    *,
-    runs_dir: str | Path = RUNS_DIR,
-    device: str = "auto",
-    model: str | None = None,
-) -> LoadedRun:
-    """A finished run, ready to answer: also a folder, an exported one, or a name in `runs_dir`.
-
-    The last part of the name is enough. `model` is the place of the encoder now. For errors see
-    `find_run` and `check_usable`. On another device than the run's, the last bits differ.
-    """
-    run = find_run(str(run), runs_dir) if isinstance(run, str | Path) else run
-    usable = run if isinstance(run, UsableRun) else check_usable(run, model=model)
+def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
+    """The run with its model, on a device."""
     record, settings = usable.record, usable.settings
     signature = record.signature
     found_device = find_device(device)

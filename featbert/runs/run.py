@@ -13,7 +13,7 @@ from typing import Any
 import pydantic.dataclasses
 from pydantic import ConfigDict, TypeAdapter
 
-from featbert.config import Settings, defaults
+from featbert.config import RUNS_DIR, Settings, defaults
 from featbert.data.corpus import SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -49,7 +49,6 @@ from featbert.tasks.base import Predictions, Task, get_task
 from featbert.text import listed
 from featbert.training.history import Epoch
 
-RUNS_DIR = Path("experiments/runs")
 # Characters of a run's name that may be enough to find it.
 SHORTEST_PART = 4
 

@@ -1,13 +1,27 @@
 """Run records made up for tests: plausible, and different only where a test says so."""
 
 import dataclasses
+from collections.abc import Iterable
 from pathlib import Path
 
+from featbert.analysis.compare import compare as compare_with
+from featbert.analysis.comparison import Comparison, Comparisons
+from featbert.config import Analyses
 from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
 from featbert.tasks.measures import prf
 from featbert.training.history import Epoch, ParameterGroup
+
+
+def compare(runs: Iterable[Run], **analyses: object) -> Comparisons:
+    """A comparison for each group of comparable runs, with these analyses."""
+    return compare_with(runs, Analyses(**analyses))
+
+
+def compare_runs(runs: Iterable[Run], **analyses: object) -> Comparison:
+    """One comparison of all runs, with these analyses."""
+    return compare_with(runs, Analyses(**analyses), groups="one")[0]
 
 
 def make_class(f1: float, gold: int = 10_000) -> dict[str, float]:

@@ -9,14 +9,13 @@ import pytest
 
 from featbert.analysis import budget
 from featbert.analysis.budget import expected_best, subset_weights
-from featbert.analysis.compare import compare_runs
 from featbert.analysis.comparison import Comparison, Comparisons, View
 from featbert.report.figures.registry import plot
 from featbert.report.rendering import render
 from featbert.report.tables import lead_line
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
 from featbert.runs.run import Run
-from tests.analysis.records import make_run
+from tests.analysis.records import compare_runs, make_run
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])

@@ -1,9 +1,15 @@
 import pytest
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import SplitIdentity
-from tests.analysis.records import make_run, make_seeds, make_signature, usual_runs
+from tests.analysis.records import (
+    compare,
+    compare_runs,
+    make_run,
+    make_seeds,
+    make_signature,
+    usual_runs,
+)
 
 LATER = ["layer:10", "layer:9", "mean:1,2"]
 PAPER = [

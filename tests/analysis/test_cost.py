@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Price
 from featbert.analysis.cost import cheaper_from
-from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.analysis.records import compare, make_run, make_seeds, usual_runs
 
 
 def brute_force(once: float, run: float, other: float) -> int | None:

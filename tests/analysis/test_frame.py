@@ -3,11 +3,10 @@
 import pandas
 import pytest
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.transfer import transfer_matrices
 from featbert.report.tables import transfer_tables
 from tests.analysis.evaluation_records import identity, transfer_runs
-from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.analysis.records import compare, compare_runs, make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual
 
 

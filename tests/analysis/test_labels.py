@@ -1,10 +1,9 @@
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.analysis.labels import by_value, run_labels
 from featbert.runs.record import SplitIdentity
 from featbert.text import natural
-from tests.analysis.records import make_run, make_signature
+from tests.analysis.records import compare, make_run, make_signature
 
 LSTM = {"body": "bilstm", "output": "softmax", "lstm_size": 256, "epochs": 4}
 LINEAR = {"body": "linear", "output": "softmax", "epochs": 4}

@@ -5,10 +5,9 @@ import itertools
 
 import pytest
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.curves import lead_lines, learning_lines
-from tests.analysis.records import make_run
+from tests.analysis.records import compare, compare_runs, make_run
 
 SHARES = (0.1, 0.25, 1.0)
 # Features win with little text, fine-tuning with more.

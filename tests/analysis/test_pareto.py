@@ -3,9 +3,8 @@ import random
 
 import pytest
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.cost import CURRENCIES
-from tests.analysis.records import make_run, make_seeds, make_signature
+from tests.analysis.records import compare, compare_runs, make_run, make_seeds, make_signature
 
 
 def fronts_of(comparison, split="test", currency="time"):

@@ -7,12 +7,11 @@ from fractions import Fraction
 import pandas
 import pytest
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.comparison import best_of
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
-from tests.analysis.records import make_run, make_signature
+from tests.analysis.records import compare, compare_runs, make_run, make_signature
 
 GOLD = ["B-PER I-PER O", "O B-LOC O", "B-ORG I-ORG I-ORG O", "O O B-PER"]
 # Three of four entities found, two of them begun with I-.

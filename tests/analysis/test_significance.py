@@ -10,7 +10,6 @@ import numpy as np
 
 from featbert.analysis import resampling
 from featbert.analysis import significance as module
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.resampling import paired_test, t_interval
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
@@ -20,7 +19,7 @@ from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of
-from tests.analysis.records import make_signature
+from tests.analysis.records import compare, compare_runs, make_signature
 from tests.report.html.judged import make_run
 
 N = 24

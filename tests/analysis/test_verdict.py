@@ -4,12 +4,11 @@ import dataclasses
 
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison, Difference
 from featbert.analysis.resampling import Interval, PairedTest
 from featbert.analysis.rows import compare_group
 from featbert.analysis.verdict import with_contests
-from tests.analysis.records import make_run, make_seeds
+from tests.analysis.records import compare, make_run, make_seeds
 
 
 def lines(comparison: Comparison) -> dict[str, str]:

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from benchmarks import busy, extract, finetune, gpu, precision, rows, scale, scaling, start, train
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
-from featbert import FeatbertError, defaults
+from featbert import FeatbertError
 from featbert.cli.main import app
+from featbert.config import defaults
 from featbert.engine import in_turn as by_turns
 from tests.tiny_encoders import write_encoder
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from featbert import find_runs
 from featbert.encoders.tunings import TUNINGS
 from featbert.models.registry import BODIES, OUTPUTS, Part
 from featbert.registry import Entry
+from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
 from tests.docs.pages import DOCS, blocks
 from tests.workspace import Workspace, ok

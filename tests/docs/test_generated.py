@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
-from featbert import find_runs
 from featbert.cli.main import app
 from featbert.runs.record import SUFFIX, read_experiment_record
 from featbert.runs.results import listed_in, read_text
+from featbert.runs.run import find_runs
 from tests.docs.pages import DOCS, blocks
 
 

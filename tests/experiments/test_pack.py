@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from featbert import find_runs
-from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.significance import score_interval
 from featbert.analysis.transfer import transfer_matrices
@@ -23,10 +21,10 @@ from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash
 from featbert.runs.folder import TESTS
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
-from featbert.runs.run import Run, check_usable, find_run
+from featbert.runs.run import Run, check_usable, find_run, find_runs
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate
-from tests.analysis.records import make_record
+from tests.analysis.records import compare, make_record
 from tests.report.html.judged import usual
 from tests.workspace import error_of, ok
 

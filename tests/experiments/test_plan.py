@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from featbert.analysis.compare import compare_tasks
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.device import computing_threads
 from featbert.errors import FeatbertError, InputError
@@ -19,6 +18,7 @@ from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
 from featbert.runs.train import train_planned
+from tests.analysis.records import compare
 from tests.experiments.experiment_files import SMALL
 from tests.tiny_encoders import write_encoder
 from tests.workspace import write_splits
@@ -87,7 +87,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     scores = [run.record.scores["dev"].values["f1"] for run in tried if run is not None]
     assert [t.dev for t in search.tried] == scores
     assert search.chosen == scores.index(max(scores))
-    ((row,),) = (one.rows for one in compare_tasks(outcome.runs))
+    ((row,),) = (one.rows for one in compare(outcome.runs))
     assert sorted(run.record.seed for run in outcome.runs) == [1, 2]
     chosen = settings[search.chosen]
     assert row.settings["learning_rate"] == chosen.learning_rate

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from featbert import extract, load_corpus
+from featbert import extract
+from featbert.api import load_corpus
 from featbert.encoders.device import computing_threads
 from featbert.features.blocks import map_batches
 

@@ -334,10 +334,9 @@ def test_a_limit_of_files_is_refused_before_hdf5_writes(encoder_folder, tmp_path
     code = (
         "import resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, resource.RLIM_INFINITY))\n"
-        "from featbert import FeatbertError, extract, load_corpus\n"
+        "from featbert import FeatbertError, extract\n"
         "try:\n"
-        "    corpus = load_corpus('sample', limit=40)\n"
-        f"    extract(corpus, {str(model)!r}, progress=False,\n"
+        f"    extract('sample', {str(model)!r}, limit=40, progress=False,\n"
         f"        cache_dir={str(tmp_path / 'cache')!r}, device='cpu', precision='fp32')\n"
         "except FeatbertError as error:\n"
         "    print(error)\n"

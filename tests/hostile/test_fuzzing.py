@@ -11,13 +11,15 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from featbert import FeatbertError, Run, compare, parse_layers, render
+from featbert import FeatbertError, Run
 from featbert.data.conll import write_conll
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
+from featbert.encoders.layers import parse_layers
 from featbert.experiments.file import read_experiment
+from featbert.report.rendering import render
 from featbert.runs.record import RunRecord, from_json, to_json
-from tests.analysis.records import make_record
+from tests.analysis.records import compare, make_record
 from tests.hostile.strange import texts
 from tests.processes import ROOT
 

@@ -21,7 +21,6 @@ from featbert.inference.evaluate import (
     plan_evaluation,
     read_evaluation,
 )
-from featbert.inference.load import load
 from featbert.runs.folder import evaluation_files
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable

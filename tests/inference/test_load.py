@@ -8,9 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from featbert.api import load
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
-from featbert.inference.load import load
 from featbert.models.model import BatchLayout
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus

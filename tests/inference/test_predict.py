@@ -8,13 +8,14 @@ from itertools import groupby
 
 import pytest
 
+from featbert.api import load
 from featbert.data.corpus import Sentence
 from featbert.data.files import read_lines
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
-from featbert.inference.load import LoadedRun, load
+from featbert.inference.load import LoadedRun
 from featbert.inference.predict import predict_stream, rows_of
 from featbert.runs.run import Run
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import pytest
 
-from featbert.analysis.compare import compare
+from featbert.api import load
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from featbert.inference.load import LoadedRun, load
+from featbert.inference.load import LoadedRun
 from featbert.inference.speed import FILE, measure_speed, read_speed
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import Run
-from tests.analysis.records import make_run
+from tests.analysis.records import compare, make_run
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 """The confusion matrix counts what the predictions hold."""
 
-from featbert import find_runs
 from featbert.analysis.breakdown import confused
 from featbert.analysis.rows import compare_group
+from featbert.runs.run import find_runs
 from featbert.tasks.base import get_task
 from tests.docs.pages import ROOT
 

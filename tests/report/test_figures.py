@@ -10,7 +10,6 @@ import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 
-from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.transfer import transfer_matrices
@@ -27,7 +26,7 @@ from featbert.report.figures.style import (
 from featbert.runs.record import Mix
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
-from tests.analysis.records import make_epoch, make_run, make_seeds, usual_runs
+from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
 
 DEV = {

@@ -15,9 +15,10 @@ import pytest
 from typer.testing import CliRunner
 
 from docs.generate import RESULTS
-from featbert.analysis.compare import compare, compare_tasks
+from featbert.analysis.compare import compare
 from featbert.analysis.document import to_json
 from featbert.cli.main import app
+from featbert.config import Analyses
 from featbert.errors import MissingError
 from featbert.report.html import page
 from featbert.report.rendering import render
@@ -103,9 +104,9 @@ def of_experiment(path: Path):
     try:
         record = read_experiment_record(path, path.parent.name)
     except MissingError:  # runs of several
-        return compare(find_runs(path), everything=True)
+        return compare(find_runs(path), Analyses(everything=True))
     runs = [Run(path / name, read_record(path / name)) for name in record.rows]
-    return compare_tasks(runs, experiment=record, everything=True)
+    return compare(runs, Analyses(everything=True), groups="task", experiment=record)
 
 
 @pytest.mark.parametrize("name", [path.parent.name for path in KEPT])

@@ -6,7 +6,6 @@ import numpy as np
 import pandas
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.analysis.comparison import Comparison, Difference, best_by_dev
 from featbert.analysis.frame import overview_lines
 from featbert.analysis.resampling import PairedTest, t_interval
@@ -18,7 +17,7 @@ from featbert.report.tables import overview_tables
 from featbert.runs.record import Mix, SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
-from tests.analysis.records import make_seeds
+from tests.analysis.records import compare, make_seeds
 
 
 def corpus_runs(name: str, features: list[float], tuned: list[float]) -> list[Run]:

@@ -10,7 +10,6 @@ import pandas
 import pytest
 from rich.text import Text
 
-from featbert.analysis.compare import compare, compare_runs
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import read_comparisons
 from featbert.analysis.published import published_figures
@@ -25,7 +24,7 @@ from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import FoundRuns, Run
 from tests.analysis.evaluation_records import transfer_runs
-from tests.analysis.records import make_run, make_seeds, usual_runs
+from tests.analysis.records import compare, compare_runs, make_run, make_seeds, usual_runs
 from tests.report.html.judged import usual as judged
 from tests.workspace import Workspace
 

@@ -6,11 +6,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from featbert.api import load
 from featbert.config import RowsTable, Settings
 from featbert.data.corpus import Corpus, Split
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
-from featbert.inference.load import load
 from featbert.runs.run import Run
 from tests.single_runs import finetune, train
 

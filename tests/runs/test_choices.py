@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from featbert import compare, find_runs
 from featbert.api import extract
 from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from featbert.encoders.source import find_encoder
 from featbert.inference.evaluate import evaluate
-from featbert.runs.run import Run
+from featbert.runs.run import Run, find_runs
+from tests.analysis.records import compare
 from tests.runs.rows import FP32, assert_answers_again, frozen, tuned
 from tests.workspace import ok
 

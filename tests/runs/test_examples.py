@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from featbert.api import extract
+from featbert.api import extract, load
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
@@ -19,7 +19,6 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.inference.evaluate import evaluate
-from featbert.inference.load import load
 from featbert.inference.predict import answer_rows, predict_texts
 from featbert.models.combination import CombineLayers
 from featbert.runs import train as train_module

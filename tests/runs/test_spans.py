@@ -10,7 +10,6 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from featbert import compare, find_runs
 from featbert.api import extract
 from featbert.cli.main import app
 from featbert.data.corpus import Corpus, Sentence, Split
@@ -25,11 +24,12 @@ from featbert.features import extraction
 from featbert.inference.evaluate import evaluate, read_evaluation
 from featbert.report.figures.confusion import confusion
 from featbert.runs.folder import evaluation_files
-from featbert.runs.run import Run
+from featbert.runs.run import Run, find_runs
 from featbert.training import inputs as inputs_module
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import Backend, predict
+from tests.analysis.records import compare
 from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned

@@ -5,12 +5,15 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
 
-from featbert import compare, defaults, extract, load_corpus
+from featbert import extract
+from featbert.api import load_corpus
+from featbert.config import defaults
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
 from featbert.training.loop import fit
+from tests.analysis.records import compare
 from tests.runs.rows import assert_answers_again
 from tests.single_runs import finetune, train
 

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from featbert import compare
 from featbert.api import extract
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
 from featbert.inference.evaluate import evaluate
+from tests.analysis.records import compare
 from tests.runs.rows import FP32, frozen, tuned
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot"]

@@ -9,9 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from featbert import compare, defaults, extract, find_runs
+from featbert import extract
+from featbert.config import defaults
 from featbert.data.load import load_corpus
+from featbert.runs.run import find_runs
 from featbert.tasks.base import Predictions, get_task
+from tests.analysis.records import compare
 from tests.single_runs import finetune, train
 from tests.workspace import Workspace, error_of
 

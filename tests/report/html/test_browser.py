@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.report.html.page import html_report
+from tests.analysis.records import compare
 from tests.report.html.judged import make_run, usual
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

@@ -9,11 +9,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from featbert.analysis.compare import compare
 from featbert.report.figures.registry import FIGURES
 from featbert.report.html.page import html_report
 from featbert.report.tables import tables
-from tests.analysis.records import make_record, make_seeds, usual_runs
+from tests.analysis.records import compare, make_record, make_seeds, usual_runs
 from tests.report.html.judged import make_run as judged_run
 from tests.report.html.judged import usual
 
