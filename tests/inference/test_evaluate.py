@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.api import load
 from featbert.data.corpus import Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
