@@ -58,11 +58,11 @@ from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
-from featbert.errors import InputError, MissingError, check_known
+from featbert.errors import InputError, MissingError, check_known, spelling
 from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown_in_python
 from featbert.tasks.base import get_task
-from featbert.text import counted, listed, unusual
+from featbert.text import counted, unusual
 
 
 def object_of(module: str, name: str) -> Any:
@@ -221,14 +221,14 @@ class Engine(Section):
         """
         if self.on == "here":
             options = ("address", "cpus_per_run", "gpus_per_run")
-            for field in (name for name in options if getattr(self, name) is not None):
-                name = f"--{field.replace('_', '-')}"
-                raise InputError(f"{name} is for Ray; add --on ray, or leave it out")
+            for name in (name for name in options if getattr(self, name) is not None):
+                advice = f"add {spelling('on', 'ray')}, or leave it out"
+                raise InputError(f"is for Ray; {advice}", setting=name)
             return nullcontext((None, jobs or 1))
         try:
             from featbert.experiments import ray_engine
         except ImportError:
-            raise InputError("--on ray needs Ray: pip install 'featbert[ray]'") from None
+            raise InputError("ray needs pip install 'featbert[ray]'", setting="on") from None
         address = self.address or os.environ.get("RAY_ADDRESS")
         return ray_engine.joined(
             address, folders, cpus=self.cpus_per_run or 1, gpus=self.gpus_per_run, jobs=jobs
@@ -295,7 +295,7 @@ def plan_extract(request: ExtractRequest) -> ExtractionPlan:
 
 
 def _plan_extraction(request: ExtractRequest) -> tuple[ExtractionPlan, Corpus]:
-    check_folder(request.cache_dir, "--cache-dir")
+    check_folder(request.cache_dir, "cache_dir")
     source = request.source
     targets = get_task(request.task).targets if "task" in request.given else None
     corpus = request.corpus(targets)
@@ -367,7 +367,7 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     them.
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
-    check_folder(request.cache_dir, "--cache-dir")
+    check_folder(request.cache_dir, "cache_dir")
     combinations = [parse_layers(spec) for spec in split_specs(request.layers)]
     seeds = parse_seeds(request.seeds)
     store, request = open_store(request)
@@ -430,11 +430,12 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     )
     tuning = get_tuning(settings.tuning)
     if tuning.frozen:
-        raise InputError(f"--tuning {tuning.name} reads stored features; use featbert train")
+        raise InputError(f"{tuning.name} reads features; use featbert train", setting="tuning")
     settings.check_given(request.given)
     tuning.check(settings, source.num_layers or 0)
     if settings.learning_rate > 0.1:
-        notice(f"--learning-rate {settings.learning_rate:g} is high; encoders are tuned below 0.01")
+        rate = spelling("learning_rate", settings.learning_rate)
+        notice(f"{rate} is high; encoders are tuned below 0.01")
     corpus = request.corpus(get_task(request.task).targets)
 
     from featbert.runs.planned import check_trainable, plan_tuned_run
@@ -457,8 +458,9 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     features: Path | FeatureStore | None = request.given.get("features")
     if features is None:
         return None, request
-    if encoded := [f"--{n.replace('_', '-')}" for n in Encoding.model_fields if n in request.given]:
-        raise InputError(f"{listed(encoded)} with --features, which is encoded already; omit one")
+    if encoded := [spelling(name) for name in Encoding.model_fields if name in request.given]:
+        encoded.append(spelling("features"))
+        raise InputError(f"{' and '.join(encoded)}: the store is encoded already; omit one")
     from featbert.features.store import FeatureStore as Store
 
     store = features if isinstance(features, Store) else Store(features)
@@ -509,7 +511,7 @@ def make_store(plan: ExtractionPlan) -> FeatureStore:
 
 
 def _log_dir(tracker: str | None, runs_dir: Path) -> Path | None:
-    check_folder(runs_dir, "--runs-dir")
+    check_folder(runs_dir, "runs_dir")
     if tracker is None:
         return None
     from featbert.training.tracking import log_folder
@@ -587,7 +589,7 @@ def adapt(request: AdaptRequest) -> Adapted:
     masked-LM architecture, a loss that is not finite, or a full disk.
     """
     out, models_dir = request.out, request.models_dir
-    check_folder(out or models_dir, "--models-dir" if out is None else "--out")
+    check_folder(out or models_dir, "models_dir" if out is None else "out")
     from featbert.adaptation.adapt import run_adaptation
     from featbert.adaptation.plan import decide_nsp, plan_adaptation
 
@@ -683,7 +685,7 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
 @door("file")
 def plan_run(request: RunRequest) -> ExperimentPlan:
     """The runs of an experiment that are known now. Computes and writes nothing."""
-    check_folder(request.cache_dir, "--cache-dir")
+    check_folder(request.cache_dir, "cache_dir")
     from featbert.experiments.file import read_experiment
     from featbert.experiments.plan import ExperimentPlan, Resources
 
@@ -862,7 +864,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     An existing evaluation of the same text, answers and mapping is returned, unless `overwrite`.
     `mapping` has new names of classes, for gold and predicted answers. "O" removes a class.
     """
-    check_folder(request.cache_dir, "--cache-dir")
+    check_folder(request.cache_dir, "cache_dir")
     from featbert.analysis.lookup import named_runs
     from featbert.analysis.rows import once
     from featbert.inference.evaluate import (
@@ -893,7 +895,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
             }
             for split in choose_splits(corpus, request.split):
                 plans.append(plan_evaluation(usable, corpus, split, of_corpus))
-    check_known("class in --map", mapping, all_classes)
+    check_known(f"class in {spelling('mapping')}", mapping, all_classes)
     evaluations, loaded = [], None
     for plan in plans:
         record = None if request.overwrite else plan.finished
@@ -1054,7 +1056,8 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     questions = None
     if request.question or passage is not None:
         if not request.question or passage is None or file != STDIN:
-            raise InputError("give --question with --passage and no FILE, or only a FILE")
+            both = f"{spelling('question')} with {spelling('passage')}"
+            raise InputError(f"give {both} and no FILE, or only a FILE")
         questions = questions_of(request.question, passage, request.encoding)
     usable = request.usable(request.run)
     place = None if questions is None else str(passage)
@@ -1089,7 +1092,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     store, request = open_store(request)
     task = get_task(request.task)
     if task.of_texts:
-        raise InputError(f"probe has no --task {request.task}; give entities or labels")
+        raise InputError(f"{request.task} has no probe; give entities or labels", setting="task")
     from featbert.config import defaults
     from featbert.features.probe import probe
     from featbert.runs.planned import check_same_text, check_trainable

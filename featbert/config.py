@@ -27,7 +27,7 @@ from featbert.data.options import ReadingOptions
 from featbert.encoders.device import DEVICES
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
-from featbert.errors import InputError, check_known, nearest
+from featbert.errors import InputError, check_known, nearest, spelling
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
 from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable, shortened
@@ -110,7 +110,7 @@ class Section(BaseModel):
         if field in CHOICES and field not in cls.filters and value is not None:
             # A task's measure and the number of a tuning or device follow the name.
             name = value.partition(":")[0] if field in ("task", "tuning", "device") else value
-            check_known(field, [name], CHOICES[field])
+            check_known(spelling(field), [name], CHOICES[field])
         return value
 
 
@@ -344,9 +344,10 @@ class Settings(Training, Tuning, Head):
     @model_validator(mode="after")
     def _share_of_train(self) -> Self:
         if self.train_share != 1 and self.train_on != "train":
-            raise ValueError(
-                f"train_share is {self.train_share:g} with train_on={self.train_on}; "
-                "a part can be drawn from train only"
+            raise InputError(
+                f"is {self.train_share:g} with {spelling('train_on', self.train_on)}; a part can "
+                "be drawn from train only",
+                setting="train_share",
             )
         return self
 
@@ -400,22 +401,24 @@ class Settings(Training, Tuning, Head):
 
     def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
         """Raises InputError for given settings that are `idle`, with the options that read them."""
-        idle = {n: _OPTIONAL.get(n, ["another value"]) for n in self.idle(given, weighted=weighted)}
-        if idle:
-            reasons = {name: f"without {' or '.join(needed)}" for name, needed in idle.items()}
-            if self.head_from is not None and "head_epochs" in idle:
-                reasons["head_epochs"] = "with --head-from"
-            lines = [f"{name}: no effect {reasons[name]}" for name in sorted(idle)]
+        lines = []
+        for name in sorted(self.idle(given, weighted=weighted)):
+            readers = [spelling(*reader) for reader in _OPTIONAL.get(name, ())]
+            condition = f"without {' or '.join(readers) or 'another value'}"
+            if self.head_from is not None and name == "head_epochs":
+                condition = f"with {spelling('head_from')}"
+            lines.append(f"{spelling(name)}: no effect {condition}")
+        if lines:
             raise InputError("; ".join([*lines, "leave these settings out"]))
 
 
-# Options that read a setting, for settings that not every run has.
-_OPTIONAL = {"mix_learning_rate": ["--layers such as weighted_all"]}
+# Settings with values that read another setting, which not every run has.
+_OPTIONAL = {"mix_learning_rate": [("layers", "weighted_all")]}
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
         for _name in _about.settings:
-            _OPTIONAL.setdefault(_name, []).append(f"--{_kind} {_part}")
+            _OPTIONAL.setdefault(_name, []).append((_kind, _part))
 
 
 class Adapt(Section):
@@ -452,10 +455,9 @@ class Adapt(Section):
     @model_validator(mode="after")
     def _shares(self) -> Self:
         if self.mask_share + self.random_share > 1 + 1e-9:
-            raise ValueError(
-                f"mask_share + random_share is {self.mask_share + self.random_share:g}; "
-                "at most 1 is possible"
-            )
+            both = f"{spelling('mask_share')} + {spelling('random_share')}"
+            total = self.mask_share + self.random_share
+            raise InputError(f"{both} is {total:g}; at most 1 is possible")
         return self
 
 
@@ -588,6 +590,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         last = len(mistake["loc"]) if unknown else 0
         keys = [p for n, p in parts if n == last or not _ALTERNATIVE.fullmatch(str(p))]
         at = printable(".".join(map(str, keys)))[:120]
+        subject = spelling(at) if len(keys) == 1 else at
         if unknown:
             known_keys = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             *above, key = map(str, keys)
@@ -604,8 +607,8 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
         elif mistake["type"] == "value_error":
             text = mistake["msg"].removeprefix("Value error, ")
             if keys and keys[-1] in CHOICES:  # the message names its key
-                at = at.rpartition(".")[0]
-            lines[f"{at}: {text}" if at else text] = []
+                subject = at.rpartition(".")[0]
+            lines[f"{subject}: {text}" if subject else text] = []
         else:
             shown = shortened(repr(mistake["input"]), 80)
             expected = mistake["msg"].removeprefix("Input ").replace("Field required", "is missing")
@@ -613,7 +616,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
                 expected += nearest(shown.strip("'"), mistake["ctx"]["expected"].split("'")[1::2])
             if isinstance(mistake["input"], list) and "seeds" in model.model_fields:
                 expected += "; several values are [variants]"
-            lines.setdefault(f"{at} is {printable(shown)}; it ", []).append(expected)
+            lines.setdefault(f"{subject} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]
 
 

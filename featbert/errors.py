@@ -1,14 +1,18 @@
 """The errors that featbert raises on purpose, and the helpers that word them.
 
-A message says what is wrong (with the value), then where, then what to do, in one line: "line 41
-of dev.conll has 2 columns: 'EU NNP'; --tag-column is 3".
+A message says what is wrong (with the value), then where, then what to do, in one line: "tag_column
+is 3, but line 41 of dev.conll has 2 columns: 'EU NNP'". A command writes `--tag-column` in it.
 """
 
 import difflib
 import errno
 import re
-from collections.abc import Collection, Iterable, Mapping
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 # What people type from habit, and the name of featbert that is meant where it is known.
 _MEANT = """lr=learning_rate rate=learning_rate batch=batch_size bs=batch_size clip=clip_norm
@@ -28,8 +32,46 @@ NO_MEMORY = (
 )
 
 
+# The options of the running command, by parameter. None in Python and for experiment files.
+OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("featbert_options", default=None)
+
+
+@contextmanager
+def spelled_as(options: Mapping[str, str] | None) -> Iterator[None]:
+    """Within the block, messages spell settings as these `OPTIONS`."""
+    before = OPTIONS.set(options)
+    try:
+        yield
+    finally:
+        OPTIONS.reset(before)
+
+
+def spelling(setting: str, value: Any = None) -> str:
+    """A setting, perhaps with a value, as its user writes it.
+
+    `rank=8` in Python and experiment files, `--rank 8` in a command, and `--set rank=8` in a
+    command that has --set and no option of this name.
+    """
+    options = OPTIONS.get()
+    is_key = options is not None and setting not in options and "--set" in options.values()
+    if options is None or (is_key and value is None):
+        return setting if value is None else f"{setting}={value!r}"
+    if is_key:
+        return f"--set {shlex.quote(f'{setting}={value}')}"
+    option, text = options.get(setting, f"--{setting.replace('_', '-')}"), str(value)
+    text = shlex.quote(text) if text.isprintable() else f"${text!r}"  # $'\\t'
+    return option if value is None else f"{option}{'=' if text[0] == '-' else ' '}{text}"
+
+
 class FeatbertError(Exception):
-    """A mistake that the user can correct; the command line shows it in one line, exit code 1."""
+    """A mistake that the user can correct; the command line shows it in one line, exit code 1.
+
+    The text of an error with a `setting` goes on after its name: "is 17, but ...".
+    """
+
+    def __init__(self, text: object, *, setting: str = "") -> None:
+        super().__init__(f"{spelling(setting)} {text}" if setting else text)
+        self.setting = setting
 
 
 class InputError(FeatbertError, ValueError):
@@ -38,9 +80,6 @@ class InputError(FeatbertError, ValueError):
 
 class MissingError(FeatbertError, FileNotFoundError):
     """A file, folder, store, run or model that does not exist."""
-
-    def __str__(self) -> str:  # FileNotFoundError would format (errno, strerror)
-        return str(self.args[0]) if self.args else ""
 
 
 class BusyError(FeatbertError):
@@ -67,11 +106,12 @@ def memory_lack(error: BaseException) -> str:
     return f"out of memory, {size} more did not fit"
 
 
-def reason(error: Exception, smaller: str) -> str:
-    """Why something failed, in one line; `smaller` says what to do where memory ran out."""
+def reason(error: Exception, smaller: str = "") -> str:
+    """Why something failed, in one line. `smaller` says what to do if memory ran out."""
     if isinstance(error, FeatbertError):
         return str(error)
     if out_of_memory(error):
+        smaller = smaller or f"lower {spelling('token_budget')} or {spelling('jobs')}"
         return f"{memory_lack(error)}; {smaller}"
     if isinstance(error, OSError):
         where = f"{error.filename}: " if error.filename else ""
@@ -91,34 +131,6 @@ def check_known(noun: str, names: Iterable[str], known: Collection[str]) -> None
         if name not in known:
             use = f"use {', '.join(known)}" if known else "there are none"
             raise InputError(f"unknown {noun} {name!r}{nearest(name, known)}; {use}")
-
-
-def with_options(text: str, names: Collection[str]) -> str:
-    """A message with settings called as their options are: "dev_share is" -> "--dev-share is".
-
-    A setting of one word is meant only where a message begins with it, or after "unknown".
-    """
-    one, several = "|".join(names), "|".join(name for name in names if "_" in name) or "^$"
-    pattern = (
-        rf"(?:^|(?<=; )|(?<=unknown ))(?:{one})(?= is | '|: )|(?<![\w./'-])(?:{several})(?![\w/.])"
-    )
-    return re.sub(pattern, lambda found: f"--{found[0].replace('_', '-')}", text)
-
-
-def with_keys(text: str, keys: Mapping[str, Collection[str]]) -> str:
-    """A message for a command that takes keys: "--dev-share 0.1" -> "--set dev_share=0.1".
-
-    `keys` have names of values; an option without a number or such a name is called as the key is.
-    """
-
-    def key(match: re.Match[str]) -> str:
-        name, value = match[1].replace("-", "_"), match[2] or ""
-        if name not in keys:
-            return match[0]
-        is_value = value in keys[name] or re.fullmatch(r"\d+(\.\d+)?", value)
-        return f"--set {name}={value}" if is_value else f"{name} {value}".rstrip()
-
-    return re.sub(r"--([a-z][a-z-]*)(?: ([\w.-]*\w))?", key, text)
 
 
 def nearest_path(path: Path, pattern: str = "*") -> str:

@@ -276,11 +276,11 @@ def regular_file(path: Path) -> Path:
     return path
 
 
-def check_folder(path: Path, option: str) -> None:
+def check_folder(path: Path, setting: str) -> None:
     """Raises InputError if a folder to write into is a file, or is in a file."""
     place = next(place for place in (path, *path.absolute().parents) if place.exists())
     if not place.is_dir():
-        raise InputError(f"{option}: {place} is a file; name a folder")
+        raise InputError(f"needs a folder, but {place} is a file", setting=setting)
 
 
 def utf8_path(path: str | Path) -> Path:

@@ -168,16 +168,15 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
 
 
 @contextmanager
-def shown(*, quiet: bool = False, worded: Callable[[str], str] = str) -> Iterator[None]:
+def shown(*, quiet: bool = False) -> Iterator[None]:
     """Shows stages, reports and warnings of the block on stderr, unless `quiet`.
 
-    Stages are bars in a terminal or notebook, and a plain line per minute elsewhere, as in a batch
-    log. `worded` rewrites each other line in the terms of the command.
+    Stages are bars in a terminal or notebook, and a plain line per minute elsewhere.
     """
 
     def write(level: int, text: str) -> None:
         if not quiet:
-            tell(worded(text))
+            tell(text)
 
     with logged_by(write, logging.INFO), heard_by((lambda message: None) if quiet else _Display()):
         yield

@@ -81,9 +81,11 @@ def auto_is_fp32() -> Iterator[None]:
 def errors_are_one_line() -> Iterator[None]:
     """Whatever test provokes them."""
 
-    def checked(error: FeatbertError, *args: object) -> None:
+    initialise = FeatbertError.__init__
+
+    def checked(error: FeatbertError, *args: object, **settings: object) -> None:
         assert "\n" not in str(args[0])
-        super(FeatbertError, error).__init__(*args)
+        initialise(error, *args, **settings)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(FeatbertError, "__init__", checked)

@@ -31,7 +31,7 @@ from featbert.adaptation.text import NONE, MaskedText, Vocabulary, cut_blocks
 from featbert.encoders.loading import load_encoder, pretrained
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import pretrained_tokenizer
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.io import explaining, write_text
 from featbert.progress import Advance, report, stage
 from featbert.training.checkpoint import Pace
@@ -60,7 +60,7 @@ def train_language_model(
     longest = settings.max_length or min(MAX_LENGTH, positions)
     if longest > positions:
         raise InputError(
-            f"--max-length {longest} is too long for {source.name}; give at most {positions}"
+            f"is {longest}, but {source.name} reads at most {positions}", setting="max_length"
         )
     capacity = longest - wordpieces.n_special
     if nsp:
@@ -228,7 +228,7 @@ class _LanguageModelTrainer(Trainer):
         if wrong := [loss for loss in row.values() if not math.isfinite(loss)]:
             raise InputError(
                 f"the loss is {wrong[0]} in epoch {round(self.state.epoch or 0)}; lower "
-                "--learning-rate, or use --precision fp32"
+                f"{spelling('learning_rate')}, or use {spelling('precision', 'fp32')}"
             )
         now = time.perf_counter()
         self.log(row | {"seconds": now - self._began})

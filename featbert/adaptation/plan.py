@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from featbert.config import Adapt
 from featbert.data.corpus import Corpus
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, spelling
 from featbert.io import check_ours, json_hash, regular_file, slug, utf8_path
 
 if TYPE_CHECKING:
@@ -97,13 +97,11 @@ class AdaptationPlan:
         """
         folder, path = self.folder, self.folder / ADAPTATION_RECORD
         if folder.resolve() == self.source.folder.resolve():
-            raise InputError(f"--out {folder} is the encoder itself; name another folder")
+            raise InputError(f"is {folder}, the encoder itself; name another folder", setting="out")
         if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
             return None
         if not path.is_file():
-            raise InputError(
-                f"--out {folder} is not the folder of an adapted encoder; name another one"
-            )
+            raise InputError(f"is {folder}, which has other files; name another", setting="out")
         if self.overwrite:
             check_ours(folder, ENCODER_FILES)
             return None
@@ -114,7 +112,7 @@ class AdaptationPlan:
                 return self.made(record, hit=True)
         raise InputError(
             f"{folder} is damaged, or was adapted with other settings, text or base model; name "
-            "another folder with --out, or replace it with --overwrite"
+            f"another folder with {spelling('out')}, or replace it with {spelling('overwrite')}"
         )
 
     def made(self, record: dict[str, Any], *, hit: bool) -> Adapted:
@@ -151,7 +149,7 @@ def plan_adaptation(
     if place.number:
         raise InputError(
             f"a language model is trained on the first GPU, not on {place.spec}; set "
-            f"CUDA_VISIBLE_DEVICES={place.number} and use --device cuda"
+            f"CUDA_VISIBLE_DEVICES={place.number} and use {spelling('device', 'cuda')}"
         )
     determinants: dict[str, Any] = {
         "version": VERSION,
@@ -198,5 +196,5 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, nsp: str) -> bool:
                 "mark them)"
             )
     if obstacles and nsp == "on":
-        raise InputError(f"--nsp on: {'; '.join(obstacles)}; use --nsp off, or auto")
+        raise InputError(f"is on, but {'; '.join(obstacles)}; use off or auto", setting="nsp")
     return nsp != "off" and not obstacles

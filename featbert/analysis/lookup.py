@@ -5,7 +5,7 @@ from pathlib import Path
 
 from featbert.analysis.labels import base_name, run_labels
 from featbert.analysis.rows import comparable_rows, rows_called
-from featbert.errors import InputError, MissingError, check_known, nearest
+from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.runs.grouping import freed_keys, group_comparable
 from featbert.runs.record import RECORD_NAME
 from featbert.runs.results import exists
@@ -76,10 +76,11 @@ def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = No
     )
     runs = listed(descriptions, 4, width=255)
     corpora = {r.signature.corpus: None for r in records}
-    scope, advice = "", ", or --best"
+    scope, advice = "", f", or {spelling('best')}"
     if not comparable:
         scope = f" of {listed(corpora)}"
-        advice = f", or --best --data {next(iter(corpora))}" * (len(corpora) > 1)
+        data = spelling("data", next(iter(corpora)))
+        advice = f"{advice} {data}" if len(corpora) > 1 else ""
     raise InputError(
         f"{name!r} is {len(candidates)} runs{scope}: {runs}; give the id of one{advice}"
     )

@@ -7,14 +7,14 @@ import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import typer
 import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.encoders.device import check_address_space
-from featbert.errors import SYNONYMS, FeatbertError, nearest, reason, with_keys, with_options
+from featbert.errors import SYNONYMS, nearest, reason, spelled_as
 from featbert.io import cannot_write, utf8_path
 from featbert.progress import shown, tell
 from featbert.registry import Entry, Registry
@@ -74,7 +74,7 @@ USAGE_ERROR: type[Exception] = next(
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet.
 
-    Its errors name settings as the user types them.
+    Its messages spell settings as its options.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -86,32 +86,15 @@ class Command(TyperCommand):
                 parameter.display_type_rich = lambda ctx: ""
 
     def invoke(self, ctx: Any) -> Any:
-        with shown(quiet=bool(ctx.params.get("quiet")), worded=self.with_keys):
-            try:
-                if ctx.info_name not in LIGHT:
-                    check_address_space("scipy")
-                for value in ctx.params.values():  # files are checked when they are recorded
-                    for text in value if isinstance(value, list | tuple) else [value]:
-                        if isinstance(text, str) and not os.path.exists(text):
-                            utf8_path(text)
-                return super().invoke(ctx)
-            except FeatbertError as error:
-                error.args = (with_options(self.with_keys(str(error)), self.options),)
-                raise
-
-    @property
-    def options(self) -> list[str]:
-        """Names of parameters with an option of the same name."""
-        return [p.name for p in self.params if f"--{p.name}".replace("_", "-") in p.opts]
-
-    def with_keys(self, text: str) -> str:
-        """A message with `--set key=value` for settings that have no option in this command."""
-        if "--" not in text or not any("--set" in p.opts for p in self.params):
-            return text
-        from featbert.experiments.file import Configuration
-
-        fields = {n: f for n, f in Configuration.model_fields.items() if n not in self.options}
-        return with_keys(text, {n: get_args(field.annotation) for n, field in fields.items()})
+        options = {parameter.name: parameter.opts[0] for parameter in self.params}
+        with spelled_as(options), shown(quiet=bool(ctx.params.get("quiet"))):
+            if ctx.info_name not in LIGHT:
+                check_address_space("scipy")
+            for value in ctx.params.values():  # files are checked when they are recorded
+                for text in value if isinstance(value, list | tuple) else [value]:
+                    if isinstance(text, str) and not os.path.exists(text):
+                        utf8_path(text)
+            return super().invoke(ctx)
 
 
 class Group(TyperGroup):

@@ -13,7 +13,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
-from featbert.errors import InputError, with_options
+from featbert.errors import InputError
 from featbert.report.figures import registry
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _validated(section: type[Section], values: Mapping[str, Any]) -> Section:
     try:
         return validated(section, values)
     except InputError as error:
-        raise typer.BadParameter(with_options(str(error), section.model_fields)) from None
+        raise typer.BadParameter(str(error)) from None
 
 
 def _option(

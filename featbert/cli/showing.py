@@ -15,7 +15,7 @@ import typer
 from pydantic import Field
 
 from featbert.config import Folder, Section, Several
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, check_known, spelling
 from featbert.io import check_folder, check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.progress import stage
@@ -47,14 +47,14 @@ class Outputs(Section):
     def analyses(self) -> dict[str, Any]:
         """Fields of `Analyses` that the outputs need. InputError for impossible outputs."""
         if self.figures is not None:
-            check_folder(self.figures, "--figures")
+            check_folder(self.figures, "figures")
         elif self.figure:
             raise InputError("--figure has no folder to draw to; add --figures DIR")
-        check_known("figure", self.figure, FIGURES)
+        check_known(spelling("figure"), self.figure, FIGURES)
         if self.report is not None:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
-            check_folder(self.report.parent, "--report")
+            check_folder(self.report.parent, "report")
         elif self.no_text and self.format != "json":
             raise InputError("--no-text is for a report or JSON; add --report PAGE.html")
         return {

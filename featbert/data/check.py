@@ -1,6 +1,5 @@
 """The corpus check: counts of the splits, their overlap, doubts, and the name of a known corpus."""
 
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.folder import not_read
 from featbert.data.tags import spans
+from featbert.errors import spelling
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed, shortened
 
@@ -155,12 +155,12 @@ def doubts(corpus: Corpus) -> list[str]:
         all_doubts.append(f"{items} without an answer are neither learned nor scored: {marks}")
     classes, says_missing = {*sum(labels.values(), Counter[str]())}, "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
-        all_doubts.append("-1 is read as a class; if it means no answer, give --missing=-1")
+        all_doubts.append(f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}")
     if corpus.targets == "classes":
         if doubtful := [] if says_missing else doubtful_classes(classes):
             all_doubts.append(
                 f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
-                f"answer, give --missing {shlex.quote(','.join(doubtful))}"
+                f"answer, give {spelling('missing', ','.join(doubtful))}"
             )
         spellings = defaultdict(list)
         for name in sorted(classes):
@@ -170,7 +170,7 @@ def doubts(corpus: Corpus) -> list[str]:
                 f"classes that differ only in capitals: {listed(alike)}; write them alike"
             )
     if "train" in corpus and "dev" not in corpus:
-        advice = "add a file, or give --dev-share 0.1"
+        advice = f"add a file, or give {spelling('dev_share', 0.1)}"
         all_doubts.append(f"no dev part, which training needs; {advice}")
     if "train" not in corpus:
         all_doubts.append("no train part, which training needs; name a file train, in a folder")
@@ -192,27 +192,28 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
     label = shortened(next(iter(counts)))
     if targets == "entities" and counts.keys() == {"O"} != all_labels.keys():
         effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
-        advice = "raise --limit" if limit else "add sentences with entities to it"
+        advice = f"raise {spelling('limit')}" if limit else "add sentences with entities to it"
         yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {advice}"
     elif targets == "classes" and limit and 1 < limit <= len(split) and _is_sorted(split):
         order = f"all {label}" if len(counts) == 1 else "in the order of their classes"
         yield (
-            f"the first {len(split):,} examples, which --limit takes, are {order}; is the file "
-            "sorted? shuffle it, or leave --limit out"
+            f"the first {len(split):,} examples, which {spelling('limit')} takes, are {order}; is "
+            f"the file sorted? shuffle it, or leave {spelling('limit')} out"
         )
     elif len(all_labels) == 1:
-        option = "--target" if split.sentences[0].texts else "--tag-column"
-        advice = ", or raise --limit" if limit else ""
+        option = spelling("target" if split.sentences[0].texts else "tag_column")
+        advice = f", or raise {spelling('limit')}" if limit else ""
         yield f"all labels are {label}; is {option} another column?{advice}"
     elif targets == "classes" and counts.total() >= _SOME and 2 * len(counts) > counts.total():
         are_numbers = all(number_of(label) == number_of(label) for label in counts)
-        advice = "is --target another column?"
-        advice = "are they scores, for --task regression?" if are_numbers else advice
-        yield f"{len(counts):,} classes of {counts.total():,} examples; {advice}"
+        question = f"is {spelling('target')} another column?"
+        if are_numbers:
+            question = f"are they scores, for {spelling('task', 'regression')}?"
+        yield f"{len(counts):,} classes of {counts.total():,} examples; {question}"
     elif targets != "entities" and len(counts) == 1 < counts.total():
         advice = "mix the parts"
         if targets == "classes" and next(iter(counts)) not in labels.get("train", counts):
-            advice = f"if it hides the answers, give --missing {shlex.quote(label)}"
+            advice = f"if it hides the answers, give {spelling('missing', label)}"
         yield f"all labels are {label}, of {len(all_labels)} in the corpus; {advice}"
     if name != "train" and "train" in labels and len(counts) > 1:
         kinds = {t: n for t, n in labels["train"].items() if targets != "entities" or t[:2] == "B-"}
@@ -236,7 +237,7 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     if unread := notes.unread_columns:
         yield (
             f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "
-            f"text of a pair, give --pair {unread[0]}, or --text and --pair"
+            f"text of a pair, give {spelling('pair', unread[0])}, or also {spelling('text')}"
         )
     if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
@@ -245,24 +246,25 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     repeat = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
     if is_unique and (repeat or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
         begin = (first.texts or first.words)[0]
-        item, option = ("text", "text") if first.texts else ("word", "token-column")
+        item, option = ("text", "text") if first.texts else ("word", "token_column")
         yield (
             f"the label of the first {item}, {excerpt(begin)}, is of no other; if these are names "
-            f"of columns, give --{option} {shlex.quote(shortened(begin))}"
+            f"of columns, give {spelling(option, shortened(begin))}"
         )
     if first.texts:
         return
     words, begin = [word for s in split for word in s.words], " ".join(first.words[:3])
     are_numbers = len(words) > len(split) and all(map(str.isdecimal, words))
     if are_numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
-        yield f"the words are an index, {begin}; name their column, such as --token-column 2"
+        yield f"the words are an index, {begin}; name their column: {spelling('token_column', 2)}"
     if (mean := len(words) / len(split)) > 200:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):
-        yield f"{sign} is in every word, as in {shortened(begin)}; give --delimiter '{sign}'"
+        yield f"{sign} is in every word: {shortened(begin)}; give {spelling('delimiter', sign)}"
     if 2 * sum(" " in word for word in words) > len(words):
         text = next(excerpt(word) for word in words if " " in word)
-        yield f"most words hold spaces, as {text}; if these are texts, give --task classification"
+        task = spelling("task", "classification")
+        yield f"most words hold spaces, as {text}; if these are texts, give {task}"
 
 
 class _Contents:

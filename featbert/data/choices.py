@@ -23,7 +23,7 @@ from featbert.data.examples import TextReader, example_of, text_of
 from featbert.data.files import RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.text import counted, excerpt
 
 # Before the number of a label that is not known to count from 0.
@@ -46,7 +46,8 @@ class ChoiceReader(TextReader):
 
     def __call__(self, row: RawRow) -> list[Sentence]:
         if self.options.text or self.options.pair:
-            raise InputError("--text and --pair are not of choices, whose columns have usual names")
+            names = f"{spelling('text')} and {spelling('pair')}"
+            raise InputError(f"{names} are not of choices, whose columns have usual names")
         context, columns = usual_choices(tuple(row.values))
         if not columns or context is None:
             missing_column = "context" if columns else "choices, such as endings or choice1"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from featbert.errors import InputError, nearest
+from featbert.errors import InputError, nearest, spelling
 from featbert.text import shortened
 
 Column = int | str  # by number, from 1, or by name
@@ -95,29 +95,30 @@ def usual_column(names: Collection[str], keys: Collection[str]) -> str | None:
     return next(iter(usual_columns(names, keys)), None)
 
 
-def named_column(column: Column, names: Sequence[str], option: str, where: object) -> str:
+def named_column(column: Column, names: Sequence[str], setting: str, where: object) -> str:
     """The column with this name, or with this number from 1. InputError if there is none."""
     if isinstance(column, int) and 1 <= column <= len(names):
         return names[column - 1]
     name = column if column in names else lower_names(names).get(str(column).lower())
     if name is None:
         raise InputError(
-            f"--{option} {column} is no column of {where}{nearest(str(column), names)}; "
-            f"it has {', '.join(names)}"
+            f"{column} is no column of {where}{nearest(str(column), names)}; it has "
+            f"{', '.join(names)}",
+            setting=setting,
         )
     return str(name)
 
 
 def only_column(
-    column: Column | None, keys: Sequence[str], names: Sequence[str], option: str, where: object
+    column: Column | None, keys: Sequence[str], names: Sequence[str], setting: str, where: object
 ) -> str | None:
     """The named column, else the only one with a usual name, else None. InputError for several."""
     if column is not None:
-        return named_column(column, names, option, where)
+        return named_column(column, names, setting, where)
     columns = usual_columns(names, keys)
     if len(columns) > 1:
         raise InputError(
-            f"several columns for --{option} in {where}: {', '.join(columns)}; name one"
+            f"several columns in {where} fit {spelling(setting)}: {', '.join(columns)}; name one"
         )
     return columns[0] if columns else None
 
@@ -186,5 +187,4 @@ def delimiter_advice(values: Mapping[Any, Any]) -> str:
     sign = next((sign for sign in "\t;|," if sign in line), None)
     if not sign:
         return "; write a tab between text and answer" if line else ""
-    quoted = "$'\\t'" if sign == "\t" else f"'{sign}'"
-    return f"; if {sign!r} separates columns, give --delimiter {quoted}"
+    return f"; if {sign!r} separates columns, give {spelling('delimiter', sign)}"

@@ -56,7 +56,7 @@ from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.tables import column_names, dialect_of, table_cells
 from featbert.data.tags import TAG, TARGETS, TargetKind
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import track
 from featbert.text import counted, excerpt
 
@@ -145,9 +145,9 @@ class ColumnFormat:
             sign = next((sign for sign in ",;|" if sign in line), None)
             advice = "columns are separated by tabs or spaces"
             if options.delimiter:
-                advice = f"there is no {options.delimiter!r} in it; leave out --delimiter"
+                advice = f"it has no {options.delimiter!r}; leave out {spelling('delimiter')}"
             elif sign and len(cells) == 1:
-                advice += f"; else give --delimiter '{sign}'"
+                advice += f"; else give {spelling('delimiter', sign)}"
             fault = f"token and tag column are both {self.token + 1}"
             fault = fault if len(cells) > 1 else "one column: no tag next to the word"
             self._fail(fault, line, self.first, advice)
@@ -191,7 +191,7 @@ class ColumnFormat:
 
     def _find_words(self, names: Sequence[str], chosen: tuple[int, ...] | None, where: str) -> None:
         keys, column = ["form"] if self.conllu else WORD_KEYS, self.options.token_column
-        name = only_column(column, keys, names, "token-column", where)
+        name = only_column(column, keys, names, "token_column", where)
         if name:
             self.token = names.index(name)
             return
@@ -210,7 +210,7 @@ class ColumnFormat:
         where: str,
     ) -> None:
         kind, last = self.kind, len(names) - 1
-        tag = only_column(self.options.tag_column, keys, names, "tag-column", where)
+        tag = only_column(self.options.tag_column, keys, names, "tag_column", where)
         if tag is None and not self.conllu:
             column = last
             if chosen is not None:
@@ -225,7 +225,7 @@ class ColumnFormat:
         if tag is None or tag not in names:
             raise InputError(
                 f"no column of {kind.name} in {self.path}: it is CoNLL-U; name a column or a key "
-                "of MISC with --tag-column, or read parts of speech with --task labels"
+                f"of MISC with {spelling('tag_column')}, or use {spelling('task', 'labels')}"
             )
         self.tag = names.index(tag)
         is_blank_label = self.conllu and tag in ("upos", "xpos", "deprel")
@@ -364,7 +364,7 @@ class ColumnFormat:
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         tag = self._tag(cells) if self.tag >= 0 else ""
         if self.tag >= 0 and not tag and "" not in self.missing:
-            advice = "give --tag-column if the tags are in another"
+            advice = f"give {spelling('tag_column')} if the tags are in another"
             self._fail(f"no tag in column {self.tag + 1}", line, number, advice)
         return word, tag
 

@@ -47,7 +47,7 @@ from featbert.data.corpus import Sentence
 from featbert.data.files import SURROGATE, RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.text import excerpt
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -160,8 +160,8 @@ class TextReader:
         else:
             advice = "; or export JSON-MIN" if "annotations" in row.values else ""
             raise InputError(
-                f"no column of texts in {self.path}; it has {columns_seen(row.values)}; name it "
-                f"with --text, by name or number{advice or delimiter_advice(row.values)}"
+                f"no column of texts in {self.path}; it has {columns_seen(row.values)}; give "
+                f"{spelling('text')}, by name or number{advice or delimiter_advice(row.values)}"
             )
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns
@@ -186,7 +186,8 @@ class TextReader:
         usual = usual_column([name for name in names if name not in texts], self.keys)
         if self.must and usual is None:
             raise InputError(
-                f"no column of answers in {where}; it has {', '.join(names)}; name it with --target"
+                f"no column of answers in {where}; it has {', '.join(names)}; name it with "
+                f"{spelling('target')}"
             )
         return usual
 
@@ -232,9 +233,8 @@ class ScoreReader(TextReader):
             return value.strip()  # until all rows are read
         number = number_of(value)
         if not math.isfinite(number):
-            raise ValueError(
-                f"{excerpt(str(value))} is not a number (--task classification reads classes)"
-            )
+            classes = spelling("task", "classification")
+            raise ValueError(f"{excerpt(str(value))} is not a number ({classes} reads classes)")
         return repr(number)
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self, TextIO
 
 from featbert.data.corpus import ReadingNotes, Sentence
-from featbert.errors import InputError, MissingError, nearest_path
+from featbert.errors import InputError, MissingError, nearest_path, spelling
 from featbert.io import explaining, regular_file, replacing
 
 BOM = "\ufeff"
@@ -155,7 +155,8 @@ def codec_name(encoding: str) -> str:
         return codecs.lookup(encoding).name
     except (LookupError, ValueError):
         raise InputError(
-            f"encoding {encoding!r} is not known; use one such as utf-8, latin-1, cp1252 or utf-16"
+            f"{encoding!r} is not known; use one such as utf-8, latin-1, cp1252 or utf-16",
+            setting="encoding",
         ) from None
 
 
@@ -218,7 +219,8 @@ def read_lines(
         usual = f"such as {languages if mostly_above else 'latin-1 or cp1252'}"
         advice = f"the text looks like {likely}" if likely else usual
         raise InputError(
-            f"not {codec} text{byte}, line {bad_line} of {name}; give --encoding, {advice}"
+            f"not {codec} text{byte}, line {bad_line} of {name}; give {spelling('encoding')}, "
+            f"{advice}"
         ) from None
 
 
@@ -232,10 +234,10 @@ def _utf16_kind(data: bytes) -> str:
 
 
 def _checked(line: str, number: int, name: str, returns: bool) -> str:
-    fault, advice = "", "give --encoding if it is another"
+    fault, advice = "", f"give {spelling('encoding')} if it is another"
     if "\0" in line:
         likely = _utf16_kind(line.encode("utf-8", "surrogatepass"))
-        fault, advice = "NUL", f"give --encoding {likely}" if likely else advice
+        fault, advice = "NUL", f"give {spelling('encoding', likely)}" if likely else advice
     elif "\r" in line and not returns:
         fault, advice = "carriage return inside a line", "end lines by LF or CRLF"
     elif SURROGATE.search(line):  # utf-7 for one decodes to what UTF-8 cannot hold

@@ -59,9 +59,9 @@ from featbert.data.tags import (
     target_kind,
     to_bio,
 )
-from featbert.errors import InputError, MissingError, nearest, nearest_path
+from featbert.errors import InputError, MissingError, nearest, nearest_path, spelling
 from featbert.progress import notice, track
-from featbert.text import excerpt, listed, printable
+from featbert.text import excerpt, listed
 
 SAMPLE = "sample"
 # Folders of the embedded samples.
@@ -115,14 +115,14 @@ def load_corpus(
         ("first_choice", kind.name == "choices"),
     ):
         if option in options.changed and kind.keys is not None and not fits:
-            raise InputError(f"{option} is given, but it is not for {kind.name}; leave it out")
+            raise InputError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
     place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
     dataset = None if path in SAMPLES else dataset_of(path)
     if dataset is not None:
         if options.encoding != "utf-8":
-            raise InputError(f"encoding {options.encoding!r} is given, but {path} is Unicode")
+            raise InputError(f"is {options.encoding!r}, but {path} is Unicode", setting="encoding")
         raw, (name, language), source = reader.dataset(dataset), dataset.corpus, dataset.source
         place = Path(dataset.name if dataset.is_folder else os.devnull)
     elif path in SAMPLES:
@@ -192,7 +192,7 @@ class _CorpusReader:
                 if not is_short or file.columns[0] != columns[0]:
                     raise InputError(
                         f"words or tags seem to be in other columns of {file.path} than of "
-                        f"{first.path}; name them with --token-column and --tag-column"
+                        f"{first.path}; name {spelling('token_column')}, {spelling('tag_column')}"
                     )
                 file = self._words(file.path, columns[1:])
             equal.append((split, file))
@@ -235,7 +235,7 @@ class _CorpusReader:
         encoding = self.options.encoding
         if extension(path) in ("parquet", "arrow"):
             if encoding != "utf-8":
-                raise InputError(f"encoding {encoding!r} is given, but {path} is Unicode")
+                raise InputError(f"is {encoding!r}, but {path} is Unicode", setting="encoding")
             return self._split(read_table(path), path, split)
         if is_json(path):
             lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
@@ -250,8 +250,8 @@ class _CorpusReader:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
             raise InputError(
-                f"{path} has words, not texts with {self.kind.name}; use --task entities or "
-                "labels, or name files with columns .tsv, .csv or .jsonl"
+                f"{path} has words, not texts with {self.kind.name}; use {spelling('task')} "
+                "entities or labels, or name files with columns .tsv, .csv or .jsonl"
             )
         return self._words(path)
 
@@ -297,10 +297,10 @@ class _CorpusReader:
         suited = None if is_named else usual_targets(values)
         if kind.keys is not None and (kind.reader is None or suited not in (None, kind.name)):
             content, task = _TASKS.get(suited or "", ("texts", "classification or regression"))
-            columns = "texts with --text, --pair" if kind.reader else "words with --token-column"
+            names = ("text", "pair") if kind.reader else ("token_column",)
             raise InputError(
-                f"{path} has {content}, no {kind.name}; --task {task} reads them, or name the "
-                f"columns of {columns}{delimiter_advice(values)}"
+                f"{path} has {content}, no {kind.name}; {spelling('task')} {task} reads them, or "
+                f"name columns with {', '.join(map(spelling, names))}{delimiter_advice(values)}"
             )
         if kind.reader is None and suited == "spans":
             return QuestionReader  # its passages are documents, as if answers were read
@@ -357,7 +357,7 @@ def _check_alike(files: Sequence[RawFile]) -> None:
         if content_of_file != content_of_first:
             raise InputError(
                 f"{first} has {content_of_first}, but {path} has {content_of_file}; name columns "
-                "with --text and --pair, or move one of them away"
+                f"with {spelling('text')} and {spelling('pair')}, or move one of them away"
             )
 
 
@@ -375,7 +375,8 @@ def _settled(
     }
     if not answered and not kind.reader:
         raise InputError(
-            f"no word of {files[0].path} has a tag; if they are in another column, --tag-column"
+            f"no word of {files[0].path} has a tag; if they are in another column, name it with "
+            f"{spelling('tag_column')}"
         )
     return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
 
@@ -475,18 +476,19 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     """The error with its place, and an advice."""
     tag, word = ((row or ("",))[error.index] for row in (sentence.tags, sentence.words))
     line = sentence.lines[error.index if len(sentence.lines) > 1 else 0]
-    advice = "give --tag-column if the tags are in another, or --task labels"
+    advice = f"give {spelling('tag_column')} for others, or {spelling('task', 'labels')}"
     unusual = [tag for tag in _tags(file) if tag != "O" and not TAG.fullmatch(tag)]
     if tag.isdecimal():
-        advice = f"give names with --label-names, or one a line in {LABEL_NAMES}"
+        advice = f"give names with {spelling('label_names')}, or one a line in {LABEL_NAMES}"
     elif not any(map(str.isalnum, tag)):
-        advice = f"if it means that there is no tag, --missing={printable(tag)}; else " + advice
+        advice = f"if it means that there is no tag, {spelling('missing', tag)}; else {advice}"
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):
-        advice = "if these are texts, give --task classification and --text"
+        advice = f"if these are texts, {spelling('task', 'classification')} and {spelling('text')}"
     elif line == 1 and file.unit == "line" and unusual == [tag]:
-        advice = f"if line 1 is a header, --token-column {printable(sentence.words[0])}; " + advice
+        column = spelling("token_column", sentence.words[0])
+        advice = f"if line 1 is a header, {column}; {advice}"
     return InputError(
         f"{error}, {file.unit} {line} of {file.path} (word {excerpt(word)}); {advice}"
     )

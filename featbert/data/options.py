@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from featbert.data.columns import Column, lower_names
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, check_known, spelling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +59,8 @@ class ReadingOptions:
     def __post_init__(self) -> None:
         for name, sign in (("delimiter", self.delimiter), ("escape", self.escape)):
             if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
-                raise InputError(f"{name} {sign!r} is not one character other than a quote")
-        check_known("quoting", [self.quoting], ("auto", "none", "double"))
+                raise InputError(f"{sign!r} is not one character other than a quote", setting=name)
+        check_known(spelling("quoting"), [self.quoting], ("auto", "none", "double"))
 
     @property
     def changed(self) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from featbert.data.examples import TextReader
 from featbert.data.files import DOCSTART, Documents, RawFile, RawRow, word_fault
 from featbert.data.offsets import UNITS, Part, Place, notice_partial, places_of, unit_of
 from featbert.data.spans import words_at
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import notice
 from featbert.text import counted, excerpt, listed
 
@@ -96,27 +96,27 @@ class WordReader(TextReader):
     def _find_columns(self, row: RawRow) -> tuple[str, str | None]:
         """The named columns of words and tags, or the only lists with a usual name."""
         if self.word_columns is None:
-            words = self._list_column(row, self.options.token_column, WORD_KEYS, "token-column")
+            words = self._list_column(row, self.options.token_column, WORD_KEYS, "token_column")
             tags = None
             if self.keys is not None:
-                tags = self._list_column(row, self.options.tag_column, self.keys, "tag-column")
+                tags = self._list_column(row, self.options.tag_column, self.keys, "tag_column")
             self.word_columns = words or "", tags
         return self.word_columns
 
     def _list_column(
-        self, row: RawRow, column: Column | None, keys: Sequence[str], option: str
+        self, row: RawRow, column: Column | None, keys: Sequence[str], setting: str
     ) -> str | None:
         """A column of lists. InputError without one, except tags that need not be there."""
         lists = [name for name, value in row.values.items() if isinstance(value, list)]
-        names, of_tags = lists if column is None else [*row.values], option == "tag-column"
-        name = only_column(column, keys, names, option, row.where)
+        names, of_tags = lists if column is None else [*row.values], setting == "tag_column"
+        name = only_column(column, keys, names, setting, row.where)
         if name is None and (self.must or not of_tags):
-            advice = "" if lists else ", or read texts with --task classification"
+            advice = "" if lists else f", or read texts with {spelling('task', 'classification')}"
             if of_tags and any(key in lists for key in SPAN_KEYS):
                 advice = ", or write a tag for each word: spans of words are not read"
             raise InputError(
                 f"no column of lists called {', '.join(keys)} in {row.where}; it has "
-                f"{listed(row.values) or 'none'}; name one with --{option}{advice}"
+                f"{listed(row.values) or 'none'}; name one with {spelling(setting)}{advice}"
             )
         return name
 

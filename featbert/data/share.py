@@ -44,10 +44,10 @@ def learned_part(split: Split, share: float, *, seed: int) -> tuple[Split, Ints 
 
 def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
     """The splits with a share of train as dev: whole documents, or examples, always the same."""
-    train = _train_without(splits, "dev", f"dev_share is {share:g}")
+    train = _train_without(splits, "dev", "dev_share")
     dev = drawn_sentences(train, share, seed=0)
     if len(dev) == len(train):
-        raise InputError(f"dev_share {share:g} leaves nothing to train on; give dev a file")
+        raise InputError(f"{share:g} leaves no text in train; give dev a file", setting="dev_share")
     return _with_part(splits, "dev", dev)
 
 
@@ -56,24 +56,26 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
 
     Each document is in one fold. The sizes of folds differ by one document at most.
     """
-    units = unit_numbers(_train_without(splits, "test", f"folds is {folds}"))
+    units = unit_numbers(_train_without(splits, "test", "folds"))
     n_units = int(units.max()) + 1
     if not 0 < fold <= folds <= n_units or folds == 1:
         raise InputError(
-            f"folds is {folds} and fold {fold or 'not given'}; give folds from 2 to {n_units} "
-            "(documents of train, or sentences without them) and fold from 1 to folds"
+            f"is {fold or 'not given'} of {folds} folds; give a fold from 1 and at most {n_units} "
+            "folds (documents of train, or sentences without them)",
+            setting="fold",
         )
     order = np.random.default_rng([0, folds]).permutation(n_units)
     test = np.flatnonzero(np.isin(units, np.array_split(order, folds)[fold - 1]))
     return _with_part(splits, "test", test)
 
 
-def _train_without(splits: Mapping[str, Split], name: str, option: str) -> Split:
+def _train_without(splits: Mapping[str, Split], name: str, setting: str) -> Split:
     """Train, of which a part becomes the split `name`. InputError if that exists, or no train."""
     if name in splits or "train" not in splits:
         if name in splits:
-            raise InputError(f"{option}, but there is a {name} split; leave the option out")
-        raise InputError(f"{option}, but there is no train split; name a file train, in a folder")
+            raise InputError(f"is given, but there is a {name} split; omit it", setting=setting)
+        advice = "but there is no train split; name a file train, in a folder"
+        raise InputError(f"is given, {advice}", setting=setting)
     return splits["train"]
 
 

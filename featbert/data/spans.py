@@ -31,7 +31,7 @@ from featbert.data.examples import TextReader, example_of
 from featbert.data.files import SURROGATE, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.offsets import Part, notice_partial, places_of
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.text import counted, excerpt, listed
 
 NO_ANSWER = ("",)
@@ -113,7 +113,8 @@ class QuestionReader(TextReader):
         if columns.pair is None:
             names = listed(map(str, row.values))
             raise InputError(
-                f"no column of passages in {self.path}; it has {names}; name it with --pair"
+                f"no column of passages in {self.path}; it has {names}; name it with "
+                f"{spelling('pair')}"
             )
         question = example_of(row, columns.text, columns.pair)
         name = str(row.values.get("id", row.number))

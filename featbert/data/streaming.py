@@ -22,7 +22,7 @@ from featbert.data.spans import json_questions
 from featbert.data.tables import Table, without_labels
 from featbert.data.tags import target_kind
 from featbert.data.words import split_words
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import notice
 from featbert.text import counted
 
@@ -119,7 +119,8 @@ def read_texts(
         for sentence in reader(row):
             if (sentence.pair is None) == pairs:
                 form = "pairs of texts" if pairs else "single texts"
-                raise InputError(f"the run reads {form}, {row.where}; give --text, --pair")
+                advice = f"give {spelling('text')}, {spelling('pair')}"
+                raise InputError(f"the run reads {form}, {row.where}; {advice}")
             yield sentence
 
 
@@ -131,7 +132,7 @@ def _text_rows(lines: Iterable[str], name: str, *, pairs: bool) -> Iterator[RawR
             line = without_labels(line)
             texts = [line]
             if "\t" in line and not has_tab:
-                advice = "if it has columns, give --input tsv"
+                advice = f"if it has columns, give {spelling('input', 'tsv')}"
                 notice(f"{place} is read whole, as one text; {advice}")
             has_tab = has_tab or "\t" in line
         elif line.strip() and len(texts) != 2:

@@ -30,7 +30,7 @@ from featbert.data.columns import looks_like_choices, usual_texts
 from featbert.data.examples import n_words
 from featbert.data.files import RawRow
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import notice, track
 from featbert.text import counted, listed
 
@@ -233,11 +233,11 @@ def table_cells(
             number = start + reader.line_num
     except csv.Error as error:
         fault = f"not a table ({error})"
-        advice = "is a quotation mark left open? --quoting none takes them as they are"
+        advice = f"is a quotation mark left open? {spelling('quoting', 'none')} keeps them"
         if "new-line" in str(error):
             fault, advice = "carriage return inside a line", "put the field in quotation marks"
         elif not dialect.quoted:
-            advice = "give --escape if it is another"
+            advice = f"give {spelling('escape')} if it is another"
         raise InputError(f"{fault}, line {number} of {path}, read as {dialect}; {advice}") from None
 
 

@@ -132,7 +132,7 @@ def align(
             "use another encoder"
         )
     if single := [n for n, s in enumerate(sentences, 1) if packing and s.pair is None]:
-        raise InputError(f"packing is for pairs, but text {single[0]} is alone")
+        raise InputError(f"is for pairs, but text {single[0]} is single", setting="packing")
     sizes = np.array([(s.pair or 0, len(s) - (s.pair or 0)) for s in sentences], dtype=np.int64)
     pairs = None if packing is None else sizes.reshape(-1, 2)
     texts, numbers, unit_words = texts_of(sentences, context, packing)

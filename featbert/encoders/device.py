@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from featbert.errors import FeatbertError, InputError, check_known
+from featbert.errors import FeatbertError, InputError, check_known, spelling
 from featbert.progress import stage
 from featbert.versions import library_versions
 
@@ -119,9 +119,9 @@ def find_device(spec: str = "auto") -> Device:
     A number, as in "cuda:1", sets torch's current GPU. InputError for a device that is absent.
     """
     kind, colon, digits = spec.partition(":")
-    check_known("device", [kind], DEVICES)
+    check_known(spelling("device"), [kind], DEVICES)
     if colon and (kind != "cuda" or not re.fullmatch("[0-9]{1,3}", digits)):
-        raise InputError(f"device {spec!r} is no GPU with its number, as in cuda:1")
+        raise InputError(f"{spec!r} is no GPU with its number, as in cuda:1", setting="device")
     number = int(digits) if colon else None
     import torch
 
@@ -131,7 +131,7 @@ def find_device(spec: str = "auto") -> Device:
         torch.backends.cuda.matmul.allow_tf32 = False
     available = {"cuda": gpu, "mps": torch.backends.mps.is_available()}
     if not available.get(kind, True):
-        raise InputError(f"torch finds no GPU for --device {spec}; use auto or cpu")
+        raise InputError(f"is {spec}, but torch finds no GPU; use auto or cpu", setting="device")
     if not gpu or kind in ("cpu", "mps"):
         return Device(kind if kind == "mps" else "cpu", processor_name(), threads)
     if number is not None:
@@ -153,7 +153,7 @@ def has_native_bf16(kind: str) -> bool:
 
 def find_precision(name: str, device: Device) -> Precision:
     """The precision to compute in: "auto" is bf16 if native, else fp32."""
-    check_known("precision", [name], PRECISIONS)
+    check_known(spelling("precision"), [name], PRECISIONS)
     if name == "auto":
         return "bf16" if has_native_bf16(device.kind) else "fp32"
     if name == "fp16" and device.kind != "cuda":

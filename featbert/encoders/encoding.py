@@ -15,7 +15,7 @@ from featbert.encoders.batching import Ints
 from featbert.encoders.layers import stored_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, check_known, spelling
 
 Context = Literal["sentence", "document"]
 Packing = Literal["joint", "apart"]
@@ -78,20 +78,20 @@ class EncodingOptions:
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError if these options do not fit the text or the encoder."""
         for name, choices in CHOICES.items():
-            check_known(name, [getattr(self, name)], choices)
+            check_known(spelling(name), [getattr(self, name)], choices)
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
-            raise InputError("pairs and pooled vectors are of single texts; use --context sentence")
+            raise InputError("has to be sentence for pairs and pooled vectors", setting="context")
         for split in corpus.splits.values():
             check_context(self.context, has_documents=split.has_documents)
         if self.casing != "original" and "train" not in corpus:
             raise InputError(
                 f"{corpus.source or corpus.name} has no train split to count casing in, only "
-                f"{', '.join(corpus.splits) or 'none'}; omit --casing truecased"
+                f"{', '.join(corpus.splits) or 'none'}; omit {spelling('casing', 'truecased')}"
             )
         if self.casing != "original" and is_uncased(source):
             raise InputError(
                 f"{source.name} is uncased: it lowercases words before it reads them, so "
-                "--casing truecased has no effect; omit it, or use a cased model"
+                f"{spelling('casing', 'truecased')} has no effect; omit it, or use a cased model"
             )
         if source.num_layers is None or source.hidden_size is None:
             raise InputError(
@@ -151,6 +151,6 @@ def check_context(context: str, *, has_documents: bool) -> None:
     """Raises InputError for documents that a text lacks."""
     if context == "document" and not has_documents:
         raise InputError(
-            "this text marks no documents (-DOCSTART- lines), which --context document needs; "
-            "use --context sentence"
+            "this text marks no documents (-DOCSTART- lines), which "
+            f"{spelling('context', 'document')} needs; use {spelling('context', 'sentence')}"
         )

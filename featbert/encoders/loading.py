@@ -14,7 +14,7 @@ from featbert.encoders.encoding import Pooling
 from featbert.encoders.kernels import use_dropout, use_products
 from featbert.encoders.source import EncoderSource, hashed_folder, refusing
 from featbert.encoders.tokenizer import load_wordpieces
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import stage
 
 # Types with vectors that depend on the padding of a batch: some layers do not apply the mask.
@@ -44,7 +44,7 @@ def load_encoder(
     absent = [name for name in info["missing_keys"] if "pooler" in name]
     if pooler and (absent or getattr(model, "pooler", None) is None):
         lack = "weights of its pooler" if absent else "pooler"
-        raise InputError(f"{source.name} has no {lack}; use --sentence-pooling cls")
+        raise InputError(f"{source.name} has no {lack}; use {spelling('sentence_pooling', 'cls')}")
     if unset := sorted({*info["missing_keys"]} - {*absent}):
         raise InputError(
             f"{len(unset)} weights are missing in {source.folder} ({unset[0]}, ...); the "

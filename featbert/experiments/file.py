@@ -35,7 +35,7 @@ from featbert.config import (
 from featbert.data.files import opened
 from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path
+from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path, spelled_as
 from featbert.experiments.published import published_table
 from featbert.progress import notice
 from featbert.runs.grouping import VARYABLE, check_vary
@@ -210,7 +210,7 @@ class Configuration(Data, Encoding, Compute):
         settings = rows.settings_for(tuning, num_layers, self.task, **common)
         if get_tuning(settings.tuning).frozen != (table == "features"):
             home = "[finetune]" if table == "features" else "[features]"
-            raise InputError(f"tuning is {settings.tuning!r}; it belongs to {home}")
+            raise InputError(f"is {settings.tuning!r}; it belongs to {home}", setting="tuning")
         if self.equal_steps:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
@@ -222,7 +222,7 @@ class Configuration(Data, Encoding, Compute):
             raise InputError(f"[grid.{table}] and [search.{table}] exclude each other")
         rows: RowsTable | None = getattr(self, table)
         if (lists or search.ranges(table)) and rows and "train_on" in rows.model_fields_set:
-            raise InputError("train_on of a table that is searched; set it outside of the table")
+            raise InputError("of a searched table; set it outside of the table", setting="train_on")
         if lists:
             return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
         if not search.ranges(table):
@@ -409,7 +409,8 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} cannot be read: {error}") from None
     reader = _Reader(data)
-    experiment = reader.experiment()
+    with spelled_as(None):  # as keys
+        experiment = reader.experiment()
     if reader.wrong or experiment is None:
         wrong = "; ".join(mistake[:400] for mistake in reader.wrong)
         raise InputError(f"{counted(len(reader.wrong), 'mistake')} in {where}: {wrong}")

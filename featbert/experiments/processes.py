@@ -15,11 +15,9 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from featbert.engine import in_turn
-from featbert.errors import BusyError, FeatbertError, PrunedError, reason
+from featbert.errors import OPTIONS, BusyError, FeatbertError, PrunedError, reason
 from featbert.progress import Relay, forwarded
 
-# Advice for a call that needs too much memory.
-SMALLER = "lower --token-budget or --jobs"
 # Seconds that a process has to end.
 PATIENCE = 5.0
 # How processes start: forked, if that is safe, from a process that computes nothing.
@@ -65,8 +63,8 @@ def _start(name: str, threads: int, *call: Any) -> tuple[Connection, BaseProcess
     if METHOD == "forkserver":  # a process that has loaded the libraries forks all others
         context.set_forkserver_preload(["featbert.experiments.schedule"])
     ours, theirs = context.Pipe(duplex=False)
-    options = {"target": _carry_out, "args": (theirs, threads, *call), "daemon": True}
-    process: BaseProcess = context.Process(name=name, **options)
+    arguments = (theirs, threads, OPTIONS.get(), *call)
+    process: BaseProcess = context.Process(None, _carry_out, name, arguments, daemon=True)
     # The process never sees Ctrl-C, since this process ends it. The resource tracker, which the
     # first process would start, unblocks the signal.
     resource_tracker.ensure_running()
@@ -93,9 +91,10 @@ def _result(process: BaseProcess, values: Sequence[Any]) -> Any:
 
 
 def _carry_out(
-    pipe: Connection, threads: int, function: Callable[..., Any], arguments: tuple[Any, ...]
+    pipe: Connection, threads: int, options: Any, function: Callable[..., Any], arguments: Any
 ) -> None:
-    """A call, in its process."""
+    """A call, in its process. `options` are the `OPTIONS` of the one that started it."""
+    OPTIONS.set(options)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
@@ -104,7 +103,7 @@ def _carry_out(
     with forwarded(pipe.send):
         ((_, result),) = in_turn(function, {"": arguments})
     if isinstance(result, Exception) and not isinstance(result, BusyError | PrunedError):
-        result = FeatbertError(reason(result, SMALLER))  # an error that can be sent
+        result = FeatbertError(reason(result))  # an error that can be sent
     pipe.send(("result", result))
     pipe.close()
     os._exit(0)  # Python's own end would walk through all of torch, for a second

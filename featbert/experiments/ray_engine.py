@@ -18,7 +18,7 @@ from typing import Any
 
 from featbert.encoders.device import find_device
 from featbert.engine import Each
-from featbert.errors import BusyError, FeatbertError, InputError
+from featbert.errors import BusyError, FeatbertError, InputError, spelling
 from featbert.io import explaining, temporary
 from featbert.progress import Message, Relay, forwarded, notice
 from featbert.text import counted, shortened
@@ -77,7 +77,7 @@ def joined(
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise InputError(
             f"Ray at {place} cannot be used: {_line(error)}; where it asks for a token, set "
-            "RAY_AUTH_MODE=token, or give --address auto on one of its nodes"
+            f"RAY_AUTH_MODE=token, or give {spelling('address', 'auto')} on one of its nodes"
         ) from None
     try:
         room = _room(cpus, gpus)
@@ -217,8 +217,8 @@ def _check_listens(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
     except (OSError, ValueError, OverflowError) as error:
         raise InputError(
-            f"no Ray answers at {address} ({error}); give HOST:PORT of its head with --address, or "
-            "omit it to start one here"
+            f"no Ray answers at {address} ({error}); give HOST:PORT of its head with "
+            f"{spelling('address')}, or omit it to start one here"
         ) from None
 
 
@@ -237,7 +237,7 @@ def _slots(node: Mapping[str, Any], cpus: int, gpus: float) -> int:
 def _room(cpus: int, gpus: float) -> int:
     """Calls that all nodes together have room for at a time. InputError if there is no room."""
     if gpus > 1 and gpus % 1:
-        raise InputError(f"--gpus-per-run {gpus:g} is neither a share of a GPU nor a whole number")
+        raise InputError(f"{gpus:g} is no share and no number of GPUs", setting="gpus_per_run")
     nodes = _nodes()
     room = sum(_slots(node, cpus, gpus) for node in nodes)
     if not room:
@@ -247,7 +247,7 @@ def _room(cpus: int, gpus: float) -> int:
         )
         raise InputError(
             f"no node has {counted(cpus, 'core')} and {gpus:g} GPUs for a run, only {listed}; "
-            "lower --cpus-per-run or --gpus-per-run"
+            f"lower {spelling('cpus_per_run')} or {spelling('gpus_per_run')}"
         )
     return room
 
@@ -287,7 +287,7 @@ def _check_shared(node: str, unseen: Sequence[Path]) -> None:
     for folder in unseen:
         raise InputError(
             f"node {node} does not see {folder}; start the command in a folder that all nodes "
-            "share, and name shared ones with --cache-dir and --runs-dir"
+            f"share, and give {spelling('cache_dir')} and {spelling('runs_dir')} that are shared"
         )
 
 

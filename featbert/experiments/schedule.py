@@ -18,7 +18,7 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.engine import Each, in_turn
 from featbert.errors import BusyError, FeatbertError, PrunedError, reason
 from featbert.experiments.plan import ExperimentPlan, Job, Resources
-from featbert.experiments.processes import SMALLER, in_processes
+from featbert.experiments.processes import in_processes
 from featbert.features.extraction import run_extraction
 from featbert.features.plan import ExtractionPlan, start_line
 from featbert.inference.evaluate import choose_splits, evaluate
@@ -132,7 +132,7 @@ class _Work:
             elif isinstance(result, PrunedError):
                 report(f"{titles[name]}: {result}")
             elif isinstance(result, Exception):
-                self.failures |= dict.fromkeys(names, failure := reason(result, SMALLER))
+                self.failures |= dict.fromkeys(names, failure := reason(result))
                 report(f"{titles[name]}: failed: {failure}")
 
 
@@ -197,7 +197,7 @@ def _evaluate_across(plan: ExperimentPlan, each: Each) -> dict[str, str]:
         for name, error in each(_evaluate, calls):
             advance(1)
             if isinstance(error, Exception):
-                failures[f"{name} on other corpora"] = reason(error, SMALLER)
+                failures[f"{name} on other corpora"] = reason(error)
     return failures
 
 

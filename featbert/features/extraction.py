@@ -20,7 +20,7 @@ from featbert.encoders.encoder import Encoder
 from featbert.encoders.flops import forward_flops
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
-from featbert.errors import BusyError, InputError
+from featbert.errors import BusyError, InputError, spelling
 from featbert.features.blocks import block_states
 from featbert.features.plan import ExtractionPlan, check_disk
 from featbert.features.store import FeatureStore
@@ -128,7 +128,7 @@ def _load_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Enco
         weights + 2 * block,  # one is computed while the other one is written
         device,
         what=f"extracting with {plan.source.name}",
-        less="use --precision bf16, or a smaller encoder",
+        less=f"use {spelling('precision', 'bf16')}, or a smaller encoder",
     )
     reset_peak_memory(device)
     if name not in encoders:
@@ -199,6 +199,7 @@ def _not_finite(
     return InputError(
         f"hidden states are not finite: {'NaN' if nan else 'infinite values'} in "
         f"{counted(len(words), 'word')} of a block, in layer{'s' if ',' in names else ''} {names}; "
-        f"first in {sentence}; nothing of the block is stored; try --store-dtype float32 and "
-        "--precision fp32, else check the encoder's weights"
+        f"first in {sentence}; nothing of the block is stored; try "
+        f"{spelling('store_dtype', 'float32')} and {spelling('precision', 'fp32')}, else "
+        "check the encoder's weights"
     )

@@ -13,7 +13,7 @@ from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.device import find_device, find_precision
 from featbert.encoders.encoding import EncodingOptions, WordCasing
 from featbert.encoders.source import EncoderSource
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, spelling
 from featbert.features.index import SplitIndex, index_of
 from featbert.features.manifest import Manifest, StoredSplit
 from featbert.features.store import FeatureStore
@@ -187,7 +187,7 @@ def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
     if limit != resource.RLIM_INFINITY and limit < max(sizes, default=0):
         raise InputError(
             f"a limit (ulimit -f) allows files of {scaled(limit, 'B')}, a store in {folder} takes "
-            f"{scaled(max(sizes), 'B')}; raise it, or keep fewer layers (--layers)"
+            f"{scaled(max(sizes), 'B')}; raise it, or keep fewer {spelling('layers')}"
         )
     partials = [partial_path(plan.path) for plan in plans]
     with explaining(folder):
@@ -197,6 +197,6 @@ def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
     if free < sum(sizes):
         raise InputError(
             f"{folder} has {free / 1e9:.2f} GB of disk left, the extraction takes "
-            f"{sum(sizes) / 1e9:.2f} GB; keep fewer layers (--layers), store float16, or use "
-            "another --cache-dir"
+            f"{sum(sizes) / 1e9:.2f} GB; keep fewer {spelling('layers')}, store float16, or "
+            f"use another {spelling('cache_dir')}"
         )

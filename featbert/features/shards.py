@@ -67,7 +67,7 @@ def extract_shards(plan: ExtractionPlan, shards: int, each: Each = in_turn) -> F
         for name, result in each(extract, {name: (part,) for name, part in missing_shards.items()}):
             advance(1)
             if isinstance(result, Exception):
-                failures.append(f"{name}: {reason(result, 'give a smaller --token-budget')}")
+                failures.append(f"{name}: {reason(result)}")
                 report(f"failed: {failures[-1]}")
         if failures:
             raise FeatbertError(

@@ -28,6 +28,7 @@ from featbert.errors import (
     check_known,
     nearest_path,
     out_of_memory,
+    spelling,
 )
 from featbert.features.index import (
     SplitIndex,
@@ -195,9 +196,9 @@ class FeatureStore:
         """Raises InputError if the store lacks one of `layers`, or vectors of this kind."""
         if kind is not None and kind not in self.manifest.kinds:
             check_known("kind of vectors", [kind], KINDS)
-            options = "--keep words" if kind == "words" else "--keep pooled"
+            options = spelling("keep", "words" if kind == "words" else "pooled")
             if kind != "words" and self.manifest.context == "document":
-                options += " --context sentence"
+                options += f" {spelling('context', 'sentence')}"
             raise InputError(
                 f"{self.path} keeps {', '.join(self.manifest.kinds)} and no {kind}; extract with "
                 f"{options}"
@@ -207,7 +208,7 @@ class FeatureStore:
             raise InputError(
                 f"{self.path} lacks hidden states {', '.join(map(str, absent))}: it holds "
                 f"{', '.join(map(str, self.layers))} of 0 to {self.manifest.num_layers}; extract "
-                "with --layers all, or with these"
+                f"with {spelling('layers', 'all')}, or with these"
             )
 
     def verify(self) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pydantic.dataclasses
 
 from featbert.data.corpus import EVALUATED, Corpus, Split
-from featbert.errors import InputError, MissingError, check_known, nearest
+from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files
 from featbert.runs.planned import split_identity
@@ -154,8 +154,8 @@ def remarks_on(run: Run, record: EvaluationRecord, name: str = "") -> Iterator[s
     name = name or run.name
     if unseen := ", ".join(record.unseen_types):
         yield (
-            f"{name} was not trained on {unseen}: all of them in {data} count as missed; --map "
-            "renames classes"
+            f"{name} was not trained on {unseen}: all of them in {data} count as missed; "
+            f"{spelling('mapping')} renames classes"
         )
     if absent := ", ".join(record.absent_types):
         yield f"{data} has no {absent}: predictions of them count as wrong"
@@ -230,7 +230,8 @@ def choose_splits(corpus: Corpus, names: Sequence[str] = ()) -> list[str]:
     chosen = list(dict.fromkeys(names)) or scored[:1]
     if not chosen:
         raise InputError(
-            f"{source} has neither test nor dev with answers; name another one with --split"
+            f"{source} has neither test nor dev with answers; name another one "
+            f"with {spelling('split')}"
         )
     return chosen
 
@@ -265,11 +266,11 @@ def plan_evaluation(
         )
     sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
     classes = sorted(sides[0] | sides[1])
-    check_known("class in --map", mapping, classes)
+    check_known(f"class in {spelling('mapping')}", mapping, classes)
     for new in mapping.values():  # a new name needs classes of both, as in `LOC=ENT`, `PER=ENT`
         renamed = {old for old, to in mapping.items() if to == new}
         if not all(side & renamed for side in sides):
-            check_known("class in --map", [new], [*classes, "O"])
+            check_known(f"class in {spelling('mapping')}", [new], [*classes, "O"])
     mapping = {old: new for old, new in mapping.items() if old != new}
     identity = split_identity(corpus, name)
     path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
@@ -283,9 +284,9 @@ def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
     for text in texts:
         old, equals, new = (part.strip() for part in text.partition("="))
         if not equals or not old or not new or old == "O":
-            raise InputError(f"--map {text!r} is not FROM=TO; as in --map PERSON=PER")
+            raise InputError(f"{text!r} is not FROM=TO, as in PERSON=PER", setting="mapping")
         if mapping.setdefault(old, new) != new:
-            raise InputError(f"--map maps {old} to both {mapping[old]} and {new}")
+            raise InputError(f"has both {mapping[old]} and {new} for {old}", setting="mapping")
     return mapping
 
 

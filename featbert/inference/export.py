@@ -25,7 +25,7 @@ from featbert.encoders.batches import PieceBatch
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, check_known, spelling
 from featbert.inference.load import LoadedRun, load
 from featbert.io import (
     explaining,
@@ -62,7 +62,7 @@ def export(
     """
     check_known("format", [form], FORMS)
     if with_encoder and form == "transformers":
-        raise InputError("a folder for transformers has its encoder; leave out --with-encoder")
+        raise InputError("is not for transformers, which has the encoder", setting="with_encoder")
     check_free(folder, overwrite)
     if form != "featbert":
         _check_read_alike(usable)
@@ -99,7 +99,7 @@ def _check_read_alike(usable: UsableRun) -> None:
 
 
 def _no_model(usable: UsableRun, reason: str) -> InputError:
-    advice = "use featbert.load on the run, or --format featbert"
+    advice = f"use featbert.load on the run, or {spelling('format', 'featbert')}"
     return InputError(f"{usable.name} cannot be a model of transformers: {reason}; {advice}")
 
 

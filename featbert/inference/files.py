@@ -22,7 +22,7 @@ from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
 from featbert.data.tags import target_kind
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
 
@@ -126,14 +126,15 @@ def input_of(
     reader = target_kind(run.task.targets).reader or TextReader
     kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
-        option = "--question and --passage" if reader.names_of_texts == ASKED else "--input"
-        readable = " or ".join(kinds)
-        raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {option}")
+        names = ["question", "passage"] if reader.names_of_texts == ASKED else ["input"]
+        readable, advice = " or ".join(kinds), " and ".join(map(spelling, names))
+        raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {advice}")
     options = ReadingOptions(**columns)
     if kind == "text" and options != ReadingOptions():
-        raise InputError(f"{name} is read as raw text, which has no columns; give --input")
+        raise InputError(f"{name} is raw text, which has no columns; give {spelling('input')}")
     if options.name_texts and not of_texts:
-        raise InputError(f"{run.name} reads words, which --text and --pair do not name")
+        text_columns = f"{spelling('text')} and {spelling('pair')}"
+        raise InputError(f"{run.name} reads words, which {text_columns} do not name")
     return Input(run, file, name, kind, columns, encoding, reader, questions)
 
 

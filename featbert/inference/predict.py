@@ -32,7 +32,7 @@ from featbert.data.examples import TextReader
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import target_kind
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
 from featbert.runs.run import UsableRun
 from featbert.tasks.base import Task
@@ -205,7 +205,8 @@ def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
             continue
         if any(sign in cell for cell in cells[:-1] for sign in "\t\n\r"):
             raise InputError(
-                f"a tab or line end in {cells[0][:60]!r}; write objects: --format jsonl"
+                f"a tab or line end in {cells[0][:60]!r}; write objects: "
+                f"{spelling('format', 'jsonl')}"
             )
         yield "\t".join(cells) + "\n"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from featbert.data.corpus import SPLITS
 from featbert.encoders.source import ENCODER_FILES
-from featbert.errors import FeatbertError, InputError, MissingError
+from featbert.errors import FeatbertError, InputError, MissingError, spelling
 from featbert.io import (
     check_ours,
     explaining,
@@ -153,7 +153,7 @@ def check_free(folder: Path, overwrite: bool) -> None:
     if not (folder / EXPORTED).is_file():
         raise InputError(f"{folder} is not an exported run; name another folder")
     if not overwrite:
-        raise InputError(f"{folder} is an exported run already; --overwrite replaces it")
+        raise InputError(f"{folder} is an exported run; {spelling('overwrite')} replaces it")
     check_ours(folder, EXPORT_FILES)
 
 

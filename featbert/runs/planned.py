@@ -19,7 +19,7 @@ from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.features.manifest import Manifest
 from featbert.features.store import FeatureStore
 from featbert.io import json_hash, slug, utf8_path
@@ -139,7 +139,7 @@ def plan_stored_run(
         keep = "words" if "words" in missing_kinds else "pooled"
         raise InputError(
             f"{store} keeps no {' and '.join(missing_kinds)} vectors, which the head reads; "
-            f"extract with --keep {keep}"
+            f"extract with {spelling('keep', keep)}"
         )
     check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
@@ -219,7 +219,8 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
     of_head = conditions(head.record, head.record.seed, head.record.layers)
     of_plan = conditions(plan, plan.options.seed, "last")
     if of_plan["train_on"] != "train":
-        raise InputError(f"head_from with train_on={of_plan['train_on']}; train only on train")
+        advice = "tune a head of it on train only"
+        raise InputError(f"is {of_plan['train_on']}; {advice}", setting="train_on")
     shown = dict.fromkeys(("train", "encoder_weights"), ("another", "this"))
     if differing := [name for name in of_plan if of_head.get(name) != of_plan[name]]:
         pairs = {n: shown.get(n, (of_head.get(n), of_plan[n])) for n in differing}
@@ -231,7 +232,7 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     """Raises InputError if the corpus lacks a split or targets that training needs."""
     source = corpus.source or corpus.name
     has = ", ".join(corpus.splits) or "none"
-    for name, share in (("train", ""), ("dev", ", or give --dev-share 0.1, a part of train")):
+    for name, share in (("train", ""), ("dev", f", or give {spelling('dev_share', 0.1)}")):
         if name not in corpus or not len(corpus[name]):
             raise InputError(f"{source} has no {name} split (only {has}); add a {name} file{share}")
         if not corpus[name].is_tagged:
@@ -330,13 +331,14 @@ def _check_options(
     settings, task = options.settings, get_task(options.task)
     if get_tuning(settings.tuning).frozen != frozen:
         raise InputError(
-            f"tuning is {settings.tuning!r}, but the encoder is {'frozen' if frozen else 'tuned'}; "
-            f"begin with defaults({'none' if frozen else 'full'!r})"
+            f"is {settings.tuning!r}, but the encoder is {'frozen' if frozen else 'tuned'}; "
+            f"begin with defaults({'none' if frozen else 'full'!r})",
+            setting="tuning",
         )
     if settings.reads == "sequence" and encoding["packing"] is None:
-        raise InputError(f"output {settings.output} reads pairs of texts, but here are single ones")
+        raise InputError(f"{settings.output} reads pairs, not single texts", setting="output")
     if options.tag_scheme != "bio" and not task.has_scheme:
-        raise InputError(f"tag_scheme is {options.tag_scheme}, but {task.title} have no tag scheme")
+        raise InputError(f"{options.tag_scheme} is not for {task.title}", setting="tag_scheme")
     n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
     if n_classes > limit:
         raise InputError(

@@ -28,6 +28,7 @@ from featbert.errors import (
     check_known,
     nearest,
     nearest_path,
+    spelling,
 )
 from featbert.io import file_hash, regular_file
 from featbert.progress import track
@@ -207,7 +208,7 @@ def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
     except FileNotFoundError:
         raise MissingError(
             f"no runs yet in {runs_dir}, which does not exist{nearest_path(runs_dir)}; train one "
-            "with featbert train or finetune, or name another folder with --runs-dir"
+            f"with featbert train or finetune, or name another folder: {spelling('runs_dir')}"
         ) from None
     except OSError as error:
         raise InputError(f"runs directory {runs_dir} cannot be listed: {error}") from None
@@ -343,13 +344,13 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
         source = find_encoder(model or place)
     except MissingError as error:
         raise MissingError(
-            f"the encoder of {run.name} is missing: {error}; say where it is with --model"
+            f"the encoder of {run.name} is missing: {error}; name it with {spelling('model')}"
         ) from None
     encoder = (signature.model, signature.encoder_weights, signature.encoder_files)
     if differences := source.differences(*encoder):
         raise InputError(
             f"{source.folder} is not the encoder of {run.name}: {'; '.join(differences)}; name the "
-            "right one with --model"
+            f"right one with {spelling('model')}"
         )
     settings = defaults(record.tuning, record.task).but(**record.settings)
     record = dataclasses.replace(record, model_source=source.reference)

@@ -19,6 +19,7 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import FROZEN_BYTES, TRAINED_BYTES, check_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
+from featbert.errors import spelling
 from featbert.features.store import FeatureStore
 from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
@@ -55,7 +56,7 @@ class StoredStates:
             parameters * TRAINED_BYTES,
             self.device,
             what="training the head (weights, gradients, moments)",
-            less="use a smaller --lstm-size, or a combination of fewer layers",
+            less=f"use a smaller {spelling('lstm_size')}, or a combination of fewer layers",
         )
         return make().to(self.device.torch)
 

@@ -68,16 +68,17 @@ class ExampleTask(Task):
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling == "none":
-            raise InputError(f"{self.title}: texts need one vector; give --sentence-pooling mean")
+            raise InputError("is none, but texts need one; give mean", setting="sentence_pooling")
         if settings.output != self.output:
-            raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
+            raise InputError(f"is not for {self.title}; leave it out", setting="output")
         if settings.sentence_pooling in ("cls", "pooler", "word_mean") and settings.reads_words:
             raise InputError(
-                f"the body {settings.body} reads words, so {settings.sentence_pooling} is not "
-                "computed; use max_mean, mean, max or attention"
+                f"is {settings.sentence_pooling}, which is not computed, since the body "
+                f"{settings.body} reads words; use max_mean, mean, max or attention",
+                setting="sentence_pooling",
             )
         if settings.sentence_pooling == "pooler" and settings.tuning == "none":
-            raise InputError("features are read without the checkpoint's pooler; use cls")
+            raise InputError("is pooler, which features lack; use cls", setting="sentence_pooling")
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         classes = self.classes_in([*gold, *predicted])

@@ -37,7 +37,7 @@ class WordTask(Task):
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
-            raise InputError("words have answers of their own; leave out --sentence-pooling")
+            raise InputError("is for texts, not words; leave it out", setting="sentence_pooling")
 
     def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         check_lengths(gold, predicted)

@@ -93,9 +93,9 @@ class Spans(ExampleTask):
 
     def check(self, settings: Any) -> None:
         if settings.sentence_pooling != "none":
-            raise InputError("spans are of words; leave out --sentence-pooling")
+            raise InputError("is not for spans; leave it out", setting="sentence_pooling")
         if settings.output != self.output:
-            raise InputError(f"output {settings.output!r} is not for {self.title}; leave it out")
+            raise InputError(f"is not for {self.title}; leave it out", setting="output")
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         counts = self.counts(gold, predicted)

@@ -23,7 +23,7 @@ from featbert.config import Settings
 from featbert.encoders.batching import Ints, TokenBudget, ranges
 from featbert.encoders.device import Device, Precision, autocast, to_device
 from featbert.encoders.memory import freed_memory_kept
-from featbert.errors import InputError, memory_lack, out_of_memory
+from featbert.errors import InputError, memory_lack, out_of_memory, spelling
 from featbert.models.model import Model
 from featbert.progress import Advance, stage
 from featbert.text import counted
@@ -151,7 +151,7 @@ class Step:
                 raise
             raise InputError(
                 f"a batch of {self.budget:,} tokens does not fit in memory ({memory_lack(error)}); "
-                f"lower --token-budget, for example to {max(1, self.budget // 2)}"
+                f"lower {spelling('token_budget')}, for example to {max(1, self.budget // 2)}"
             ) from None
         return loss_sum, flops
 
@@ -338,7 +338,8 @@ def fit(
 
 
 def _diverged(problem: str) -> InputError:
-    return InputError(f"{problem}; lower --learning-rate, or use --precision fp32")
+    rate = spelling("learning_rate")
+    return InputError(f"{problem}; lower {rate}, or use {spelling('precision', 'fp32')}")
 
 
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> TokenBudget:

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from featbert.cli.main import app
-from featbert.errors import memory_lack, out_of_memory, with_keys
+from featbert.errors import memory_lack, out_of_memory
 from featbert.runs.run import find_runs
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
@@ -208,20 +208,6 @@ def test_sigterm_ends_a_command_as_ctrl_c_does():
             running.kill()
     assert (running.wait(), stdout, stderr.count(b"\n")) == (143, b"", 1)
     assert stderr.startswith(b"terminated; ")
-
-
-@pytest.mark.parametrize(
-    ("text", "worded"),
-    [
-        ("no dev; give --dev-share 0.1", "no dev; give --set dev_share=0.1"),
-        ("needs documents; use --context sentence", "needs documents; use --set context=sentence"),
-        ("is --tag-column another column?", "is tag_column another column?"),
-        ("add --jobs 2 and --limit 7.", "add --jobs 2 and --set limit=7."),
-    ],
-)
-def test_advice_for_a_command_that_takes_keys(text, worded):
-    keys = {"dev_share": (), "context": ("sentence",), "tag_column": (), "limit": ()}
-    assert with_keys(text, keys) == worded
 
 
 @pytest.mark.parametrize(("command", "megabytes"), [("compare", 650), ("finetune", 1000)])

@@ -177,17 +177,17 @@ def test_answers_that_are_yes_or_no_are_classes(tmp_path, values):
     found = answers(read(tmp_path, train=lines(rows))["train"])
     assert [name.lower() for name in found] == [str(value).lower() for value in values]
     rows[0]["answer"] = "It is, and it was."
-    with pytest.raises(InputError, match="--target"):
+    with pytest.raises(InputError, match="target"):
         read(tmp_path, train=lines(rows))
 
 
 def test_minus_one_beside_two_classes_of_pairs_is_doubted(tmp_path):
     rows = [{"premise": "a", "hypothesis": "b", "label": n} for n in (0, 1, -1)]
     corpus = read(tmp_path, train=lines(rows), dev=lines(rows))
-    assert ["--missing=-1" in doubt for doubt in check_corpus(corpus).doubts] == [True, False]
+    assert ["missing='-1'" in doubt for doubt in check_corpus(corpus).doubts] == [True, False]
     asked = load_corpus(tmp_path, ReadingOptions(missing="-1"), targets="classes")
     assert answers(asked["train"]) == ["0", "1", None]
-    assert not any("--missing" in doubt for doubt in check_corpus(asked).doubts)
+    assert not any("missing=" in doubt for doubt in check_corpus(asked).doubts)
 
 
 def test_the_first_row_does_not_say_what_all_rows_hold(tmp_path):
@@ -448,9 +448,9 @@ def test_words_for_no_value_are_no_scores(tmp_path, mark):
 @pytest.mark.parametrize(
     ("labels", "named"),
     [
-        (["a", "b", "NaN"], "--missing NaN"),
-        (["a", "b", "?", "n/a"], "--missing '?,n/a'"),
-        (["0", "1", "None"], "--missing None"),
+        (["a", "b", "NaN"], "missing='NaN'"),
+        (["a", "b", "?", "n/a"], "missing='?,n/a'"),
+        (["0", "1", "None"], "missing='None'"),
         (["a", "b", "None", "NA"], None),
         (["pos", "Pos", "neg"], "Pos, pos"),
         (["pos", "neg"], None),
@@ -461,15 +461,15 @@ def test_doubtful_classes_are_read_and_named(tmp_path, labels, named):
     assert answers(corpus["train"]) == labels
     doubts = " ".join(check_corpus(corpus).doubts)
     assert named in doubts if named else not doubts.count("class")
-    if named and "--missing" in named:
-        again = read(tmp_path, "csv", given={"missing": named.split()[1].strip("'")})
-        assert not any("--missing" in doubt for doubt in check_corpus(again).doubts)
+    if named and "missing=" in named:
+        again = read(tmp_path, "csv", given={"missing": named.partition("=")[2].strip("'")})
+        assert not any("missing=" in doubt for doubt in check_corpus(again).doubts)
 
 
 def test_a_part_with_one_class_that_train_lacks_may_hide_answers(tmp_path):
     parts = {"train": table("a", "b"), "test": table("un known", "un known")}
     doubts = check_corpus(read(tmp_path, "csv", **parts)).doubts
-    assert any("--missing 'un known'" in doubt for doubt in doubts)
+    assert any("missing='un known'" in doubt for doubt in doubts)
     hidden = read(tmp_path, "csv", given={"missing": "un known"})
     assert answers(hidden["test"]) == [None, None]
 
@@ -477,8 +477,8 @@ def test_a_part_with_one_class_that_train_lacks_may_hide_answers(tmp_path):
 @pytest.mark.parametrize(
     ("labels", "option"),
     [
-        ([f"{n}.25" for n in range(12)], "--task regression"),
-        ([f"id{n}" for n in range(12)], "--target"),
+        ([f"{n}.25" for n in range(12)], "task='regression'"),
+        ([f"id{n}" for n in range(12)], "target"),
         (["a", "b", "c"] * 4, None),
     ],
 )

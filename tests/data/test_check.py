@@ -62,17 +62,17 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
 @pytest.mark.parametrize(
     ("text", "targets", "advice"),
     [
-        ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "--token-column 2"),
+        ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "token_column=2"),
         (
             "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n",
             "entities",
-            "--token-column Wort",
+            "token_column='Wort'",
         ),
         ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
-        ("EU;B-ORG;O\nis;O;O\n", None, "--delimiter ';'"),
-        ("Rome O\n. O\n", "entities", "--tag-column"),
-        ("I like it\tP\nNot me\tN\n", "labels", "--task classification"),
-        ("Wort Klasse\nRome N\n\nOslo N\n", "labels", "--token-column Wort"),
+        ("EU;B-ORG;O\nis;O;O\n", None, "delimiter=';'"),
+        ("Rome O\n. O\n", "entities", "tag_column"),
+        ("I like it\tP\nNot me\tN\n", "labels", "task='classification'"),
+        ("Wort Klasse\nRome N\n\nOslo N\n", "labels", "token_column='Wort'"),
         ("Rome B-LOC\n1 O\n2 O\n", "entities", ""),
         ("The DT\ndog NN\nran VB\n\nNo PR\n", "labels", ""),
     ],
@@ -86,13 +86,13 @@ def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, 
         (True, "train, dev")
     ] * bool(advice)
     (tmp_path / "dev.conll").unlink()
-    assert "--dev-share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
+    assert "dev_share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
 
 
 @pytest.mark.parametrize(
     ("name", "text", "advice"),
     [
-        ("train.conll", "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n", "--token-column Wort"),
+        ("train.conll", "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n", "token_column='Wort'"),
         ("train.csv", "tokens,ner_tags\nIn Rome,O B-LOC\nHe is,O O\n", "whole sentence.*JSONL"),
     ],
 )
@@ -111,9 +111,9 @@ ROME, RAIN = "Rome B-LOC\n. O\n\n", "It O\n. O\n\n"
         ({"train": ROME, "dev": RAIN}, {}, {"dev": "epoch"}),
         ({"train": ROME, "dev": ROME + RAIN, "test": RAIN}, {}, {"test": ""}),
         ({"train": RAIN, "dev": ROME}, {}, {"train": ""}),
-        ({"train": RAIN + ROME, "dev": ROME}, {"limit": 1}, {"train": "--limit"}),
-        ({"train": RAIN, "dev": RAIN}, {}, {"train, dev": "--tag-column"}),
-        ({"train": RAIN + ROME, "dev": RAIN + ROME}, {"limit": 1}, {"train, dev": "--limit"}),
+        ({"train": RAIN + ROME, "dev": ROME}, {"limit": 1}, {"train": "limit"}),
+        ({"train": RAIN, "dev": RAIN}, {}, {"train, dev": "tag_column"}),
+        ({"train": RAIN + ROME, "dev": RAIN + ROME}, {"limit": 1}, {"train, dev": "limit"}),
         ({"train": ROME, "dev": ROME.replace("LOC", "PER")}, {}, {"dev": "LOC"}),
         ({"train": 2 * ROME + ROME.replace("LOC", "PER"), "dev": ROME}, {}, {}),
     ],
@@ -126,18 +126,18 @@ def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
         (where, advice[where] in text) for where, text in (d.split(": ", 1) for d in found)
     ] == [(where, True) for where in advice]
     if any("B-" in text for text in parts.values()) and not options:
-        assert "--tag-column" not in "".join(found)
+        assert "tag_column" not in "".join(found)
 
 
 @pytest.mark.parametrize(
     ("classes", "options", "advice"),
     [
-        ("ppppnnnn", {"limit": 4}, "--limit"),
-        ("p" * 15 + "n" * 15, {"limit": 25}, "--limit"),
+        ("ppppnnnn", {"limit": 4}, "limit"),
+        ("p" * 15 + "n" * 15, {"limit": 25}, "limit"),
         ("ppppnnnn", {}, ""),
         ("pnpnpnpn", {"limit": 4}, ""),
-        ("pppp", {}, "--target"),
-        ("pppp", {"limit": 9}, "--target"),  # all of the file
+        ("pppp", {}, "target"),
+        ("pppp", {"limit": 9}, "target"),  # all of the file
     ],
 )
 def test_classes_in_their_order(tmp_path, classes, options, advice):

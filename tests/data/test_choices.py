@@ -129,7 +129,7 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
         ({"context": "a", "endings": ["b", "c"], "label": 3}, "0 to 1"),
         ({"context": "a", "endings": ["b", "c"], "label": 0.5}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": 10**400}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"]}, "--target"),
+        ({"context": "a", "endings": ["b", "c"]}, "target"),
         ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
         ({"endings": ["b", "c"], "label": 0}, "context"),
         ({"context": "a", "label": 0}, "choices"),
@@ -144,7 +144,7 @@ def test_what_is_refused_names_its_place(tmp_path, row, named):
 def test_other_targets_are_refused(tmp_path):
     with pytest.raises(InputError, match="choices"):
         read(tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 0}\n')
-    with pytest.raises(InputError, match="--text"):
+    with pytest.raises(InputError, match="text and pair"):
         read(tmp_path, lines(COPA), text="premise")
     with pytest.raises(InputError, match=r"'Start'.*'Right'"):
         read(tmp_path, "Start\tOne\tOther\tRight\na\tb\tc\t1\n", split="dev", ending="tsv")

@@ -223,13 +223,13 @@ class TestColumns:
         train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
         train.write_text("O show\nB-X 5\n", "utf-8")
         dev.write_text("O out\n\n" * 9, "utf-8")
-        with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):  # train is too short
+        with pytest.raises(InputError, match=r"dev\.conll.*token_column"):  # train is too short
             load_corpus(tmp_path)
         train.write_text("O show\nB-X 5\n\n" * 9, "utf-8")
         assert load_corpus(tmp_path)["dev"].sentences[8].words == ("out",)
         for text in ("O out\n\n" * 10, "O x out\n"):
             dev.write_text(text, "utf-8")
-            with pytest.raises(InputError, match=r"dev\.conll.*--token-column"):
+            with pytest.raises(InputError, match=r"dev\.conll.*token_column"):
                 load_corpus(tmp_path)
         dev.write_text("O out\n\n" * 10, "utf-8")
         corpus = load_corpus(tmp_path, ReadingOptions(token_column=2, tag_column=1))
@@ -309,7 +309,7 @@ class TestConllU:
         raw = read(text("Typ=B-X|NER=O", "Typ=O"), "entities", tag_column="typ")
         assert raw.sentences[0].tags == ("B-X", "O")
         for other in ("Entity=(1-person-giv", "Name=Ada"):  # coreference, and names
-            with pytest.raises(InputError, match="--tag-column"):
+            with pytest.raises(InputError, match="tag_column"):
                 read(text(other, "_"), "entities")
         with pytest.raises(InputError, match="NER, name"):
             read(text("NER=O|name=O"), "entities")
@@ -344,7 +344,7 @@ class TestConllU:
         ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
         ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),
         ("EU O\n", {"tag_column": "upos"}, "upos .*1, 2"),
-        ("EU NNP\n", {"tag_column": 3}, "tag-column 3 .*line 1: 'EU NNP'; it has 1, 2"),
+        ("EU NNP\n", {"tag_column": 3}, "tag_column 3 .*line 1: 'EU NNP'; it has 1, 2"),
         ("EU NNP\n", {"token_column": 2}, "both 2"),
         ("-DOCSTART- O\n\n", {}, "dev.conll"),
         ("", {}, "dev.conll"),

@@ -96,13 +96,13 @@ def test_texts_without_words_are_kept_and_counted(tmp_path):
         ("sentence\tlabel\na\tb\tc\n", {}, "line 2"),
         ("sentence\tsentence\na\tb\n", {}, "sentence"),
         ("sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
-        ("a\tb\nc\td\n", {}, "--text"),
-        ("sentence\tkind\na\tb\n", {}, "--target"),
+        ("a\tb\nc\td\n", {}, "text"),
+        ("sentence\tkind\na\tb\n", {}, "target"),
         ("sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
         ("sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
         ("sentence\tlabel\na\0\tpos\n", {}, "line 2"),
         ('text,label\n"a,b",x\n"c,d\n', {"ending": "csv"}, "line 3"),
-        ("text~label\na~b\n", {}, "--text"),
+        ("text~label\na~b\n", {}, "text"),
     ],
 )
 def test_bad_input_is_one_line_with_its_place(tmp_path, text, options, named):
@@ -144,7 +144,7 @@ def test_single_texts_and_pairs_are_not_mixed(tmp_path):
 
 def test_a_table_without_header_is_not_read_as_words_next_to_one_with_it(tmp_path):
     folder(tmp_path, train=GLUE, dev="A man eats.\tA man's eating.\n")
-    with pytest.raises(InputError, match=r"dev\.tsv.*--text"):
+    with pytest.raises(InputError, match=r"dev\.tsv.*text and pair"):
         load_corpus(tmp_path, targets=None)
 
 

@@ -11,7 +11,7 @@ from featbert.errors import InputError, MissingError
 def test_bytes_of_another_encoding_name_line_and_byte(tmp_path):
     path = tmp_path / "dev.conll"
     path.write_bytes("EU O\nMünchen O\n".encode("latin-1"))
-    with pytest.raises(InputError, match=r"0xfc.*line 2 of .*dev.conll.*--encoding"):
+    with pytest.raises(InputError, match=r"0xfc.*line 2 of .*dev\.conll.*encoding"):
         read_file(path)
     assert read_file(path, "latin-1") == ["EU O", "München O"]
     path.write_text("EU O\n", encoding="utf-16")

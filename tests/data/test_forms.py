@@ -108,7 +108,7 @@ def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
     else:
         for name, split in data.items():
             split.to_parquet(folder / "data" / f"{name}-00000-of-00001.parquet")
-    with pytest.raises(InputError, match="--label-names"):
+    with pytest.raises(InputError, match="label_names"):
         load_corpus(folder)
     (folder / "labels.txt").write_text("O\nB-PER\nB-LOC\n", "utf-8")
     assert prints(folder) == prints(plain)
@@ -137,7 +137,7 @@ def test_a_limit_reads_the_first_of_each_part(plain):
 def test_what_is_not_separated_by_blanks_is_named(tmp_path):
     path = tmp_path / "train.conll"
     path.write_text("EU;B-ORG\n", "utf-8")
-    with pytest.raises(InputError, match="--delimiter ';'"):
+    with pytest.raises(InputError, match="delimiter=';'"):
         load_corpus(path)
     with pytest.raises(InputError, match="';;'"):
         load_corpus(path, ReadingOptions(delimiter=";;"))

@@ -159,7 +159,7 @@ def test_other_keys(read):
     for names in ({"tag": "upos"}, {"token": 1, "tag": 2}, {"keys": ("pos", "upos")}):
         raw = read(row, **names)
         assert (raw.sentences[0].words, raw.sentences[0].tags) == (("a",), ("X",))
-    with pytest.raises(InputError, match=r"tags, ner.*--tag-column|--tag-column.*tags, ner"):
+    with pytest.raises(InputError, match=r"tags, ner.*tag_column|tag_column.*tags, ner"):
         read(row | {"ner": ["O"]})
 
 

@@ -50,7 +50,7 @@ def test_a_folder(folder):
 @pytest.mark.parametrize("mark", ["_", "-"])
 def test_a_mark_in_place_of_a_tag_says_how_to_leave_it_out(folder, mark):
     path = folder(train__txt="Ada B-PER\nran O\n", test__txt=f"Bo {mark}\nran {mark}\n")
-    with pytest.raises(InputError, match=f"line 1 of .*test.txt.*--missing={mark}"):
+    with pytest.raises(InputError, match=f"line 1 of .*test.txt.*missing='{mark}'"):
         load_corpus(path)
     assert load_corpus(path, ReadingOptions(missing=mark))["test"].sentences[0].tags is None
 
@@ -156,7 +156,7 @@ FILES = {
 )
 def test_a_file_of_another_task_names_it(tmp_path, name, targets, task):
     (tmp_path / name).write_text(FILES[name], "utf-8")
-    with pytest.raises(InputError, match=rf"{name}.*--task {task}"):
+    with pytest.raises(InputError, match=rf"{name}.*task {task}"):
         load_corpus(tmp_path, targets=targets)
 
 

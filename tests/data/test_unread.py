@@ -73,7 +73,7 @@ def test_texts_that_are_not_read_are_named(tmp_path, name):
     found = corpus(tmp_path, {"sentence": A, name: values, "label": [0, 1]})
     assert [len(s.texts) for s in found["train"]] == [1, 1]
     assert found["train"].notes.unread_columns == ((name,) if name in UNREAD else ())
-    doubts = [doubt for doubt in check_corpus(found).doubts if f"--pair {name}" in doubt]
+    doubts = [doubt for doubt in check_corpus(found).doubts if f"pair={name!r}" in doubt]
     assert len(doubts) == (name in UNREAD)
     if isinstance(values[0], str) and values[0]:
         both = corpus(

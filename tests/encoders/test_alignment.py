@@ -33,7 +33,7 @@ def test_ranges(pairs):
 
 @pytest.mark.parametrize("documents", [None, [0, 0, None, 1]])
 def test_document_context_without_documents_is_refused(wordpieces, documents):
-    with pytest.raises(InputError, match="--context document"):
+    with pytest.raises(InputError, match="context='document'"):
         align(sentences_of(TEXT, documents), wordpieces, positions=40, context="document")
 
 

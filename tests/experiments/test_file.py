@@ -135,7 +135,7 @@ def test_all_mistakes_are_reported_together(tmp_path):
             )
         ),
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
-        ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on=train+dev"),
+        ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on='train+dev'"),
         ("[finetune]\nmix_learning_rate = 1\n", "finetune.mix_learning_rate"),
         ("[features]\n[grid.features]\nrank = [4, 8]\n", "features.rank"),
         ("[finetune]\n[[variant]]\ncorpora = 'de'\n", "variant.0.corpora is 'de'"),

@@ -82,7 +82,7 @@ def test_layers_splits_and_steps_not_held_are_refused(store):
     for beyond in ([1, 3], [-1], "8", "1-3", "layer:7", "concat:1,3"):
         with pytest.raises(InputError, match="layers 0 to 2"):
             store.read("train", beyond)
-    with pytest.raises(InputError, match="--keep pooled"):
+    with pytest.raises(InputError, match="keep='pooled'"):
         store.read("train", kind="mean")
     with pytest.raises(InputError, match="means"):
         store.read("train", kind="means")

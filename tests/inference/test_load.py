@@ -128,7 +128,7 @@ def test_a_changed_encoder(run, tmp_path):
 
 def test_an_encoder_that_was_moved(run, tmp_path):
     there = (tmp_path / "small-bert").rename(tmp_path / "moved")
-    assert "--model" in refusal(run, MissingError)
+    assert "name it with model" in refusal(run, MissingError)
     loaded = load(run, device="cpu", model=str(there))
     test = corpus_of(run)["test"].sentences
     assert loaded.answers(loaded.inputs(test), test) == run.predictions("test").predicted

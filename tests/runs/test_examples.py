@@ -245,7 +245,7 @@ def test_settings_of_another_tuning_or_number_of_classes_are_refused(made, tmp_p
         train(store, "last", task="classification", settings=wrong, **where)
     with pytest.raises(InputError, match="none"):
         finetune("sample", made["model"], settings=defaults("none"), **where)
-    with pytest.raises(InputError, match="--keep words"):
+    with pytest.raises(InputError, match="keep='words'"):
         trained(made, ("texts", "joint", "pooled"), "classification", tmp_path, body="bilstm")
     for split in ("train", "dev"):
         (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\na\tx\nb\ty\nc\tz\n", "utf-8")

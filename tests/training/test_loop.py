@@ -282,7 +282,7 @@ def test_a_batch_that_does_not_fit_is_refused_with_a_smaller_budget(inputs, monk
 
     model = model_of()
     monkeypatch.setattr(model, "loss", loss)
-    with pytest.raises(InputError, match=r"--token-budget.* 500\b"):
+    with pytest.raises(InputError, match=r"token_budget.* 500\b"):
         run(inputs, model, SETTINGS.but(token_budget=1000))
 
 

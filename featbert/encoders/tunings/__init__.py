@@ -29,9 +29,10 @@ def get_tuning(name: str) -> Tuning:
     if not colon:
         return tuning
     if tuning.numbered is None:
-        raise InputError(f"tuning {family} has no number, but it is {name!r}")
+        raise InputError(f"is {name!r}, but {family} has no number", setting="tuning")
     if not (number.isascii() and number.isdecimal() and int(number)):
-        raise InputError(f"tuning is {name!r}; {family}: takes a number from 1, as in {family}:2")
+        advice = f"{family}: takes a number from 1, as in {family}:2"
+        raise InputError(f"is {name!r}; {advice}", setting="tuning")
     return tuning.numbered(int(number))
 
 

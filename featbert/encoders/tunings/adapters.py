@@ -35,13 +35,13 @@ def target_names(
     if targets == "all":
         return ends, [*linear.values()]
     if targets is None and kind not in defaults:
-        raise InputError(f"no targets are known for {kind}; give --targets: {choices}")
+        raise InputError(f"has no default for {kind}; give it: {choices}", setting="targets")
     names = [*defaults[kind]] if targets is None else [n.strip() for n in targets.split(",")]
     layers: list[nn.Linear] = []
     for name in names:
         matches = [linear[n] for n in linear if f".{n}".endswith(f".{name}")]
         if not name or not matches:
-            raise InputError(f"targets: no linear layer is called {name!r}; {choices}")
+            raise InputError(f"names no linear layer with {name!r}; {choices}", setting="targets")
         layers += matches
     return names, layers
 

@@ -24,15 +24,16 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
 def _check(settings: Any, num_layers: int) -> None:
     for name in ("freeze_to", "unfreeze"):
         if (layers := getattr(settings, name) or 0) > num_layers:
-            raise InputError(f"{name} is {layers}, but the encoder has {num_layers} layers")
+            raise InputError(f"is {layers}, but the encoder has {num_layers} layers", setting=name)
     if settings.unfreeze is None:
         return
     free = num_layers - (settings.freeze_to or 0)
     needed = 1 + -(-free // settings.unfreeze)
     if settings.epochs < needed:
         raise InputError(
-            f"epochs is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups "
-            f"of {settings.unfreeze} after an epoch of only the head"
+            f"is {settings.epochs}; {needed} are needed to unfreeze {free} layers in groups of "
+            f"{settings.unfreeze} after an epoch of only the head",
+            setting="epochs",
         )
 
 

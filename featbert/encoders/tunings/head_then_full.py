@@ -7,7 +7,7 @@ run on features of the last layer can replace them (`head_from`).
 from typing import Any
 
 from featbert.encoders.tunings.base import Tuning
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 
 
 def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -> bool:
@@ -17,8 +17,9 @@ def _trains(name: str, depth: int, settings: Any, num_layers: int, epoch: int) -
 def _check(settings: Any, num_layers: int) -> None:
     if settings.head_from is None and settings.head_epochs >= settings.epochs:
         raise InputError(
-            f"head_epochs is {settings.head_epochs} of {settings.epochs} epochs, which leaves none "
-            "for the encoder; lower it, or raise epochs"
+            f"is {settings.head_epochs} of {settings.epochs} epochs, which leaves none for the "
+            f"encoder; lower it, or raise {spelling('epochs')}",
+            setting="head_epochs",
         )
 
 

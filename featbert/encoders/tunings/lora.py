@@ -33,7 +33,7 @@ def _prepare(model: Any, settings: Any) -> None:
     targets, layers = target_names(model, settings.targets, _TARGETS | KNOWN)
     least = min(min(layer.in_features, layer.out_features) for layer in layers)
     if settings.rank > least:
-        raise InputError(f"rank is {settings.rank}, but a target has {least} dimensions; lower it")
+        raise InputError(f"is {settings.rank}, but a target has {least} dimensions", setting="rank")
     config = LoraConfig(
         r=settings.rank,
         lora_alpha=settings.alpha,

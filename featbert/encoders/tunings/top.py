@@ -12,7 +12,7 @@ def _top(layers: int) -> Tuning:
 
     def check(settings: Any, num_layers: int) -> None:
         if layers > num_layers:
-            raise InputError(f"tuning is top:{layers}, but the encoder has {num_layers} layers")
+            raise InputError(f"is top:{layers} of only {num_layers} layers", setting="tuning")
 
     title = "top layer" if layers == 1 else f"top {layers} layers"
     usual = {"body": "linear", "learning_rate": 8e-4}

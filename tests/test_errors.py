@@ -1,0 +1,58 @@
+"""One error is spelled as its user gives settings: in Python, commands and experiment files."""
+
+import pickle
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from featbert.cli.main import app
+from featbert.config import Settings, validated
+from featbert.errors import InputError, MissingError, spelled_as, spelling
+from featbert.experiments.file import read_experiment
+
+COMMAND = {"rank": "--rank", "mapping": "--map"}
+SHARE = "train_share is 0.5 with train_on='train+dev'"
+
+
+@pytest.mark.parametrize(
+    ("options", "texts"),
+    [
+        (None, ["rank", "rank=8", "missing='-1'", "mapping='a b'"]),
+        (COMMAND, ["--rank", "--rank 8", "--missing=-1", "--map 'a b'"]),
+        (
+            {"rank": "--rank", "changes": "--set"},
+            ["--rank", "--rank 8", "--set missing=-1", "--set 'mapping=a b'"],
+        ),
+    ],
+)
+def test_notations(options, texts):
+    with spelled_as(options):
+        settings = (("rank",), ("rank", 8), ("missing", "-1"), ("mapping", "a b"))
+        assert [spelling(*setting) for setting in settings] == texts
+        assert spelling("delimiter") == ("--delimiter" if options == COMMAND else "delimiter")
+        for kind in (InputError, MissingError):
+            error = kind("is 17; write rank or --rank, not 'dev_share is'", setting="rank")
+            message = f"{texts[0]} is 17; write rank or --rank, not 'dev_share is'"
+            assert (str(error), error.setting) == (message, "rank")
+            copy = pickle.loads(pickle.dumps(error))
+            assert (type(copy), str(copy), copy.setting) == (kind, message, "rank")
+    assert spelling("rank") == "rank"
+
+
+def shown(*arguments: str) -> str:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert result.exit_code
+    return result.stderr
+
+
+def test_the_same_error_has_the_notation_of_its_place(tmp_path):
+    file = tmp_path / "experiment.toml"
+    file.write_text("train_share = 0.5\n[finetune]\ntrain_on = 'train+dev'\n", "utf-8")
+    with pytest.raises(InputError, match=re.escape(SHARE)):
+        validated(Settings, {"train_share": 0.5, "train_on": "train+dev"})
+    options = "--train-share", "0.5", "--train-on", "train+dev"
+    assert "--train-share is 0.5 with --train-on train+dev" in shown("train", *options)
+    with pytest.raises(InputError, match=re.escape(f"[finetune]: {SHARE}")):
+        read_experiment(file)
+    assert SHARE in shown("run", file, "--dry-run")
