@@ -367,6 +367,11 @@ class Settings(Training, Tuning, Head):
         return BODIES[self.body].words
 
     @property
+    def answers(self) -> tuple[str, ...]:
+        """Kinds of answers that the output can give."""
+        return OUTPUTS[self.output].answers
+
+    @property
     def reads(self) -> str:
         """The stored states that the head reads: "words", "sequence", or the name of a pooling.
 

@@ -11,7 +11,7 @@ from featbert.runs.record import RunRecord
 from featbert.units import NONE, visible
 
 # Shown as curves and tables.
-_WITHOUT = ("name", "scores", "history", "labels")
+_WITHOUT = ("name", "scores", "history", "targets")
 
 
 def with_facts(comparison: Comparison, members: Members) -> Comparison:

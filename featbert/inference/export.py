@@ -167,7 +167,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     inputs = loaded.inputs(sentences)
     rows = np.arange(len(inputs.offsets) - 1)
     batch, layout = inputs.batch(rows), inputs.layout(rows)
-    config = task.model_config(record.labels)
+    config = task.model_config(record.targets.classes)
     try:
         model = transformers_model(loaded.model, task.auto_model, config, batch, layout)
     except InputError as error:

@@ -98,7 +98,7 @@ class LoadedRun(PredictingRun):
         return inputs, self.task.items(sentences), self.backend, budget
 
     def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
-        classes, scheme = tuple(self.record.labels), self.record.signature.tag_scheme
+        classes, scheme = self.record.targets.classes, self.record.signature.tag_scheme
         return self.task.answers(numbers, classes, sentences, scheme, self.record.threshold)
 
 
@@ -215,7 +215,6 @@ def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
         precision = "fp32"  # as in training: see `planned.py`
     if "fp16" in (precision, signature.encoder_precision) and found_device.kind != "cuda":
         raise InputError(f"{usable.name} computes in fp16, which needs a GPU")
-    classes = tuple(record.labels)
     texts = 2 if signature.packing == "apart" else 1
     states: CombineLayers | Encoder
     if frozen:
@@ -224,7 +223,7 @@ def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
     else:
         pooler = settings.sentence_pooling == "pooler"
         states = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
-    network = make_model(states, classes, settings, texts)
+    network = make_model(states, record.targets, settings, texts)
     load_weights(usable.folder / WEIGHTS, network, record.weights)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.word_casing)

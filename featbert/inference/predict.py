@@ -190,7 +190,7 @@ def _answers(run: PredictingRun, block: Sequence[Sentence]) -> Iterator[Answered
     edges = pairwise(range(len(block) + 1) if groups is None else groups)
     for (first, end), answer in zip(edges, answers, strict=True):
         rows = shares[first:end].round(6).tolist()  # without columns for scores
-        by_class = [dict(zip(run.record.labels, row, strict=False)) for row in rows]
+        by_class = [dict(zip(run.record.targets.classes, row, strict=False)) for row in rows]
         yield run.task.answered(block[first:end], answer, by_class)
 
 

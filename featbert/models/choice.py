@@ -11,12 +11,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
+from featbert.tasks.base import TargetSummary
 
 
 class GroupSoftmax(nn.Module):
     """One vector v. Targets and answers are 1 for the right vector of a group, else 0."""
 
-    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
+    def __init__(self, width: int, targets: TargetSummary) -> None:
         super().__init__()
         self.scores = nn.Linear(width, 1, bias=False)  # a bias would change no probability
 

@@ -17,14 +17,15 @@ from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
+from featbert.tasks.base import TargetSummary
 
 
 class CRF(nn.Module):
     """Emissions of a linear layer, and learned scores of neighbouring classes."""
 
-    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
+    def __init__(self, width: int, targets: TargetSummary) -> None:
         super().__init__()
-        n = len(classes)
+        n = len(targets.classes)
         self.classifier = nn.Linear(width, n)
         self.start = nn.Parameter(torch.zeros(n))
         self.transitions = nn.Parameter(torch.zeros(n, n))  # from row to column

@@ -48,11 +48,12 @@ class Body(Protocol):
 
 
 class Output(Protocol):
-    """Vectors to answers: a module of `OUTPUTS`, made from its width, classes and settings.
+    """Vectors to answers: a module of `OUTPUTS`.
 
-    Targets and answers are laid out as the task says: (W,) if each word has one. `lengths` are
-    vectors that belong together: words of a sequence, or sequences of a group. If logits are
-    W x + b, a method `linear` returns W (C, D) and b (C,) for export.
+    It is made from its width, a `TargetSummary` and its settings. Targets and answers are laid out
+    as the task says: (W,) if each word has one. `lengths` are vectors that belong together: words
+    of a sequence, or sequences of a group. If logits are W x + b, a method `linear` returns
+    W (C, D) and b (C,) for export.
     """
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:

@@ -17,12 +17,14 @@ class Part(Entry):
         words: of a body, whether it reads the words of a text. If not, it reads one vector per
             text, if the task pools them.
         firsts: of an output, whether it reads the first special piece of each sequence, too.
+        answers: of an output, the kinds of answers that it can give (`tasks.base.ANSWERS`).
     """
 
     title: str
     settings: tuple[str, ...] = ()
     words: bool = True
     firsts: bool = False
+    answers: tuple[str, ...] = ()
 
 
 BODIES = Registry(
@@ -35,11 +37,17 @@ BODIES = Registry(
 OUTPUTS = Registry(
     "output",
     {
-        "softmax": Part("featbert.models.softmax:Softmax", "softmax"),
-        "crf": Part("featbert.models.crf:CRF", "CRF"),
-        "score": Part("featbert.models.score:Score", "score"),
-        "choice": Part("featbert.models.choice:GroupSoftmax", "choice"),
-        "span": Part("featbert.models.span:Span", "span", ("longest_answer",), firsts=True),
+        "softmax": Part("featbert.models.softmax:Softmax", "softmax", answers=("class", "tags")),
+        "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
+        "score": Part("featbert.models.score:Score", "score", answers=("score",)),
+        "choice": Part("featbert.models.choice:GroupSoftmax", "choice", answers=("choice",)),
+        "span": Part(
+            "featbert.models.span:Span",
+            "span",
+            ("longest_answer",),
+            firsts=True,
+            answers=("span",),
+        ),
     },
 )
 # Ways to make one vector of a text. "none" is for answers of words.

@@ -10,18 +10,17 @@ from torch import Tensor
 from torch.nn import functional
 
 from featbert.encoders.batching import Ints
-from featbert.models.softmax import Softmax
+from featbert.models.logits import Logits
+from featbert.tasks.base import TargetSummary
 
 
-class Score(Softmax):
+class Score(Logits):
     """One number an item."""
 
-    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
-        """`classes` are the lowest and the highest training score, as text."""
-        super().__init__(width, ("score",))
-        low, high = map(float, classes)
-        self.middle = (low + high) / 2
-        self.reach = (high - low) / 2 or 1.0
+    def __init__(self, width: int, targets: TargetSummary) -> None:
+        super().__init__(width, 1)
+        self.middle = (targets.lowest + targets.highest) / 2
+        self.reach = (targets.highest - targets.lowest) / 2 or 1.0
 
     def linear(self) -> tuple[Tensor, Tensor]:
         """W and b of the scores."""

@@ -1,29 +1,19 @@
 """A softmax over the classes of each item, words or sequences: linear classifier, cross-entropy."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from featbert.encoders.batching import Ints
-from featbert.models.combination import full_precision
+from featbert.models.logits import Logits
+from featbert.tasks.base import TargetSummary
 
 
-class Softmax(nn.Module):
+class Softmax(Logits):
     """Logits of each item by itself."""
 
-    def __init__(self, width: int, classes: tuple[str, ...]) -> None:
-        super().__init__()
-        self.classifier = nn.Linear(width, len(classes))
-
-    def logits(self, vectors: Tensor) -> Tensor:
-        """(W, D) -> (W, C) in fp32: logits of few bits would tie."""
-        with full_precision(vectors):
-            logits: Tensor = self.classifier(vectors.float())
-        return logits
-
-    def linear(self) -> tuple[Tensor, Tensor]:
-        """W and b of the logits."""
-        return self.classifier.weight, self.classifier.bias
+    def __init__(self, width: int, targets: TargetSummary) -> None:
+        super().__init__(width, len(targets.classes))
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the items' cross-entropies.

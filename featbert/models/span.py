@@ -18,17 +18,18 @@ from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
-from featbert.models.softmax import Softmax
+from featbert.models.logits import Logits
+from featbert.tasks.base import TargetSummary
 
 
-class Span(Softmax):
+class Span(Logits):
     """Start and end scores. `lengths` (B, 2) are the vectors before the passage, and its words."""
 
-    def __init__(self, width: int, classes: tuple[str, ...], *, longest_answer: int) -> None:
-        """`classes` are ("answerable",) or ("answerable", "unanswerable")."""
-        super().__init__(width, ("start", "end"))
+    def __init__(self, width: int, targets: TargetSummary, *, longest_answer: int) -> None:
+        """The classes are ("answerable",) or ("answerable", "unanswerable")."""
+        super().__init__(width, 2)
         self.longest = longest_answer
-        self.n_classes = len(classes)
+        self.n_classes = len(targets.classes)
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the questions' losses. targets (B, 2) are first and last place of the answer."""

@@ -29,7 +29,7 @@ from featbert.io import regular_file, slug, write_text
 from featbert.progress import notice
 from featbert.runs.results import listed_in, read_text
 from featbert.schema import STRICT, Amount, Count, Moment, Number, Seconds, Share
-from featbert.tasks.base import Scores, get_task
+from featbert.tasks.base import Scores, TargetSummary, get_task
 from featbert.training.history import Epoch
 
 RECORD_NAME = "record.json"
@@ -227,7 +227,7 @@ class RunRecord:
         best_epoch: epoch of the weights, from 1.
         counts: counts of the unusual, by name: windowed_sentences, unknown_words, ...
         started: UTC, ISO 8601.
-        labels: classes by number, as the weights have them.
+        targets: summary of the training targets, from which the output was made.
         model_source: folder or name that finds the encoder again. In an exported run, a path that
             begins with a dot is in the run's folder.
         reading: options that the corpus was read with.
@@ -261,7 +261,7 @@ class RunRecord:
     cost: Cost
     counts: dict[str, Count]
     started: Moment
-    labels: list[str]
+    targets: TargetSummary
     model_source: str
     reading: dict[str, Any]
     trained_on: list[str]

@@ -321,7 +321,7 @@ class UsableRun(Run):
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes of the run, for people: entity types, labels."""
-        return self.task.taught(tuple(self.record.labels))
+        return self.task.taught(self.record.targets.classes)
 
 
 def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
@@ -333,8 +333,8 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
     record, signature = run.record, run.record.signature
     if (file := results_file(run.folder)) is not None:
         raise MissingError(f"{file} has no weights of {run.name}; train it again to use it")
-    if not record.labels:
-        raise InputError(f"labels of {run.folder / RECORD_NAME} is empty; train the run again")
+    if run.task.has_classes and not record.targets.classes:
+        raise InputError(f"{run.folder / RECORD_NAME} has no classes; train the run again")
     cased = Corpus("", {})
     if signature.casing != "original":
         cased = learned_corpus(record, ["train"], None)

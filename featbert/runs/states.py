@@ -24,6 +24,7 @@ from featbert.features.store import FeatureStore
 from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
 from featbert.runs.record import Signature
+from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
@@ -40,12 +41,12 @@ class StoredStates:
         for split in store.manifest.splits.values():
             self.counts.update(split.counts)
 
-    def model(self, classes: tuple[str, ...]) -> Model:
+    def model(self, targets: TargetSummary) -> Model:
         """A model with a new head, on the device. Its weights follow torch's random state."""
 
         def make() -> Model:
             states = CombineLayers(self.combination, self.store.manifest.hidden_size)
-            return make_model(states, classes, self.settings, self.store.manifest.texts)
+            return make_model(states, targets, self.settings, self.store.manifest.texts)
 
         try:
             with torch.device("meta"):  # only shapes
@@ -89,7 +90,7 @@ class TunedStates:
         self.word_casing, self.device = word_casing, device
         self.counts = Counter[str]()
 
-    def model(self, classes: tuple[str, ...]) -> Model:
+    def model(self, targets: TargetSummary) -> Model:
         # A partly trained encoder takes little more memory than a frozen one.
         settings, layers = self.settings, self.signature.encoder_layers
         whole = get_tuning(settings.tuning).trains("", 0, settings, layers, settings.epochs)
@@ -102,7 +103,7 @@ class TunedStates:
         pooler = settings.sentence_pooling == "pooler"
         self.encoder = load_encoder(self.source, pooling=self.signature.pooling, pooler=pooler)
         texts = 2 if self.signature.packing == "apart" else 1
-        return make_model(self.encoder, classes, settings, texts).to(self.device.torch)
+        return make_model(self.encoder, targets, settings, texts).to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None

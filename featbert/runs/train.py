@@ -125,7 +125,8 @@ class _Training:
             whole, self.settings.train_share, seed=plan.options.seed
         )
         self.scored_splits = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
-        self.classes = self.task.classes(self.train, self.scheme)
+        self.targets = self.task.summary(self.train, self.scheme)
+        self.classes = self.targets.classes
         for split in filter(lambda s: s.is_tagged, self.scored_splits):
             classes = {*self.task.classes_in(self.task.gold(split))}
             if untaught := sorted(classes - {*self.task.taught(self.classes)}):
@@ -141,7 +142,7 @@ class _Training:
                 material, plan.signature, self.settings, word_casing, self.device
             )
         torch.manual_seed(plan.options.seed)
-        self.model = self.states.model(self.classes)
+        self.model = self.states.model(self.targets)
         if (head := plan.head) is not None:
             load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
         # By split; "train" is all that the run learns from
@@ -156,7 +157,10 @@ class _Training:
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
         # A training resumes to the same numbers only with the same config.
-        config = self._config() | {"signature": dataclasses.asdict(plan.signature)}
+        config = self._config() | {
+            "signature": dataclasses.asdict(plan.signature),
+            "targets": dataclasses.asdict(self.targets),
+        }
         write_text(folder / "config.json", json_text(config) + "\n")
         identity = json_hash(config | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
@@ -187,7 +191,6 @@ class _Training:
             "layer_indices": plan.combination and list(plan.combination.indices),
             "seed": plan.options.seed,
             "settings": plan.settings,
-            "labels": list(self.classes),
         }
 
     def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
@@ -229,6 +232,7 @@ class _Training:
                 "missing_answers": sum(map(self.task.unlabelled, splits)),
             },
             started=started,
+            targets=self.targets,
             model_source=plan.model_source,
             reading=dict(self.corpus.reading),
             trained_on=list(self.settings.trained_splits),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from featbert.data.corpus import UNLABELLED, Corpus, Sentence, Split
 from featbert.data.tags import TargetKind, target_kind
+from featbert.errors import InputError
 from featbert.progress import notice
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
@@ -39,6 +40,14 @@ TASKS = Registry(
         "spans": Entry("featbert.tasks.spans:TASK"),
     },
 )
+# Kinds of answers that outputs give and tasks need, and what they are.
+ANSWERS = {
+    "class": "one class for each text",
+    "tags": "one tag for each word",
+    "score": "a score for each text",
+    "choice": "one of several texts",
+    "span": "a span of words",
+}
 # The number of a word without an answer, which no loss counts.
 IGNORED = -100
 # Data sets of GLUE that are not measured by accuracy (Wang et al. 2019, table 1).
@@ -126,6 +135,24 @@ class Scores:
         return score > floor + 2 * math.sqrt(floor * (1 - floor) / max(self.examples, 1))
 
 
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
+class TargetSummary:
+    """What a head must know of the targets that it learns.
+
+    Attributes:
+        classes: names by number, as weights have them; () for scores.
+        counts: training items of each class; () if items have no class, or more than one number.
+        items: training items with an answer.
+        lowest, highest: of training scores; 0 without scores.
+    """
+
+    classes: tuple[str, ...] = ()
+    counts: tuple[Count, ...] = ()
+    items: Count = 0
+    lowest: float = 0.0
+    highest: float = 0.0
+
+
 class Task(ABC):
     """The question that is asked of a text, and how answers are scored.
 
@@ -135,6 +162,7 @@ class Task(ABC):
         name: in records, files and options.
         title: for people.
         targets: name of the answers that `load_corpus` reads.
+        answer: the kind of answer that an output must give, one of `ANSWERS`.
         scorer: who counts, with version; a part of every run's signature.
         measure: chooses the epoch; differences of it are tested.
         columns: every value that scores have, key to name for people. The measure is first.
@@ -156,6 +184,7 @@ class Task(ABC):
     name: str
     title: str
     targets: str | TargetKind
+    answer: str
     scorer: str
     measure: Measure
     columns: Mapping[str, str]
@@ -190,9 +219,15 @@ class Task(ABC):
         reads words.
         """
 
-    @abstractmethod
     def check(self, settings: Any) -> None:
-        """Raises InputError for a head that cannot give this task's answers."""
+        """Raises InputError for a head (`config.Settings`) that cannot give this task's answers."""
+        if self.answer not in settings.answers:
+            gives, needs = ANSWERS[settings.answers[0]], ANSWERS[self.answer]
+            raise InputError(
+                f"is {settings.output}, which gives {gives}, but {self.title} have {needs}; "
+                "leave it out",
+                setting="output",
+            )
 
     @abstractmethod
     def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
@@ -266,6 +301,13 @@ class Task(ABC):
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """The classes that a training text can teach, in the order of their numbers."""
         return tuple(self.classes_in(self.gold(train)))
+
+    def summary(self, train: Split, scheme: str) -> TargetSummary:
+        """What a head must know of the targets of a training text."""
+        classes = self.classes(train, scheme)
+        numbers = self.encode(train, classes, scheme)
+        counts = np.bincount(numbers[numbers != IGNORED], minlength=len(classes))
+        return TargetSummary(classes, tuple(counts.tolist()), int(counts.sum()))
 
     def groups(self, sentences: Sequence[Sentence]) -> Counts | None:
         """(G + 1,) sequences before each group that is answered together; None without groups.

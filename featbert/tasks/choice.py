@@ -26,6 +26,7 @@ class Choice(ExampleTask):
     name = "choice"
     title = "multiple choice"
     targets = "choices"
+    answer = "choice"
     has_classes = False
     output = "choice"
     batch_size = 16  # as in the paper

@@ -20,6 +20,7 @@ class Classification(ExampleTask):
     name = "classification"
     title = "classification of texts"
     targets = "classes"
+    answer = "class"
     kinds = "classes"
     output = "softmax"
     floor = "majority class"

@@ -67,10 +67,9 @@ class ExampleTask(Task):
         return settings | {"sentence_pooling": "mean", "epochs": 10, "learning_rate": 1e-2}
 
     def check(self, settings: Any) -> None:
+        super().check(settings)
         if settings.sentence_pooling == "none":
             raise InputError("is none, but texts need one; give mean", setting="sentence_pooling")
-        if settings.output != self.output:
-            raise InputError(f"is not for {self.title}; leave it out", setting="output")
         if settings.sentence_pooling in ("cls", "pooler", "word_mean") and settings.reads_words:
             raise InputError(
                 f"is {settings.sentence_pooling}, which is not computed, since the body "

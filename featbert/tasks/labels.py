@@ -25,6 +25,7 @@ class WordTask(Task):
 
     of_texts: bool = False
     unit: str = "sentence"
+    answer: str = "tags"
     pipeline: str = "token-classification"
     auto_model: str = "AutoModelForTokenClassification"
 
@@ -36,7 +37,8 @@ class WordTask(Task):
         return {}  # tunings have defaults for words
 
     def check(self, settings: Any) -> None:
-        if settings.sentence_pooling != "none" or settings.output in ("score", "span"):
+        super().check(settings)
+        if settings.sentence_pooling != "none":
             raise InputError("is for texts, not words; leave it out", setting="sentence_pooling")
 
     def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from featbert.data.corpus import Split
-from featbert.tasks.base import Facet, Predictions, Rows, Scores
+from featbert.tasks.base import Facet, Predictions, Rows, Scores, TargetSummary
 from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
 
@@ -22,6 +22,7 @@ class Regression(ExampleTask):
     name = "regression"
     title = "scores of texts"
     targets = "scores"
+    answer = "score"
     has_classes = False
     output = "score"
     measures = OF_SCORES
@@ -38,10 +39,9 @@ class Regression(ExampleTask):
             if len({tuple(row) for row in rows}) == 1 < len(rows)
         ]
 
-    def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
-        """The lowest and the highest training score."""
-        scores = [float(score) for (score,) in self.gold(train)]
-        return repr(min(scores)), repr(max(scores))
+    def summary(self, train: Split, scheme: str) -> TargetSummary:
+        scores = [float(row[0]) for row in self.gold(train) if row]
+        return TargetSummary((), (), len(scores), min(scores), max(scores))
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         return {"num_labels": 1, "problem_type": "regression"}

@@ -28,7 +28,16 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.spans import NO_ANSWER, answer_of, answer_words
 from featbert.errors import InputError
 from featbert.io import write_text
-from featbert.tasks.base import Facet, Measure, Predictions, Rows, Scores, in_buckets
+from featbert.tasks.base import (
+    Facet,
+    Measure,
+    Predictions,
+    Rows,
+    Scores,
+    TargetSummary,
+    Task,
+    in_buckets,
+)
 from featbert.tasks.examples import ExampleTask, single
 from featbert.tasks.measures import Counts, accuracy_of
 
@@ -51,6 +60,7 @@ class Spans(ExampleTask):
     name = "spans"
     title = "answers in passages"
     targets = "spans"
+    answer = "span"
     output = "span"
     unit = "question"
     whole = "question and passage"
@@ -92,10 +102,9 @@ class Spans(ExampleTask):
         return settings
 
     def check(self, settings: Any) -> None:
+        Task.check(self, settings)
         if settings.sentence_pooling != "none":
             raise InputError("is not for spans; leave it out", setting="sentence_pooling")
-        if settings.output != self.output:
-            raise InputError(f"is not for {self.title}; leave it out", setting="output")
 
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         counts = self.counts(gold, predicted)
@@ -127,6 +136,13 @@ class Spans(ExampleTask):
 
     def classes_in(self, gold: Rows) -> list[str]:
         return sorted({_class_of(row) for row in gold if row})
+
+    def summary(self, train: Split, scheme: str) -> TargetSummary:
+        """Questions with an answer, and without."""
+        counts = Counter(_class_of(row) for row in self.gold(train) if row)
+        return TargetSummary(
+            tuple(sorted(counts)), tuple(counts[n] for n in sorted(counts)), counts.total()
+        )
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.

@@ -8,10 +8,11 @@ from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
 from featbert.models.pooling import Pooling
 from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS
+from featbert.tasks.base import TargetSummary
 
 
 def make_model(
-    states: CombineLayers | Encoder, classes: tuple[str, ...], settings: Settings, texts: int = 1
+    states: CombineLayers | Encoder, targets: TargetSummary, settings: Settings, texts: int = 1
 ) -> Model:
     """A model with a new head on stored states, or on an encoder that is tuned.
 
@@ -39,7 +40,7 @@ def make_model(
         width = pooling.width
     output_entry = OUTPUTS[settings.output]
     options = {name: getattr(settings, name) for name in output_entry.settings}
-    output = output_entry.load()(width, classes, **options)
+    output = output_entry.load()(width, targets, **options)
     return Model(
         states, body, output, attention=attention, pooling=pooling, pools_first=pools_first
     )

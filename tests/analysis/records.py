@@ -9,7 +9,7 @@ from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.config import Analyses
 from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
-from featbert.tasks.base import Scores
+from featbert.tasks.base import Scores, TargetSummary
 from featbert.tasks.measures import prf
 from featbert.training.history import Epoch, ParameterGroup
 
@@ -133,7 +133,7 @@ def make_record(
         ),
         counts={"windowed_sentences": 0},
         started=f"2026-01-02T{seed % 24:02d}:04:05+00:00",
-        labels=["O", "B-PER", "I-PER"],
+        targets=TargetSummary(("O", "B-PER", "I-PER")),
         model_source="all-MiniLM-L6-v2",
         reading={},
         trained_on=["train"],

@@ -23,7 +23,11 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             (tmp_path / f"extended_{Path(block.file).name}").write_text(block.text, "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(TUNINGS, "attention", Entry("extended_attention:TUNING"))
-    monkeypatch.setitem(OUTPUTS, "smooth", Part("extended_smooth:Smooth", "smoothed softmax"))
+    monkeypatch.setitem(
+        OUTPUTS,
+        "smooth",
+        Part("extended_smooth:Smooth", "smoothed softmax", answers=("class", "tags")),
+    )
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
     monkeypatch.setitem(TASKS, "mentions", Entry("extended_mentions:TASK"))
     yield
@@ -50,7 +54,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     assert {run.record.settings["body"] for run in runs} == {"bilstm", "hidden", "linear"}
     tuned = next(run for run in runs if run.record.tuning == "attention")
     # 16 dimensions: in each of 4 layers four projections and a norm, and the classifier.
-    classifier = 17 * len(tuned.record.labels)
+    classifier = 17 * len(tuned.record.targets.classes)
     assert tuned.record.cost.trained_parameters == 4 * (4 * 17 * 16 + 2 * 16) + classifier
     table = workspace.compare().output
     for title in ("smoothed softmax", "hidden layer", "attention"):

@@ -21,6 +21,7 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces, transformers_tokenizer
 from featbert.models.combination import CombineLayers
+from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.encoders.test_alignment import assert_owned_once
@@ -159,12 +160,13 @@ def test_a_tuned_encoder_begins_with_the_vectors_of_the_store(
     encoder = load_encoder(find_encoder(str(folder))).eval()
     combination, n_texts = parse_layers("last", encoder.num_layers), store.manifest.texts
     alignment = encoder.align(examples, packing=packing)
+    pair_classes = TargetSummary(("a", "b"))
     for how in ("cls", "mean", "max", "max_mean", "word_mean", "attention"):
         heads = [defaults(t, "classification").but(sentence_pooling=how) for t in ("none", "full")]
         frozen = make_model(
-            CombineLayers(combination, encoder.hidden_size), ("a", "b"), heads[0], n_texts
+            CombineLayers(combination, encoder.hidden_size), pair_classes, heads[0], n_texts
         )
-        tuned = make_model(encoder, ("a", "b"), heads[1], n_texts)
+        tuned = make_model(encoder, pair_classes, heads[1], n_texts)
         tuned.pooling.load_state_dict(frozen.pooling.state_dict())
         reads = heads[0].reads
         kept = stored_inputs(store, ["train"], combination, reads, CPU, texts=examples)

@@ -41,7 +41,7 @@ def test_predictions_of_a_split_that_is_a_path_are_not_read(runs, features_run, 
         ({"signature__context": "../.."}, "context"),
         ({"settings": {"lstm_size": 10**12}}, ""),
         ({"weights": "0" * 64}, "weights"),
-        ({"labels": []}, "labels"),
+        ({"targets": {"classes": []}}, "classes"),
     ],
 )
 def test_a_record_that_does_not_fit_its_run_is_not_used(

@@ -11,11 +11,12 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.models.combination import CombineLayers
 from featbert.models.model import BatchLayout, Model
+from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 
 
-def classes(n: int) -> tuple[str, ...]:
-    return tuple(map(str, range(n)))
+def classes(n: int) -> TargetSummary:
+    return TargetSummary(tuple(map(str, range(n))))
 
 
 def settings_of(tuning: str, **given: Any) -> Settings:

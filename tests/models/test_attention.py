@@ -10,6 +10,7 @@ from featbert.models.attention import Attention
 from featbert.models.combination import CombineLayers
 from featbert.models.model import BatchLayout
 from featbert.models.pooling import Pooling
+from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 
 
@@ -56,7 +57,10 @@ def test_what_is_asked_is_found_in_the_passage() -> None:
     table = RowsTable(lstm_size=16, lstm_layers=1, dropout=0)
     settings = table.settings_for("none", 3, "spans")
     model = make_model(
-        CombineLayers(parse_layers("last", 3), 16), ("answerable",), settings, texts=2
+        CombineLayers(parse_layers("last", 3), 16),
+        TargetSummary(("answerable",)),
+        settings,
+        texts=2,
     )
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for step in range(40):

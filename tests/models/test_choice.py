@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from featbert.models.choice import GroupSoftmax
+from featbert.tasks.base import TargetSummary
 
 SIZES = [3, 1, 4, 2]
 STARTS = [0, 3, 4, 8]
@@ -11,7 +12,7 @@ STARTS = [0, 3, 4, 8]
 
 def test_every_group_has_a_softmax_of_its_own():
     torch.manual_seed(0)
-    output, vectors = GroupSoftmax(5, ("0", "1")), torch.randn(10, 5)
+    output, vectors = GroupSoftmax(5, TargetSummary(("0", "1"))), torch.randn(10, 5)
     right = [2, 0, 1, 1]
     targets = torch.zeros(10, dtype=torch.int64)
     loss, chosen, shares = 0.0, [], []
@@ -35,5 +36,5 @@ def test_every_group_has_a_softmax_of_its_own():
 
 
 def test_the_first_of_equals_is_chosen():
-    output, lengths = GroupSoftmax(2, ("0", "1")), np.array([2, 3])
+    output, lengths = GroupSoftmax(2, TargetSummary(("0", "1"))), np.array([2, 3])
     assert output.decode(torch.ones(5, 2), lengths).tolist() == [1, 0, 1, 0, 0]

@@ -7,13 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from featbert.models.span import Span
+from featbert.tasks.base import TargetSummary
 
 CLASSES = ("answerable", "unanswerable")
 
 
 def span(longest=3, classes=CLASSES, seed=0) -> Span:
     torch.manual_seed(seed)
-    return Span(4, classes, longest_answer=longest)
+    return Span(4, TargetSummary(classes), longest_answer=longest)
 
 
 def parts(output, vectors, lengths):

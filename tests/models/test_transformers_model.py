@@ -17,12 +17,17 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.errors import InputError
 from featbert.models.transformers_model import transformers_model
-from featbert.tasks.base import get_task
+from featbert.tasks.base import TargetSummary, get_task
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs
 from tests.tiny_encoders import DECODERS, FAMILIES
 
-CLASSES = {"regression": ("-1.5", "4.0"), "spans": ("answerable",), "choice": ("0", "1")}
+TARGETS = {
+    "regression": TargetSummary(lowest=-1.5, highest=4.0),
+    "spans": TargetSummary(("answerable",)),
+    "choice": TargetSummary(("0", "1")),
+}
+ABC = TargetSummary(("a", "b", "c"))
 PAIRED = ("regression", "choice", "spans")
 # Made of words that each tokenizer cuts, with signs inside and without spaces around.
 TEXTS = [("The fox's [SEP] jumps.", "EU rejects 3-1"), ("Smith", "on Sunday, said the Herald")]
@@ -36,7 +41,7 @@ def made_from(folder, task, given, texts=1):
     )
     settings = defaults("full", task).but(**given)
     torch.manual_seed(1)
-    model = make_model(encoder, CLASSES.get(task, ("a", "b", "c")), settings, texts).eval()
+    model = make_model(encoder, TARGETS.get(task, ABC), settings, texts).eval()
 
     def batch_of(examples):
         names = ("text", "pair")[: len(examples[0])]
@@ -71,7 +76,7 @@ def assert_equal_logits(source, folder, task, given):
     kind = get_task(task)
     model, batch_of = made_from(source, task, given)
     used = TEXTS if task in PAIRED else [texts[:1] for texts in TEXTS]
-    config = kind.model_config(CLASSES.get(task, ("a", "b", "c")))
+    config = kind.model_config(TARGETS.get(task, ABC).classes)
     probe = [tuple("Rome is." for _ in used[0]), tuple("It" for _ in used[0])]
     encoder = model.encoder
     made = transformers_model(model, kind.auto_model, config, *batch_of(probe))

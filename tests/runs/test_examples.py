@@ -23,11 +23,13 @@ from featbert.inference.predict import answer_rows, predict_texts
 from featbert.models.combination import CombineLayers
 from featbert.runs import train as train_module
 from featbert.runs.run import Run
+from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.single_runs import finetune, train
 
+TWO = TargetSummary(("a", "b"))
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
 
 
@@ -189,9 +191,9 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
     ]
     models = (
         make_model(
-            CombineLayers(last, encoder.hidden_size), ("a", "b"), heads[0], kept.manifest.texts
+            CombineLayers(last, encoder.hidden_size), TWO, heads[0], kept.manifest.texts
         ).eval(),
-        make_model(encoder, ("a", "b"), heads[1], kept.manifest.texts).eval(),
+        make_model(encoder, TWO, heads[1], kept.manifest.texts).eval(),
     )
     inputs = (
         stored_inputs(kept, ["dev"], last, heads[0].reads, CPU, texts=sentences),

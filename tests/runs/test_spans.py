@@ -25,6 +25,7 @@ from featbert.inference.evaluate import evaluate, read_evaluation
 from featbert.report.figures.confusion import confusion
 from featbert.runs.folder import evaluation_files
 from featbert.runs.run import Run, find_runs
+from featbert.tasks.base import TargetSummary
 from featbert.training import inputs as inputs_module
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
@@ -84,7 +85,7 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, row):
             for s, (answer,) in zip(sentences, kept.predicted, strict=True)
         }
     assert record.threshold is not None
-    assert record.labels == ["answerable", "unanswerable"]
+    assert record.targets.classes == ("answerable", "unanswerable")
     assert record.settings["longest_answer"] == (2 if row == "linear" else 30)
     assert record.scores["dev"].floor == 0.5
     assert record.scores["dev"].values["f1"] >= 0.5  # the threshold can always refuse all
@@ -256,7 +257,7 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(made):
     words = question.words
     alignment = align([question], encoder.wordpieces, positions=encoder.positions, packing="joint")
     settings = settings_of("full", "spans")
-    model = make_model(encoder, ("answerable", "unanswerable"), settings).eval()
+    model = make_model(encoder, TargetSummary(("answerable", "unanswerable")), settings).eval()
     inputs = PieceInputs(alignment, encoder, CPU, reads=settings.reads)
     budget = TokenBudget(2048)
     compute = Backend(find_device("cpu"))

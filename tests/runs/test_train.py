@@ -66,8 +66,9 @@ def test_what_a_run_scores_costs_and_was_asked(workspace, monkeypatch):
         assert cost.store_bytes == (store.path.stat().st_size if stored else None)
         assert (cost.extraction_seconds or 0) > 0 or not stored
         config = json.loads((run.folder / "config.json").read_text("utf-8"))
-        for key in ("settings", "labels", "seed"):
+        for key in ("settings", "seed"):
             assert config[key] == getattr(record, key)
+        assert config["targets"]["items"] == record.targets.items
         assert config["signature"]["splits"]["test"]["words"] == record.scores["test"].words
 
 
@@ -122,7 +123,7 @@ def test_both_tunings_learn_from_the_same_documents(small_bert, tmp_path, contex
         finetune(corpus, str(small_bert), settings=SHARED_TUNED, context=context, **where),
     ):
         record = run.record
-        types = {label[2:] for label in record.labels if label != "O"}
+        types = {label[2:] for label in record.targets.classes if label != "O"}
         assert types == {tag[2:] for s in part for tag in s.tags if tag != "O"}
         assert (record.train_sentences, record.train_words) == (len(part), part.n_words)
         assert record.settings["train_share"] == 0.4
@@ -140,7 +141,7 @@ def test_a_type_outside_of_the_part_is_not_learned_and_counts_as_missed(small_be
     where = {"runs_dir": tmp_path, "device": "cpu", "precision": "fp32"}
     settings = SHARED_TUNED.but(train_share=0.3)
     run = finetune(rare, str(small_bert), seed=seed, settings=settings, **where)
-    assert run.record.labels == ["O"]
+    assert run.record.targets.classes == ("O",)
     (person,) = run.record.scores["test"].by_class.values()
     assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
     assert_answers_again(run, rare["test"])

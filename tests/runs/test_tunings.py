@@ -43,7 +43,7 @@ def test_each_way_has_a_row_and_keeps_what_it_trained(workspace):
     runs = [tune(name) for name in [*TRAINED, "full"]]
     runs += [tune("lora", rank=2), train(store, "last", settings=settings, **options)]
     for run, trained in zip(runs, TRAINED.values(), strict=False):
-        head = len(run.record.labels) * (16 + 1)
+        head = len(run.record.targets.classes) * (16 + 1)
         assert run.record.cost.trained_parameters == trained + head
         with safe_open(run.folder / WEIGHTS, "np") as kept:
             sizes = {name: kept.get_tensor(name).size for name in kept.keys()}  # noqa: SIM118

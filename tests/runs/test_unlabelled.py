@@ -101,7 +101,7 @@ def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert,
     steps = {"epochs": 10, "batch_size": 2, "learning_rate": 2e-2, "dropout": 0.0, "warmup": 0.0}
     run = frozen(store, "last", corpus, task, tmp_path / "runs", lstm_layers=1, **steps, **given)
     record = run.record
-    assert UNLABELLED not in record.labels
+    assert UNLABELLED not in record.targets.classes
     assert (record.train_sentences, record.train_words) == (16, 64)
     assert record.counts["missing_answers"] == 24
     # Every word has one tag wherever it has one, and words differ in their vectors.

@@ -66,7 +66,7 @@ def test_from_text_to_comparison_with_one_store_for_all_tasks(corpus, tiny_bert,
     store = extract(corpus, str(tiny_bert), cache_dir=tmp_path / "cache", precision="fp32")
     settings = defaults("none").but(epochs=40, lstm_size=16, learning_rate=1e-2)
     run = train(store, "last", task="labels", settings=settings, **options)
-    assert run.record.labels == ["DET", "NOUN", "PART", "PROPN", "VERB"]
+    assert run.record.targets.classes == ("DET", "NOUN", "PART", "PROPN", "VERB")
     assert run.record.score("test") == 1.0
     assert run.predictions("test").gold[0] == ["DET", "NOUN", "PART"]
     tuned = finetune(
