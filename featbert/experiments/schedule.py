@@ -171,9 +171,9 @@ def _train(job: Job, store: Path | None, log_dir: Path | None, resources: Resour
     )
     corpus = resources.corpus(job.configuration)
     model = job.configuration.model
-    material = resources.encoder(model) if store is None else resources.store(store)
-    check_as_planned(run, corpus, material)
-    train_planned(run, material, corpus, log_dir=log_dir)
+    state_source = resources.encoder(model) if store is None else resources.store(store)
+    check_as_planned(run, corpus, state_source)
+    train_planned(run, state_source, corpus, log_dir=log_dir)
 
 
 # Transfer -----------------------------------------------------------------------------------------

@@ -1,9 +1,9 @@
-"""Runs from Python, and the training of a planned run: from a model to a record."""
+"""The training of a planned run: from a model to a record."""
 
 import dataclasses
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ import torch
 
 from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
-from featbert.encoders.batching import Ints
 from featbert.encoders.device import computing_threads
 from featbert.encoders.encoding import WordCasing
 from featbert.encoders.memory import peak_memory, reset_peak_memory
@@ -44,14 +43,13 @@ from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.base import IGNORED, get_task
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
+from featbert.training.fitting import Fitting
 from featbert.training.history import Epoch, Progress
-from featbert.training.inputs import Inputs, grouped
+from featbert.training.inputs import grouped
 from featbert.training.loop import (
     Backend,
     GoldAnswers,
-    Hooks,
     TrainingText,
-    fit,
     predict,
     prediction_budget,
     prediction_flops,
@@ -61,7 +59,7 @@ from featbert.training.tracking import epoch_log
 
 def train_planned(
     plan: PlannedRun,
-    material: FeatureStore | EncoderSource,
+    state_source: FeatureStore | EncoderSource,
     corpus: Corpus,
     *,
     overwrite: bool = False,
@@ -73,7 +71,7 @@ def train_planned(
     `overwrite`.
 
     Args:
-        material: the store that the run reads, or the encoder that it tunes.
+        state_source: the store that the run reads, or the encoder that it tunes.
         log_dir: folder that the epochs are logged to (`log_folder`).
 
     Raises:
@@ -85,7 +83,7 @@ def train_planned(
         return done
     base = None
     if plan.base is not None:
-        base = train_planned(plan.base, material, corpus, log_dir=log_dir)
+        base = train_planned(plan.base, state_source, corpus, log_dir=log_dir)
     with owning(plan.folder):
         if not overwrite and (done := plan.finished) is not None:
             return done
@@ -98,7 +96,7 @@ def train_planned(
             stage(f"training {plan.layers or settings.tuning}, seed {plan.options.seed}", ""),
             computing_threads(1 if is_short else plan.signature.threads),
         ):
-            return _Training(plan, base, material, corpus, log_dir).run()
+            return _Training(plan, base, state_source, corpus).run(log_dir)
 
 
 class _Training:
@@ -108,11 +106,10 @@ class _Training:
         self,
         plan: PlannedRun,
         base: Run | None,
-        material: FeatureStore | EncoderSource,
+        state_source: FeatureStore | EncoderSource,
         corpus: Corpus,
-        log_dir: Path | None,
     ) -> None:
-        self.plan, self.base, self.corpus, self.log_dir = plan, base, corpus, log_dir
+        self.plan, self.base, self.corpus = plan, base, corpus
         self.task, self.scheme = get_task(plan.task), plan.signature.tag_scheme
         self.device = plan.options.device
         best_epoch = None if base is None else base.record.best_epoch
@@ -121,10 +118,11 @@ class _Training:
         reset_peak_memory(self.device)  # the preparation counts
         learned = self.settings.trained_splits
         whole = join_splits([corpus[name] for name in learned])
-        self.train, self.numbers_in_whole = learned_part(
+        self.train, numbers_in_whole = learned_part(
             whole, self.settings.train_share, seed=plan.options.seed
         )
         self.scored_splits = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
+        self.learns_part = numbers_in_whole is not None
         self.targets = self.task.summary(self.train, self.scheme)
         self.classes = self.targets.classes
         for split in filter(lambda s: s.is_tagged, self.scored_splits):
@@ -132,46 +130,76 @@ class _Training:
             if untaught := sorted(classes - {*self.task.taught(self.classes)}):
                 names = ", ".join(untaught[:12])
                 notice(f"{split.name} has {names}, not in train: all of them count as missed")
+        # Fields of the record that are known before the training
+        self.config: dict[str, Any] = {
+            "task": self.task.name,
+            "tuning": self.settings.tuning,
+            "layers": plan.layers,
+            "layer_indices": plan.combination and list(plan.combination.indices),
+            "seed": plan.options.seed,
+            "settings": plan.settings,
+            "targets": self.targets,
+        }
         self.states: StoredStates | TunedStates
-        if isinstance(material, FeatureStore):
+        if isinstance(state_source, FeatureStore):
             assert plan.combination is not None
-            self.states = StoredStates(material, plan.combination, self.settings, self.device)
+            self.states = StoredStates(state_source, plan.combination, self.settings, self.device)
         else:
             word_casing = WordCasing(corpus, plan.signature.casing)
             self.states = TunedStates(
-                material, plan.signature, self.settings, word_casing, self.device
+                state_source, plan.signature, self.settings, word_casing, self.device
             )
         torch.manual_seed(plan.options.seed)
         self.model = self.states.model(self.targets)
         if (head := plan.head) is not None:
             load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
         # By split; "train" is all that the run learns from
-        self.inputs = {"train": self._inputs(learned, self.train, self.numbers_in_whole)}
-        self.inputs |= {
-            split.name: self._inputs([split.name], split) for split in self.scored_splits
+        texts = {"train": (learned, self.train, numbers_in_whole)}
+        texts |= {split.name: ((split.name,), split, None) for split in self.scored_splits}
+        self.inputs = {
+            name: grouped(
+                self.states.inputs(splits, text.sentences, numbers),
+                self.task.groups(text.sentences),
+            )
+            for name, (splits, text, numbers) in texts.items()
         }
 
-    def run(self) -> Run:
+    def run(self, log_dir: Path | None) -> Run:
         """Trains, predicts, scores and writes the record, which is the last file."""
         plan, folder = self.plan, working_folder(self.plan.folder)
         started = datetime.now(UTC).isoformat(timespec="seconds")
         clean_run_folder(folder)
         # A training resumes to the same numbers only with the same config.
-        config = self._config() | {
+        config = self.config | {
             "signature": dataclasses.asdict(plan.signature),
             "targets": dataclasses.asdict(self.targets),
         }
         write_text(folder / "config.json", json_text(config) + "\n")
         identity = json_hash(config | {"epochs": self.settings.epochs})
         checkpoint = Checkpoint(folder / CHECKPOINT, identity)
-        progress = self._fit(folder, checkpoint)
-        if self._is_pruned(progress):
-            epochs = len(progress.history)
-            flops = progress.flops + epochs * self._prediction_flops("dev")
-            write_json(folder / PRUNED, PrunedRun(epochs, flops, progress.seconds))
-            checkpoint.path.unlink(missing_ok=True)
-            raise PrunedError(f"pruned after epoch {epochs}")
-        record = self._record(folder, progress, started)
+        fitting = Fitting(
+            self.model,
+            self._training_text(),
+            self.settings,
+            self.backend,
+            seed=plan.options.seed,
+            checkpoint=checkpoint,
+        )
+        progress = fitting.progress
+        # A search ends the run after epoch n if its best dev score is below bounds[n - 1].
+        bounds = (plan.options.prune_below or ())[: self.settings.epochs - 1]
+        with epoch_log(log_dir, plan.name) as log:
+            for row in progress.history:  # of the checkpoint
+                self._note(row, folder, log)
+            for epoch in fitting.epochs():
+                self._note(fitting.add(epoch, self._dev_values()), folder, log)
+                best, number = progress.best, epoch.epoch
+                if best is not None and number <= len(bounds) and best[0] < bounds[number - 1]:
+                    flops = progress.flops + number * self._prediction_flops("dev")
+                    write_json(folder / PRUNED, PrunedRun(number, flops, fitting.end().seconds))
+                    checkpoint.path.unlink(missing_ok=True)
+                    raise PrunedError(f"pruned after epoch {number}")
+        record = self._record(folder, fitting.end(), started)
         write_json(folder / RECORD_NAME, record)
         # After the record: a kill in between leaves a finished run and a checkpoint (`recover`).
         checkpoint.path.unlink(missing_ok=True)
@@ -181,23 +209,44 @@ class _Training:
             notice(f"{counted(n_outdated, 'evaluation')} of the replaced run were removed")
         return Run(plan.folder, record)
 
-    def _config(self) -> dict[str, Any]:
-        """The fields of the record that are known before the training."""
-        plan = self.plan
-        return {
-            "task": self.task.name,
-            "tuning": self.settings.tuning,
-            "layers": plan.layers,
-            "layer_indices": plan.combination and list(plan.combination.indices),
-            "seed": plan.options.seed,
-            "settings": plan.settings,
-        }
+    def _training_text(self) -> TrainingText:
+        """The text to learn from, with its answers as numbers."""
+        encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
+        groups = self.task.groups(self.train.sentences)
+        counted = None if self.task.of_texts else encoded.numpy() != IGNORED
+        answers = GoldAnswers(encoded, self.task.items(self.train), groups is not None, counted)
+        documents = None
+        if self.plan.signature.context == "document":
+            documents = np.array([s.document for s in self.train], dtype=np.int64)
+
+        def name_of(number: int) -> str:
+            first = self.train.sentences[number if groups is None else groups[number]]
+            text = "the part of train" if self.learns_part else self.train.name
+            return named_sentence(number, text, first.words, self.task.unit)
+
+        return TrainingText(self.inputs["train"], answers, documents, name_of)
+
+    def _dev_values(self) -> dict[str, float] | None:
+        """Values on dev, the task's measure first. None if the run learns from dev."""
+        if "dev" in self.settings.trained_splits:
+            return None
+        dev, numbers = self.corpus["dev"], self._predict("dev")
+        predicted = self._answers(numbers, dev, self._threshold({"dev": numbers}))
+        return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted))
+
+    def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
+        """Writes an epoch to the run's folder and to the log, and reports it."""
+        path = folder / "history.jsonl"
+        with explaining(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(dataclasses.asdict(row)) + "\n")
+        log(row)
+        report(f"{row}  {row.seconds:.1f} s")
 
     def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
         clock = time.perf_counter()
-        numbers = {split.name: self._predict(split) for split in self.scored_splits}
+        numbers = {split.name: self._predict(split.name) for split in self.scored_splits}
         threshold = self._threshold(numbers)
         predicted = {
             s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored_splits
@@ -207,12 +256,12 @@ class _Training:
         for split in self.scored_splits:
             self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
         save_weights(folder / WEIGHTS, self.model, progress.trained)
-        config, mix = self._config(), None
+        mix = None
         if (module := getattr(self.model.states, "mix", None)) is not None:
             weights, scale = module.weights.detach().tolist(), float(module.scale.detach())
-            mix = Mix(config["layer_indices"], weights, scale)
+            mix = Mix(self.config["layer_indices"], weights, scale)
         return RunRecord(
-            **config,
+            **self.config,
             name=plan.name,
             experiment=plan.options.experiment,
             vary=list(plan.options.vary),
@@ -232,7 +281,6 @@ class _Training:
                 "missing_answers": sum(map(self.task.unlabelled, splits)),
             },
             started=started,
-            targets=self.targets,
             model_source=plan.model_source,
             reading=dict(self.corpus.reading),
             trained_on=list(self.settings.trained_splits),
@@ -245,57 +293,11 @@ class _Training:
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
 
-    def _inputs(self, names: Sequence[str], text: Split, numbers: Ints | None = None) -> Inputs:
-        """Inputs of a text: the splits `names`, or their sentences with these numbers."""
-        inputs = self.states.inputs(names, text.sentences, numbers)
-        return grouped(inputs, self.task.groups(text.sentences))
-
-    def _fit(self, folder: Path, checkpoint: Checkpoint) -> Progress:
-        encoded = torch.from_numpy(self.task.encode(self.train, self.classes, self.scheme))
-        groups = self.task.groups(self.train.sentences)
-        items = self.task.items(self.train)
-        counted = None if self.task.of_texts else encoded.numpy() != IGNORED
-        answers = GoldAnswers(encoded, items, groups is not None, counted)
-        dev = self.corpus["dev"]
-        chooses = "dev" not in self.settings.trained_splits
-        documents = None
-        if self.plan.signature.context == "document":
-            documents = np.array([s.document for s in self.train], dtype=np.int64)
-
-        def score_dev() -> dict[str, float]:
-            numbers = self._predict(dev)
-            predicted = self._answers(numbers, dev, self._threshold({dev.name: numbers}))
-            return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted))
-
-        def name_of(number: int) -> str:
-            first = self.train.sentences[number if groups is None else groups[number]]
-            text = self.train.name if self.numbers_in_whole is None else "the part of train"
-            return named_sentence(number, text, first.words, self.task.unit)
-
-        with epoch_log(self.log_dir, self.plan.name) as log:
-
-            def on_epoch(row: Epoch) -> None:
-                path = folder / "history.jsonl"
-                with explaining(path), path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(dataclasses.asdict(row)) + "\n")
-                log(row)
-                report(f"{row}  {row.seconds:.1f} s")
-
-            return fit(
-                self.model,
-                TrainingText(self.inputs["train"], answers, documents, name_of),
-                self.settings,
-                self.backend,
-                seed=self.plan.options.seed,
-                hooks=Hooks(score_dev if chooses else None, on_epoch, self._is_pruned),
-                checkpoint=checkpoint,
-            )
-
-    def _predict(self, split: Split) -> Any:
+    def _predict(self, name: str) -> Any:
         """The answers to a split's items, as numbers."""
-        inputs = self.inputs[split.name]
+        inputs = self.inputs[name]
         budget = prediction_budget(inputs, self.settings, self.device)
-        items = self.task.items(split)
+        items = self.task.items(self.corpus[name])
         return predict(self.model, inputs, items, self.backend, budget)[0]
 
     def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
@@ -309,13 +311,6 @@ class _Training:
 
     def _prediction_flops(self, split: str) -> float:
         return prediction_flops(self.model, self.inputs[split], self.settings, self.device)
-
-    def _is_pruned(self, progress: Progress) -> bool:
-        """Whether the best dev score so far is too low, before the last epoch."""
-        bounds, epoch = self.plan.options.prune_below or (), len(progress.history)
-        if progress.best is None or epoch == self.settings.epochs or epoch > len(bounds):
-            return False
-        return progress.best[0] < bounds[epoch - 1]
 
     def _cost(self, progress: Progress, folder: Path, prediction_seconds: float) -> Cost:
         model, store = self.model, self.states.store

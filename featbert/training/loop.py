@@ -1,14 +1,12 @@
-"""The training loop, its steps, and prediction. It knows no task, head or tuning.
+"""Training by gradient steps, and prediction. Neither knows the task, the head or the tuning.
 
-After each epoch dev is scored, and the best weights on dev are the result. A batch may be computed
-in parts. Their losses are summed and divided by the number of losses of the whole batch, which
-changes only the rounding. Gradients are clipped to a norm, and checked before each step: one that
-is not finite would make every weight NaN. On a GPU the host would wait for each check, so it reads
-the result at the end of the epoch.
+A batch may be computed in parts. Their losses are summed and divided by the number of losses of
+the whole batch, which changes only the rounding. Gradients are clipped to a norm, and checked
+before each step: one that is not finite would make every weight NaN. On a GPU the host would wait
+for each check, so it reads the result at the end of the epoch.
 """
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,13 +20,12 @@ from torch import Tensor, nn
 from featbert.config import Settings
 from featbert.encoders.batching import Ints, TokenBudget, ranges
 from featbert.encoders.device import Device, Precision, autocast, to_device
-from featbert.encoders.memory import freed_memory_kept
 from featbert.errors import InputError, memory_lack, out_of_memory, spelling
 from featbert.models.model import Model
 from featbert.progress import Advance, stage
 from featbert.text import counted
 from featbert.training.assembly import set_trained
-from featbert.training.checkpoint import Checkpoint, Learner
+from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
@@ -89,22 +86,6 @@ class TrainingText:
     answers: GoldAnswers
     documents: Ints | None = None
     name_of: Callable[[int], str] = "sentence {}".format
-
-
-@dataclass(frozen=True)
-class Hooks:
-    """Functions that training calls after each epoch.
-
-    Attributes:
-        score_dev: values on dev, of which the first one chooses the epoch. Without it all epochs
-            are trained, and the last weights stay.
-        on_epoch: gets the history row of each epoch, also rows that a checkpoint has.
-        is_over: whether training ends before its last epoch.
-    """
-
-    score_dev: Callable[[], dict[str, float]] | None = None
-    on_epoch: Callable[[Epoch], None] = lambda row: None
-    is_over: Callable[[Progress], bool] = lambda progress: False
 
 
 @dataclass(frozen=True)
@@ -220,8 +201,15 @@ class GradientWatch:
         return f"{fault} in step {int(step)}"
 
 
-class _Trainer:
-    """Everything that the epochs of a training share."""
+class GradientSteps:
+    """A model that is fitted by steps of AdamW along the gradients of its loss.
+
+    InputError if the loss or gradients are not finite, or a batch does not fit in memory.
+
+    Attributes:
+        steps: of all epochs.
+        learner: the trained weights, and the other state of the training.
+    """
 
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
@@ -245,14 +233,15 @@ class _Trainer:
         parts = {"optimizer": self.optimizer, "schedule": self.schedule, "scaler": self.scaler}
         self.learner = Learner(model, trained, parts)
 
-    def train(self, epoch: int, progress: Progress, advance: Advance) -> float:
-        """Trains one epoch (from 1) and returns the mean loss."""
+    def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
+        """One pass over the text, from epoch 1. Adds steps and operations to the progress."""
         self.model.train()
         set_trained(self.model, self.settings, epoch)
         parameters = self.model.named_parameters()
         progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
         loss_sum = torch.zeros((), device=self.step.backend.device.torch)
         batches = epoch_batches(self.lengths, epoch=epoch, **self.drawing)
+        first_step = progress.step
         for number, sequences in enumerate(batches, 1):
             loss_sum, flops = self.step.gradients(sequences, loss_sum)
             progress.flops += flops
@@ -272,7 +261,8 @@ class _Trainer:
         mean_loss = float(loss_sum) / self.text.answers.losses(np.arange(len(self.lengths)))
         if not np.isfinite(mean_loss):
             raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
-        return mean_loss
+        share = max(map(self.schedule.lr_lambdas[0], range(first_step, progress.step)))
+        return Epoch(epoch, mean_loss, None, 0.0, describe_groups(self.optimizer, share))
 
     def _place(self, sequences: Ints) -> str:
         """The sequence of a batch with gradients that are not finite, or the first of all."""
@@ -280,61 +270,6 @@ class _Trainer:
         if culprit is None:
             return f"in a batch with {self.text.name_of(int(sequences[0]))}"
         return f"in {self.text.name_of(culprit)}"
-
-
-@freed_memory_kept()
-def fit(
-    model: Model,
-    text: TrainingText,
-    settings: Settings,
-    backend: Backend,
-    *,
-    seed: int,
-    hooks: Hooks | None = None,
-    checkpoint: Checkpoint | None = None,
-) -> Progress:
-    """Trains the model and leaves it, in eval mode, with the weights that were best on dev.
-
-    An interrupted training of the same kind resumes from the `checkpoint`. InputError if the loss
-    or gradients are not finite, or a batch does not fit in memory.
-    """
-    hooks = hooks or Hooks()
-    torch.manual_seed(seed)
-    trainer = _Trainer(model, text, settings, backend, seed)
-    learner = trainer.learner
-    progress = (checkpoint.resume(learner) if checkpoint else None) or Progress()
-    started = time.perf_counter() - progress.seconds
-    for row in progress.history:
-        hooks.on_epoch(row)
-    with stage("training", "steps", trainer.steps) as advance:
-        advance(progress.step)
-        for epoch in range(len(progress.history) + 1, settings.epochs + 1):
-            patience = settings.patience
-            if patience is not None and epoch - 1 - progress.best_epoch >= patience:
-                break
-            epoch_started, first_step = time.perf_counter(), progress.step
-            mean_loss = trainer.train(epoch, progress, advance)
-            dev = None if hooks.score_dev is None else hooks.score_dev()
-            share = max(map(trainer.schedule.lr_lambdas[0], range(first_step, progress.step)))
-            groups = describe_groups(trainer.optimizer, share)
-            row = Epoch(epoch, mean_loss, dev, time.perf_counter() - epoch_started, groups)
-            progress.history.append(row)
-            progress.seconds = time.perf_counter() - started
-            hooks.on_epoch(row)
-            advance(0, str(row))
-            score = row.dev_score
-            if score is not None and (progress.best is None or score > progress.best[0]):
-                progress.best = score, epoch
-                learner.best = {n: t.clone() for n, t in learner.weights().items()}
-            if hooks.is_over(progress):
-                break
-            if checkpoint is not None and epoch < settings.epochs and checkpoint.pace.is_due():
-                checkpoint.keep(learner, progress)
-    if learner.best is not None:
-        learner.set_weights(learner.best)
-    model.eval()
-    progress.seconds = time.perf_counter() - started
-    return progress
 
 
 def _diverged(problem: str) -> InputError:

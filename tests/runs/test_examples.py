@@ -105,13 +105,13 @@ def test_pooled_stores_give_the_numbers_of_stores_of_words(made, tmp_path, store
 
 def test_heads_on_pooled_vectors_have_one_thread(made, tmp_path, monkeypatch):
     found = []
-    plain = train_module.fit
+    plain = train_module.Fitting
 
-    def fit(*args, **options):
+    def fitting(*args, **options):
         found.append(torch.get_num_threads())
         return plain(*args, **options)
 
-    monkeypatch.setattr(train_module, "fit", fit)
+    monkeypatch.setattr(train_module, "Fitting", fitting)
     store = ("texts", "joint", "words")
     with computing_threads(2):
         for pooling, threads in (("mean", 1), ("attention", 2)):

@@ -12,7 +12,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
-from featbert.training.loop import fit
+from featbert.training.fitting import Fitting
 from tests.analysis.records import compare
 from tests.runs.rows import assert_answers_again
 from tests.single_runs import finetune, train
@@ -69,9 +69,9 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
 
     def noting(made, *args, **kwargs):
         began.update({name: p.detach().clone() for name, p in made.named_parameters()})
-        return fit(made, *args, **kwargs)
+        return Fitting(made, *args, **kwargs)
 
-    monkeypatch.setattr("featbert.runs.train.fit", noting)
+    monkeypatch.setattr("featbert.runs.train.Fitting", noting)
     settings = defaults("head-then-full").but(epochs=1, head_from=head.id)
     tuned = finetune(corpus, model, settings=settings, **where)
     kept = load_file(head.folder / WEIGHTS)

@@ -12,10 +12,10 @@ from featbert.errors import FeatbertError
 from featbert.models.model import Model
 from featbert.training import checkpoint as module
 from featbert.training.checkpoint import Checkpoint, Learner, Pace
-from featbert.training.loop import GoldAnswers, Hooks, TrainingText, fit
+from featbert.training.loop import GoldAnswers, TrainingText
 from featbert.training.optimizer import make_optimizer
 from tests.models.support import stored
-from tests.training.test_loop import CPU, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
+from tests.training.test_loop import N_LABELS, N_WORDS, OFFSETS, VectorInputs, fit, values
 from tests.training.test_loop import SETTINGS as SHORT
 
 SETTINGS = SHORT.but(epochs=5, dropout=0.3)
@@ -55,7 +55,7 @@ def resumed(path, identity="a training", settings=SETTINGS):
 
 def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SETTINGS):
     """Weights and result of a training, which stops in an epoch's scoring where asked."""
-    model, rows = model_of(), []
+    model = model_of()
     begun = resumed(path, settings=settings) if path is not None else None
     scored = iter(range(len(begun[0].history) if begun else 0, len(f1)))
 
@@ -70,12 +70,11 @@ def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SE
         model,
         TrainingText(VectorInputs(STATES), GoldAnswers(torch.from_numpy(LABELS), OFFSETS)),
         settings,
-        CPU,
         seed=7,
-        hooks=Hooks(score_dev, rows.append),
+        score_dev=score_dev,
         checkpoint=None if path is None else Checkpoint(path, "a training"),
     )
-    return model.state_dict(), fitted, rows
+    return model.state_dict(), fitted
 
 
 def timeless(rows):
@@ -85,15 +84,15 @@ def timeless(rows):
 @pytest.mark.parametrize(("stop_in", "bias_correction"), [(1, True), (2, False), (5, True)])
 def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_correction) -> None:
     settings = SETTINGS.but(bias_correction=bias_correction)
-    expected, whole, all_rows = train(settings=settings)
+    expected, whole = train(settings=settings)
     path = tmp_path / "checkpoint"
     with pytest.raises(Stopped):
         train(path, stop_in=stop_in, settings=settings)
     assert path.exists() == (stop_in > 1)
-    weights, fitted, rows = train(path, settings=settings)
+    weights, fitted = train(path, settings=settings)
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
-    assert timeless(rows) == timeless(all_rows) == timeless(fitted.history)
+    assert timeless(fitted.history) == timeless(whole.history)
     for name in ("best_epoch", "trained", "flops"):
         assert getattr(fitted, name) == getattr(whole, name)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint"]
@@ -101,18 +100,18 @@ def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_corr
 
 def test_patience_counts_across_an_interruption(tmp_path) -> None:
     settings = SETTINGS.but(patience=2)
-    _, whole, _ = train(settings=settings)
+    _, whole = train(settings=settings)
     assert len(whole.history) == 4
     path = tmp_path / "checkpoint"
     with pytest.raises(Stopped):
         train(path, stop_in=4, settings=settings)
-    _, fitted, _ = train(path, settings=settings)
+    _, fitted = train(path, settings=settings)
     assert timeless(fitted.history) == timeless(whole.history)
     # Killed after the last epoch that counts: nothing is trained, the best weights are there.
     (tmp_path / "other").mkdir()
     path = tmp_path / "other" / "checkpoint"
     train(path, settings=settings)
-    _, again, _ = train(path, settings=settings)
+    _, again = train(path, settings=settings)
     assert timeless(again.history) == timeless(whole.history)
 
 

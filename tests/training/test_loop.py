@@ -14,15 +14,14 @@ from featbert.encoders.device import Device
 from featbert.errors import InputError
 from featbert.models.model import BatchLayout, Model
 from featbert.progress import heard_by
+from featbert.training.fitting import Fitting
 from featbert.training.history import Progress
 from featbert.training.inputs import PieceInputs
 from featbert.training.loop import (
     Backend,
     GoldAnswers,
     GradientWatch,
-    Hooks,
     TrainingText,
-    fit,
     predict,
 )
 from tests.features.support import sentences_of
@@ -108,13 +107,23 @@ def rising():
     return scripted(np.linspace(0.1, 0.9, 100))
 
 
+def fit(
+    model, text, settings: Settings, *, seed=1, backend=CPU, score_dev=None, checkpoint=None
+) -> Progress:
+    """The result of a fitting, whose epochs have the dev values of a function."""
+    fitting = Fitting(model, text, settings, backend, seed=seed, checkpoint=checkpoint)
+    for epoch in fitting.epochs():
+        fitting.add(epoch, score_dev and score_dev())
+    return fitting.end()
+
+
 def run(
-    inputs, model, settings: Settings = SETTINGS, *, seed=1, compute=CPU, documents=None, **hooks
+    inputs, model, settings: Settings = SETTINGS, *, documents=None, score_dev=rising, **given
 ) -> Progress:
     answers = GoldAnswers(torch.from_numpy(LABELS), inputs.offsets)
     text = TrainingText(inputs, answers, documents, "<{}>".format)
-    hooks = Hooks(**({"score_dev": rising()} | hooks))
-    return fit(model, text, settings, compute, seed=seed, hooks=hooks)
+    score_dev = score_dev() if score_dev is rising else score_dev
+    return fit(model, text, settings, score_dev=score_dev, **given)
 
 
 def predicted(model, inputs, budget=10_000) -> np.ndarray:
@@ -223,9 +232,9 @@ def test_the_best_epochs_weights_are_kept_and_the_first_of_equals(inputs):
 
 
 def test_the_history(inputs):
-    rows, model = [], model_of()
-    fitted = run(inputs, model, score_dev=scripted([0.1, 0.3, 0.2]), on_epoch=rows.append)
-    assert fitted.history == rows
+    model = model_of()
+    fitted = run(inputs, model, score_dev=scripted([0.1, 0.3, 0.2]))
+    rows = fitted.history
     assert [row.epoch for row in rows] == [1, 2, 3]
     assert [row.dev_score for row in rows] == [0.1, 0.3, 0.2]
     assert [row.dev for row in rows] == [values(f1) for f1 in (0.1, 0.3, 0.2)]
@@ -379,7 +388,7 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
 def test_bf16_trains(inputs):
     model = model_of()
     compute = Backend(CPU.device, "bf16")
-    fitted = run(inputs, model, SETTINGS.but(epochs=10), compute=compute)
+    fitted = run(inputs, model, SETTINGS.but(epochs=10), backend=compute)
     assert fitted.history[-1].train_loss < fitted.history[0].train_loss
     assert {p.dtype for p in model.parameters()} == {torch.float32}  # weights stay exact
     assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))[0]) == N_WORDS
@@ -414,7 +423,7 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
         monkeypatch.setattr(GradientWatch, "clip", clip)
         settings = settings_of(tuning, epochs=3, batch_size=3, token_budget=40)
         answers = GoldAnswers(torch.from_numpy(labels), inputs.offsets)
-        fit(model, TrainingText(inputs, answers), settings, CPU, seed=4)
+        fit(model, TrainingText(inputs, answers), settings, seed=4)
         return found
 
     stored_steps = steps(model_of(), words, "none")

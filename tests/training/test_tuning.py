@@ -22,13 +22,13 @@ from featbert.tasks.base import get_task
 from featbert.training.assembly import set_trained
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.inputs import PieceInputs
-from featbert.training.loop import Backend, GoldAnswers, TrainingText, fit
+from featbert.training.loop import GoldAnswers, TrainingText
 from featbert.training.optimizer import make_optimizer
 from tests.features.support import sentences_of
 from tests.models.support import TUNED, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
+from tests.training.test_loop import fit
 
-CPU = Backend(Device("cpu", "a processor", 1))
 SETTINGS = settings_of("full", epochs=4, batch_size=4, learning_rate=1e-2, dropout=0.0)
 TEXTS = ["The fox said", "Jordan beat the Herald", "EU", "lazy dog near Hamilton"] * 2
 HEAD = {"output.classifier.weight", "output.classifier.bias"}
@@ -49,7 +49,7 @@ def trained(model, settings, checkpoint=None):
     labels = torch.tensor([w[0].isupper() for w in words]).long()
     inputs = inputs_of(model)
     text = TrainingText(inputs, GoldAnswers(labels, inputs.offsets))
-    return fit(model, text, settings, CPU, seed=1, checkpoint=checkpoint)
+    return fit(model, text, settings, checkpoint=checkpoint)
 
 
 def sizes(model) -> dict[str, int]:
