@@ -88,7 +88,7 @@ if TYPE_CHECKING:
     from featbert.inference.evaluate import EvaluationRecord
     from featbert.inference.load import LoadedRun
     from featbert.inference.speed import Speed
-    from featbert.runs.planned import PlannedRun
+    from featbert.runs.planned import PlannedRun, RunOptions
     from featbert.runs.run import Run, UsableRun
 else:  # commands that draw a comparison from a file import none of these modules
     FeatureStore = object_of("featbert.features.store", "FeatureStore")
@@ -368,9 +368,10 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     """
     log_dir = _log_dir(request.log_with, request.runs_dir)
     check_folder(request.cache_dir, "cache_dir")
-    combinations = [parse_layers(spec) for spec in split_specs(request.layers)]
     seeds = parse_seeds(request.seeds)
     store, request = open_store(request)
+    num_layers = request.source.num_layers if store is None else store.manifest.num_layers
+    combinations = [parse_layers(spec, num_layers) for spec in split_specs(request.layers)]
     task = get_task(request.task)
     settings = request.settings_for("none", 0, request.task, base=request.settings)
     weighted = any(combination.mode == "weighted" for combination in combinations)
@@ -381,23 +382,22 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
 
     check_trainable(corpus, settings)
     notice_doubts(corpus)
-    specs = [combination.name for combination in combinations]
     extraction = None
     if store is None:
+        specs = [combination.name for combination in combinations]
         extraction = plan_store(corpus, request, specs, [settings.reads])
         store = extraction.finished
     if store is not None:
-        for spec in specs:
-            store.require(parse_layers(spec, store.manifest.num_layers).indices)
+        for combination in combinations:
+            store.require(combination.indices)
     load_torch(request.threads)
-    options = _run_options(request, settings)
     features: Any = store or extraction
     plans = {
-        f"{spec}, seed {seed}": plan_stored_run(
-            features.manifest, features.path, corpus, spec, options(seed)
+        f"{combination.name}, seed {options.seed}": plan_stored_run(
+            features.manifest, features.path, corpus, combination, options
         )
-        for spec in specs
-        for seed in seeds
+        for combination in combinations
+        for options in _run_options(request, settings, seeds)
     }
     if extraction is not None and (
         request.overwrite or any(plan.finished is None for plan in plans.values())
@@ -445,10 +445,9 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     encoding = request.for_encoder()
     _check_encoder(encoding, source, corpus)
     load_torch(request.threads)
-    options = _run_options(request, settings)
     plans = {
-        f"{tuning.title}, seed {seed}": plan_tuned_run(source, corpus, options(seed), encoding)
-        for seed in seeds
+        f"{tuning.title}, seed {options.seed}": plan_tuned_run(source, corpus, options, encoding)
+        for options in _run_options(request, settings, seeds)
     }
     return _train_runs(plans, source, corpus, request.overwrite, log_dir, on_run)
 
@@ -522,31 +521,31 @@ def _log_dir(tracker: str | None, runs_dir: Path) -> Path | None:
     return folder
 
 
-def _run_options(request: Trained, settings: Settings) -> Callable[[int], Any]:
+def _run_options(request: Trained, settings: Settings, seeds: Sequence[int]) -> list[RunOptions]:
     from featbert.encoders.device import find_device
     from featbert.runs.planned import RunOptions
 
     device = find_device(request.device)
     fields = request.model_dump(include={"precision", "task", "tag_scheme"})
-    return lambda seed: RunOptions(seed, settings, request.runs_dir, device, **fields)
+    return [RunOptions(seed, settings, request.runs_dir, device, **fields) for seed in seeds]
 
 
 def _train_runs(
     plans: Mapping[str, PlannedRun],
-    material: Any,
+    state_source: Any,
     corpus: Corpus,
     overwrite: bool,
     log_dir: Path | None,
     on_run: OnRun | None,
 ) -> list[Run]:
-    """Trains planned runs, by title. Finished runs do not read `material`."""
+    """Trains planned runs, by title. Finished runs do not read their states."""
     from featbert.analysis.notes import why_unlearned
     from featbert.runs.train import train_planned
 
     runs = []
     for title, plan in plans.items():
         with labelled(title):
-            run = train_planned(plan, material, corpus, overwrite=overwrite, log_dir=log_dir)
+            run = train_planned(plan, state_source, corpus, overwrite=overwrite, log_dir=log_dir)
         if on_run is not None:
             on_run(run)
         if reason := why_unlearned(run):

@@ -134,5 +134,6 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     encoding = configuration.for_encoder(**configuration.where)
     plan = plan_extraction(text, source, encoding, cache_dir=folder)
     store = plan.finished or run_extraction(plan)
-    run = plan_stored_run(store.manifest, store.path, text, str(job.run.layers), options)
+    assert job.run.combination is not None
+    run = plan_stored_run(store.manifest, store.path, text, job.run.combination, options)
     return train_planned(run, store, text).record

@@ -22,6 +22,7 @@ from featbert.config import Adapt, Compute, Data, Encoding
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.encoders.device import find_device, use_threads
+from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
@@ -38,7 +39,13 @@ from featbert.experiments.search import open_trials
 from featbert.features.plan import ExtractionPlan, plan_extraction
 from featbert.features.store import FeatureStore
 from featbert.io import json_hash
-from featbert.runs.planned import PlannedRun, RunOptions, plan_stored_run, plan_tuned_run
+from featbert.runs.planned import (
+    PlannedRun,
+    RunOptions,
+    check_trainable,
+    plan_stored_run,
+    plan_tuned_run,
+)
 from featbert.runs.record import (
     ExperimentRecord,
     RunRecord,
@@ -314,12 +321,14 @@ class ExperimentPlan:
             **configuration.model_dump(include={"precision", "task", "tag_scheme"}),
             **further,
         )
+        check_trainable(corpus, options.settings)
         if not get_tuning(options.settings.tuning).frozen:
             run = plan_tuned_run(source, corpus, options, configuration.for_encoder())
             return Job(configuration, run, None)
         extraction = self._extraction(configuration)
         manifest = (extraction.finished or extraction).manifest
-        run = plan_stored_run(manifest, extraction.path, corpus, str(layers), options)
+        combination = parse_layers(str(layers), manifest.num_layers)
+        run = plan_stored_run(manifest, extraction.path, corpus, combination, options)
         return Job(configuration, run, extraction)
 
     def _extraction(self, configuration: Configuration) -> ExtractionPlan:

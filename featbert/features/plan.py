@@ -69,11 +69,11 @@ def plan_extraction(
 ) -> ExtractionPlan:
     """Plans a store under `cache_dir`. See `extract` for the arguments. Nothing is computed.
 
+    The options fit the text and the encoder (`EncodingOptions.check`).
     A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
     precision that this machine lacks is refused after torch is loaded.
     """
     options = options or EncodingOptions()
-    options.check(source, corpus)
     num_layers, hidden_size = source.num_layers, source.hidden_size
     assert num_layers is not None
     assert hidden_size is not None

@@ -16,7 +16,7 @@ from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.device import Device, find_precision
 from featbert.encoders.encoding import EncodingOptions
-from featbert.encoders.layers import LayerCombination, parse_layers
+from featbert.encoders.layers import LayerCombination
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, spelling
@@ -78,7 +78,6 @@ class PlannedRun:
 
     Attributes:
         combination: the layers that it reads from a store. None if the encoder is tuned.
-        settings: the settings that have an effect, flat.
         base: the same run on train. Its best epoch is the number of epochs of this run.
         head: the run on features that has trained the first state of its head.
     """
@@ -86,7 +85,6 @@ class PlannedRun:
     folder: Path
     combination: LayerCombination | None
     signature: Signature
-    settings: dict[str, Any]
     options: RunOptions
     model_source: str
     base: PlannedRun | None = None
@@ -103,6 +101,12 @@ class PlannedRun:
     @property
     def tuning(self) -> str:
         return self.options.settings.tuning
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings that have an effect, as in the run's record."""
+        weighted = self.combination is not None and self.combination.mode == "weighted"
+        return self.options.settings.used(weighted=weighted)
 
     @property
     def layers(self) -> str | None:
@@ -131,17 +135,19 @@ class PlannedRun:
 
 
 def plan_stored_run(
-    manifest: Manifest, store: Path, corpus: Corpus, layers: str, options: RunOptions
+    manifest: Manifest,
+    store: Path,
+    corpus: Corpus,
+    combination: LayerCombination,
+    options: RunOptions,
 ) -> PlannedRun:
     """A run on frozen features from the store with this manifest, which may be extracted later."""
-    combination = parse_layers(layers, manifest.num_layers)
     if missing_kinds := sorted({*KINDS[options.settings.reads]} - {*manifest.kinds}):
         keep = "words" if "words" in missing_kinds else "pooled"
         raise InputError(
             f"{store} keeps no {' and '.join(missing_kinds)} vectors, which the head reads; "
             f"extract with {spelling('keep', keep)}"
         )
-    check_trainable(corpus, options.settings)
     check_same_text(manifest, store, corpus)
     encoding = {name: getattr(manifest, name) for name in _OF_THE_STORE} | {
         "encoder_layers": manifest.num_layers,
@@ -157,8 +163,6 @@ def plan_tuned_run(
     source: EncoderSource, corpus: Corpus, options: RunOptions, encoding: EncodingOptions
 ) -> PlannedRun:
     """A run that tunes the encoder. `encoding` says how it reads texts."""
-    check_trainable(corpus, options.settings)
-    encoding.check(source, corpus)
     precision = find_precision(options.precision, options.device)
     settings, layers, head = options.settings, source.num_layers or 0, None
     if settings.head_from is not None:
@@ -260,7 +264,7 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
 
 
 def check_as_planned(
-    plan: PlannedRun, corpus: Corpus, material: FeatureStore | EncoderSource
+    plan: PlannedRun, corpus: Corpus, state_source: FeatureStore | EncoderSource
 ) -> None:
     """Raises InputError if this process finds another text or encoder than the plan."""
     signature = plan.signature
@@ -269,9 +273,9 @@ def check_as_planned(
         for name, planned in signature.splits.items()
         if name not in corpus or split_identity(corpus, name) != planned
     ]
-    if isinstance(material, EncoderSource):
+    if isinstance(state_source, EncoderSource):
         hashes = signature.encoder_weights, signature.encoder_files
-        differences += material.differences(signature.model, *hashes)
+        differences += state_source.differences(signature.model, *hashes)
     if differences:
         raise InputError(
             f"not what was planned: {'; '.join(differences)}; on a cluster, all nodes need the "
@@ -306,12 +310,12 @@ def _plan(
         **device.facts,
         **encoding,
     )
-    used = settings.used(weighted=combination is not None and combination.mode == "weighted")
     # The packing of single texts has no effect.
     idle = SURROUNDINGS | ({"packing"} if signature.packing is None else set())
     identity = {k: v for k, v in dataclasses.asdict(signature).items() if k not in idle}
     identity |= {"task": task.name, "tuning": settings.tuning, "layers": layers}
-    identity |= {"settings": used, "seed": options.seed}
+    plan = PlannedRun(Path(), combination, signature, options, model_source)
+    identity |= {"settings": plan.settings, "seed": options.seed}
     row = (corpus.name, signature.model, layers or settings.tuning, f"seed{options.seed}")
     name = "--".join(map(slug, (*row, json_hash(identity)[:8])))
     base = None
@@ -320,8 +324,7 @@ def _plan(
         base = _plan(corpus, encoding, on_train, combination, model_source)
     for path in (corpus.source or "", options.runs_dir.absolute()):
         utf8_path(path)
-    folder = options.runs_dir / name
-    return PlannedRun(folder, combination, signature, used, options, model_source, base)
+    return replace(plan, folder=options.runs_dir / name, base=base)
 
 
 def _check_options(

@@ -248,9 +248,9 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypa
     trained: list[str] = []
     plain = train._Training.run
 
-    def counting(self: Any) -> Any:
+    def counting(self: Any, log_dir: Path | None) -> Any:
         trained.append(self.plan.name)
-        return plain(self)
+        return plain(self, log_dir)
 
     monkeypatch.setattr(train._Training, "run", counting)
     words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]

@@ -80,7 +80,7 @@ def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
     first = make(tmp_path, small_bert, corpus)
     before = {p.name: p.read_bytes() for p in first.folder.iterdir()}
     calls: list[int] = []
-    plain = training.fit
+    plain = training.Fitting
 
     def watched(*args: Any, **kwargs: Any) -> Any:
         calls.append(1)
@@ -89,7 +89,7 @@ def test_a_finished_run_is_returned_and_an_overwritten_one_is_written_aside(
             raise KeyboardInterrupt
         return plain(*args, **kwargs)
 
-    monkeypatch.setattr(training, "fit", watched)
+    monkeypatch.setattr(training, "Fitting", watched)
     assert make(tmp_path, small_bert, corpus).record == first.record
     assert not calls
     with pytest.raises(KeyboardInterrupt):
@@ -195,5 +195,5 @@ def test_a_run_that_another_process_finished_meanwhile_is_returned(
             yield
 
     monkeypatch.setattr(training, "owning", late)
-    monkeypatch.setattr(training, "fit", None)
+    monkeypatch.setattr(training, "Fitting", None)
     assert finetune(corpus, model, runs_dir=workspace.runs, **where).record == done.record
