@@ -27,10 +27,13 @@ from featbert.data.options import ReadingOptions
 from featbert.encoders.device import DEVICES
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
+from featbert.encoders.tunings.base import Tuning as TuningEntry
 from featbert.errors import InputError, check_known, nearest, spelling
-from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS
+from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS, Part
 from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable, shortened
+from featbert.training.trainers import TRAINERS
+from featbert.training.trainers.base import Trainer
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -382,22 +385,47 @@ class Settings(Training, Tuning, Head):
         pooled = "cls" if self.sentence_pooling == "pooler" else self.sentence_pooling
         return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 
+    @property
+    def trainer(self) -> Trainer:
+        """How the model is fitted. InputError if its parts name different trainers."""
+        choices = self._trainers
+        if len({*choices.values()}) > 1:
+            trainers = " and ".join(f"{option} by {name}" for option, name in choices.items())
+            raise InputError(f"one model cannot be fitted in two ways: {trainers}")
+        trainer: Trainer = TRAINERS.load(next(iter(choices.values()), "gradient"))
+        return trainer
+
+    @property
+    def _trainers(self) -> dict[str, str]:
+        """The settings that choose a trainer other than gradient steps, and its name."""
+        return {
+            spelling(kind, getattr(self, kind)): part.trainer
+            for kind, part in self._parts.items()
+            if part.trainer != "gradient"
+        }
+
+    @property
+    def _parts(self) -> dict[str, Part | TuningEntry]:
+        tuning = get_tuning(self.tuning)
+        return {"body": BODIES[self.body], "output": OUTPUTS[self.output], "tuning": tuning}
+
     def used(self, *, weighted: bool = False) -> dict[str, Any]:
         """The settings that take effect, flat, without the tuning.
 
-        `weighted`: whether the run reads a layer combination with a scalar mix.
+        These are the settings of all runs, and those that the body, the output, the tuning or the
+        trainer reads. `weighted`: whether the run reads a layer combination with a scalar mix.
         """
-        parts = (BODIES[self.body], OUTPUTS[self.output], get_tuning(self.tuning))
-        optional = {name for part in parts for name in part.settings}
-        if weighted:
-            optional.add("mix_learning_rate")
-        flat = self.model_dump(exclude={"tuning"})
-        if self.sentence_pooling == "none":
-            del flat["sentence_pooling"]
-        if parts[-1].frozen or self.head_learning_rate is None:
-            del flat["head_learning_rate"]
-        del flat["head_from" if self.head_from is None else "head_epochs"]
-        return {k: v for k, v in flat.items() if k in optional or k not in _OPTIONAL}
+        readers = (*self._parts.values(), self.trainer)
+        names = {name for reader in readers for name in reader.settings} | _OF_ALL_RUNS
+        without_effect = {
+            "sentence_pooling": self.sentence_pooling == "none",
+            "mix_learning_rate": not weighted,
+            "head_learning_rate": get_tuning(self.tuning).frozen or self.head_learning_rate is None,
+            "head_from": self.head_from is None,
+            "head_epochs": self.head_from is not None,
+        }
+        names -= {name for name, is_idle in without_effect.items() if is_idle}
+        return self.model_dump(include=names)
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
         """The given settings that have no effect with these settings."""
@@ -406,24 +434,38 @@ class Settings(Training, Tuning, Head):
 
     def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
         """Raises InputError for given settings that are `idle`, with the options that read them."""
-        lines = []
-        for name in sorted(self.idle(given, weighted=weighted)):
-            readers = [spelling(*reader) for reader in _OPTIONAL.get(name, ())]
-            condition = f"without {' or '.join(readers) or 'another value'}"
-            if self.head_from is not None and name == "head_epochs":
-                condition = f"with {spelling('head_from')}"
-            lines.append(f"{spelling(name)}: no effect {condition}")
-        if lines:
+        if idle := self.idle(given, weighted=weighted):
+            lines = [f"{spelling(name)}: no effect {self._reason(name)}" for name in sorted(idle)]
             raise InputError("; ".join([*lines, "leave these settings out"]))
 
+    def _reason(self, name: str) -> str:
+        """Why a setting has no effect."""
+        if name == "head_epochs" and self.head_from is not None:
+            return f"with {spelling('head_from')}"
+        if name in _TRAINERS_READING and name not in self.trainer.settings:
+            readers = " or ".join(_TRAINERS_READING[name])
+            return f"with {' and '.join(self._trainers)}; only {readers} read it"
+        readers = " or ".join(spelling(*reader) for reader in _VALUES_READING.get(name, ()))
+        return f"without {readers or 'another value'}"
 
+
+# Settings that all runs have.
+_OF_ALL_RUNS = {
+    *("body", "output", "sentence_pooling", "epochs", "patience", "token_budget"),
+    *("train_on", "train_share"),
+}
+# Titles of the trainers that read a setting.
+_TRAINERS_READING: dict[str, list[str]] = {}
+for _trainer in map(TRAINERS.load, TRAINERS):
+    for _name in _trainer.settings:
+        _TRAINERS_READING.setdefault(_name, []).append(_trainer.title)
 # Settings with values that read another setting, which not every run has.
-_OPTIONAL = {"mix_learning_rate": [("layers", "weighted_all")]}
+_VALUES_READING = {"mix_learning_rate": [("layers", "weighted_all")]}
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
         for _name in _about.settings:
-            _OPTIONAL.setdefault(_name, []).append((_kind, _part))
+            _VALUES_READING.setdefault(_name, []).append((_kind, _part))
 
 
 class Adapt(Section):

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections import defaultdict
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,10 @@ from hypothesis import strategies as st
 
 from featbert.config import defaults, epochs_on
 from featbert.errors import InputError
+from featbert.models.registry import BODIES, OUTPUTS, Part
 from featbert.runs.run import find_runs
+from featbert.training.trainers import TRAINERS
+from featbert.training.trainers.base import Trainer
 from tests.processes import ROOT
 
 BAD = [
@@ -50,6 +54,21 @@ def test_settings_that_play_no_part_are_left_out():
             settings.check_given([name, "epochs", "model"])
     defaults("lora").check_given(["rank", "tuning"])
     stored.check_given(["mix_learning_rate", "lstm_size"], weighted=True)
+
+
+def test_settings_belong_to_the_trainer_that_reads_them(monkeypatch):
+    solver = Trainer("a solver", ("weight_decay",), lambda *_: None)
+    monkeypatch.setitem(TRAINERS, "solver", SimpleNamespace(load=lambda: solver))
+    monkeypatch.setitem(BODIES, "solved", Part("a:b", "solved", trainer="solver"))
+    settings = defaults("none").but(body="solved")
+    assert settings.trainer is solver
+    of_all = {"body", "output", "epochs", "patience", "token_budget", "train_on", "train_share"}
+    assert settings.used(weighted=True).keys() == of_all | {"weight_decay"}
+    with pytest.raises(InputError, match=r"learning_rate.*solved.*gradient steps"):
+        settings.check_given(["learning_rate", "weight_decay"])
+    monkeypatch.setitem(OUTPUTS, "other", Part("a:b", "other", trainer="another"))
+    with pytest.raises(InputError, match=r"solved.*other"):
+        _ = settings.but(output="other").trainer
 
 
 @given(st.floats(1e-6, 1), st.integers(1, 50))

@@ -11,11 +11,12 @@ from featbert.registry import Entry, Registry
 from featbert.report.figures.registry import FIGURES
 from featbert.tasks.base import TASKS, Task, get_task
 from featbert.tasks.entities import Entities
+from featbert.training.trainers import TRAINERS
 from tests.processes import loaded
 
 
 @pytest.mark.parametrize(
-    "registry", [TASKS, TUNINGS, BODIES, OUTPUTS, FIGURES, COMMANDS, featbert.PUBLIC]
+    "registry", [TASKS, TUNINGS, BODIES, OUTPUTS, TRAINERS, FIGURES, COMMANDS, featbert.PUBLIC]
 )
 def test_every_name_has_an_object(registry: Registry[Entry]) -> None:
     for name in registry:

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-Precision = Literal["fp32", "bf16", "fp16"]
+# Solvers compute in fp64. Models compute in the others.
+Precision = Literal["fp32", "bf16", "fp16", "fp64"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICES = dict.fromkeys(("auto", "cpu", "cuda", "mps"))
 
@@ -169,8 +170,8 @@ def torch_dtype(precision: str) -> torch.dtype:
 
 
 def autocast(device: Device, precision: Precision) -> AbstractContextManager[None]:
-    """Within it, products of fp32 weights are computed in `precision`."""
-    if precision == "fp32":
+    """Within it, products of fp32 weights are computed in `precision`, but never in fp64."""
+    if precision in ("fp32", "fp64"):
         return contextlib.nullcontext()
     import torch
 

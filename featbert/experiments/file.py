@@ -211,7 +211,7 @@ class Configuration(Data, Encoding, Compute):
         if get_tuning(settings.tuning).frozen != (table == "features"):
             home = "[finetune]" if table == "features" else "[features]"
             raise InputError(f"is {settings.tuning!r}; it belongs to {home}", setting="tuning")
-        if self.equal_steps:
+        if self.equal_steps and settings.trainer.passes:
             settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
         return settings
 

@@ -18,6 +18,7 @@ class Part(Entry):
             text, if the task pools them.
         firsts: of an output, whether it reads the first special piece of each sequence, too.
         answers: of an output, the kinds of answers that it can give (`tasks.base.ANSWERS`).
+        trainer: how a model with this part is fitted (`training.trainers`).
     """
 
     title: str
@@ -25,6 +26,7 @@ class Part(Entry):
     words: bool = True
     firsts: bool = False
     answers: tuple[str, ...] = ()
+    trainer: str = "gradient"
 
 
 BODIES = Registry(

@@ -295,8 +295,9 @@ def _plan(
     layers = None if combination is None else combination.name
     task.check(settings)
     _check_options(corpus, encoding, options, frozen=combination is not None)
-    precision = find_precision(options.precision, device)
-    if combination is not None and device.kind == "cuda":
+    settings.trainer.check(settings, task, combination)
+    precision = settings.trainer.precision or find_precision(options.precision, device)
+    if combination is not None and device.kind == "cuda" and settings.trainer.precision is None:
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
     signature = Signature(
         corpus=corpus.name,

@@ -129,7 +129,7 @@ class Signature:
         context: "sentence" or "document".
         pooling: piece that represents a word: "first", "last" or "mean".
         encoder_precision: "fp32", "bf16" or "fp16", or "bf16-autocast" of a tuned encoder.
-        training_precision: "fp32", "bf16" or "fp16".
+        training_precision: "fp32", "bf16" or "fp16", or "fp64" of a solver.
         store_dtype: "float16", "float32", or None without a store.
         scorer: the task's scorer with its version.
         device: "cpu", "cuda" or "mps".

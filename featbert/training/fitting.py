@@ -12,7 +12,7 @@ from featbert.models.model import Model
 from featbert.progress import stage
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.history import Epoch, Progress
-from featbert.training.loop import Backend, GradientSteps, TrainingText
+from featbert.training.loop import Backend, TrainingText
 
 
 class Fitting:
@@ -39,7 +39,7 @@ class Fitting:
     ) -> None:
         torch.manual_seed(seed)
         self.model, self.settings, self.checkpoint = model, settings, checkpoint
-        self.trainer = GradientSteps(model, text, settings, backend, seed)
+        self.trainer = settings.trainer.begin(model, text, settings, backend, seed)
         resumed = checkpoint.resume(self.trainer.learner) if checkpoint else None
         self.progress = resumed or Progress()
         self._began = time.perf_counter() - self.progress.seconds

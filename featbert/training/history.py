@@ -30,6 +30,8 @@ class Epoch:
         epoch: from 1.
         dev: values on dev by key, the task's measure first. None if dev is not scored.
         seconds: of training and dev scoring.
+        step_value: the value that the epoch stands for, by the name of what a solver varies: C.
+            Empty if epochs are passes over the text.
     """
 
     epoch: Count
@@ -37,11 +39,13 @@ class Epoch:
     dev: dict[str, Share] | None
     seconds: Seconds
     groups: list[ParameterGroup]
+    step_value: dict[str, Number] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """epoch 3  loss 0.048  dev 63.12"""
+        step = "".join(f"  {name} {value:.3g}" for name, value in self.step_value.items())
         dev = "" if self.dev_score is None else f"  dev {100 * self.dev_score:.2f}"
-        return f"epoch {self.epoch}  loss {self.train_loss:.3f}{dev}"
+        return f"epoch {self.epoch}{step}  loss {self.train_loss:.3f}{dev}"
 
     @property
     def dev_score(self) -> float | None:

@@ -26,6 +26,7 @@ class Tuning:
             change. InputError if it cannot.
         check: raises InputError for settings that an encoder of L layers cannot be tuned with.
         numbered: the same tuning with another number.
+        trainer: how a model on such an encoder is fitted (`training.trainers`).
     """
 
     name: str
@@ -37,3 +38,4 @@ class Tuning:
     prepare: Callable[[nn.Module, Any], None] = field(default=lambda *_: None, repr=False)
     check: Callable[[Any, int], None] = lambda *_: None
     numbered: Callable[[int], Tuning] | None = None
+    trainer: str = "gradient"

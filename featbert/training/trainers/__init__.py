@@ -1,0 +1,10 @@
+"""Ways to fit a model: a module each, with its `TRAINER`. Parts and tunings name theirs."""
+
+from featbert.registry import Entry, Registry
+
+TRAINERS = Registry(
+    "trainer",
+    {
+        "gradient": Entry("featbert.training.trainers.gradient:TRAINER"),
+    },
+)
