@@ -23,7 +23,7 @@ for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_cache, "256")
 # Public names by module: a function for each step, what these return, and what they take.
 _NAMES = {
-    "featbert.api": "extract train finetune compare run evaluate predict export load "
+    "featbert.api": "extract train finetune compare run evaluate predict embed export load "
     "Evaluation ExperimentResult",
     "featbert.analysis.comparison": "Comparison Comparisons",
     "featbert.config": "Settings",

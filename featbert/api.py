@@ -53,7 +53,7 @@ from featbert.data.check import notice_doubts
 from featbert.data.corpus import Corpus
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
-from featbert.encoders.layers import parse_layers, split_specs
+from featbert.encoders.layers import fixed_layers, parse_layers, split_specs
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
@@ -77,6 +77,9 @@ def object_of(module: str, name: str) -> Any:
 
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from featbert.adaptation.plan import Adapted
     from featbert.analysis.comparison import Comparison, Comparisons
     from featbert.encoders.encoding import EncodingOptions
@@ -1074,6 +1077,75 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     return source.rows(load_run, request.format, bar=bar)
 
 
+class EmbedRequest(Compute, Encoded, Data, Request):
+    """Texts to make vectors of, and how."""
+
+    without = frozenset({*Data.model_fields, "context", "casing", "keep", "store_dtype"}) - {
+        *("encoding", "delimiter", "quoting", "escape", "text", "pair")
+    }
+    texts: Folder | Any = Path("-")
+    """File with texts; - is standard input. A line is a text, or two texts with a tab between
+    them."""
+    layer: str | int = "last"
+    """Layer combination without learned weights: a name such as last, a layer such as 7, or a form
+    such as concat:9-12."""
+    pooling: Literal["auto", "cls", "mean", "max", "max_mean"] = "auto"  # type: ignore[assignment]
+    """Pooling of a text's subwords into one vector. Auto is what the modules of a
+    sentence-transformers checkpoint say, and the mean otherwise."""
+    normalize: bool | None = None
+    """Divide each vector by its length.  [default: what the checkpoint's modules say, else no]"""
+    prompt: str | None = None
+    """Text to put before each text, such as 'query: '.  [default: the checkpoint's default prompt,
+    if it has one]"""
+    input: Literal["auto", "text", "jsonl", "tsv", "csv"] = "auto"
+    """Kind of input: one text or pair per line (text), or columns of texts (tsv, csv, jsonl). Auto
+    infers it from the file's suffix, and reads standard input as lines."""
+    token_budget: int | None = Field(None, ge=1)
+    """Padded subwords computed at once.  [default: 512, on a GPU 32768]"""
+
+
+@door("texts", "model", "layer")
+def embed(request: EmbedRequest) -> NDArray[np.float32]:
+    """(n, H) float32 vectors of texts, in their order. Nothing is stored.
+
+    Texts are a list of strings or of pairs of strings, or the path of a file. With a checkpoint of
+    sentence-transformers the defaults of `pooling`, `normalize` and `prompt` are those of its
+    modules, and in fp32 the vectors are those of `SentenceTransformer.encode`, except that `encode`
+    cuts a text at the checkpoint's `max_seq_length`. Here a text is never cut: one that is longer
+    than the encoder's positions is read in windows, and all of its subwords count.
+
+    `layer` combines the pooled states of several layers as `train` does. "concat" gives k x H
+    numbers, max_mean pooling twice as many, and `packing="apart"` the vectors of both texts of a
+    pair, one after the other. InputError for texts that cannot be read and layers that the encoder
+    lacks.
+    """
+    from featbert.data.examples import examples_of
+    from featbert.encoders.sentence_modules import text_pooling
+    from featbert.inference.files import COLUMNS, read_raw_texts
+
+    source, texts = request.source, request.texts
+    combination = fixed_layers(request.layer, source.num_layers)
+    method = text_pooling(source, request.pooling)
+    normalize = method.normalize if request.normalize is None else request.normalize
+    prompt = method.prompt if request.prompt is None else request.prompt
+    if isinstance(texts, str):
+        raise InputError(f"{texts!r:.60} is a single text; give a list of texts, or a Path")
+    if isinstance(texts, Path):
+        columns = request.model_dump(include=COLUMNS, exclude_none=True)
+        texts = read_raw_texts(str(texts), request.input, columns, request.encoding)
+    examples = examples_of(texts, prompt=prompt, lowercase=method.lowercase)
+    if not examples:
+        raise InputError("there are no texts to embed")
+    load_torch(request.threads)
+    from featbert.inference.embed import TextEncoder, combined
+
+    packing = None if examples[0].pair is None else request.packing
+    encoder = TextEncoder(source, token_budget=request.token_budget, **request.where)
+    states = encoder.pooled_states(examples, combination.indices, method.pooling, packing)
+    parts = 2 if packing == "apart" else 1
+    return combined(states, combination, normalize=normalize, parts=parts)
+
+
 class ProbeRequest(Cached, Compute, Encoded, Text, Request):
     """Layers to check with logistic regression."""
 
@@ -1105,10 +1177,8 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     else:
         num_layers, every = store.manifest.num_layers, store.manifest.layers
     specs = split_specs(request.layers or list(every))
-    combinations = [parse_layers(spec, num_layers) for spec in specs]
+    combinations = [fixed_layers(spec, num_layers) for spec in specs]
     for combination in combinations:
-        if combination.mode == "weighted":
-            raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
         if store is not None:
             store.require(combination.indices)
     corpus = request.corpus(task.targets)

@@ -48,6 +48,7 @@ COMMANDS = Registry(
             ("runs", "runs:runs_app", "List, show and delete runs."),
             ("cache", "cache:cache_app", "List and delete feature stores and adapted encoders."),
             ("check", "check:check", "Check that a corpus is read as you expect."),
+            ("embed", "embed:embed", "Write a vector for each text of a file."),
             ("inspect", "inspect:inspect", "Show what a feature store holds."),
             ("verify", "inspect:verify", "Compare feature stores with their checksums."),
             ("probe", "probe:probe", "Check features quickly with logistic regression."),

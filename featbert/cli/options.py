@@ -77,6 +77,8 @@ _VALUES: dict[str, tuple[str, completion.Completion | None]] = {
     "model": ("ENCODER", completion.models),
     "features": ("STORE", completion.stores),
     "layers": ("LAYERS", completion.layers),
+    "layer": ("LAYERS", completion.layers),
+    "texts": ("FILE", None),
     "run": ("RUN", completion.runs),
     "runs": ("RUN", completion.runs),
     "file": ("FILE", None),

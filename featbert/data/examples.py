@@ -17,7 +17,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -301,6 +301,36 @@ def example_of(row: RawRow, text: Column, pair: Column | None = None) -> Sentenc
         places=sum(places, ()),
         touches=sum(touches, ()),
     )
+
+
+def examples_of(
+    texts: Iterable[Any], *, prompt: str = "", lowercase: bool = False
+) -> list[Sentence]:
+    """Examples of texts given in Python: strings, or pairs of strings.
+
+    `prompt` is put before each text, or before the first one of a pair. InputError for values that
+    are no texts, and if some are pairs and others are not.
+    """
+    examples: list[Sentence] = []
+    for number, text in enumerate(texts, 1):
+        strings = (text,) if isinstance(text, str) or not isinstance(text, Iterable) else text
+        strings, where = tuple(strings), f"text {number}"
+        names = TextReader.names_of_texts[: len(strings)]
+        if not names or len(strings) != len(names):
+            raise InputError(f"{len(strings)} texts instead of one or two, {where}")
+        pair = len(strings) == 2
+        if examples and pair != (examples[0].pair is not None):
+            form = "a pair among single texts" if pair else "a single text among pairs"
+            raise InputError(f"{where} is {form}: {excerpt(str(strings[0]))}")
+        values = dict(zip(names, strings, strict=True))
+        if prompt or lowercase:
+            row = RawRow(values, where, number)
+            checked = [text_of(row, name) for name in names]
+            checked[0] = prompt + checked[0]
+            checked = [value.lower() for value in checked] if lowercase else checked
+            values = dict(zip(names, checked, strict=True))
+        examples.append(example_of(RawRow(values, where, number), *names))
+    return examples
 
 
 def text_of(row: RawRow, name: Column) -> str:

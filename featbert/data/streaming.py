@@ -94,17 +94,21 @@ def read_texts(
     name: str,
     kind: str = "text",
     *,
-    pairs: bool,
+    pairs: bool | None,
     options: ReadingOptions = ReadingOptions(),  # noqa: B008
     reader_type: type[TextReader] = TextReader,
 ) -> Iterator[Sentence]:
     """Texts or pairs of a stream in order, lazily. Answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
-    without words, or "tsv", "csv" or "jsonl" with columns.
+    without words, or "tsv", "csv" or "jsonl" with columns. If `pairs` is None, they are pairs if
+    the first line has a tab, or if there are columns of two texts.
     """
     path = Path(name)
     if kind == "text":
+        if pairs is None:
+            lines = chain(first := [*islice(lines, 1)], lines)
+            pairs = "\t" in "".join(first)
         rows = _text_rows(lines, name, pairs=pairs)
         options = ReadingOptions(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
@@ -117,7 +121,7 @@ def read_texts(
             yield Sentence((), texts=(line,))
             continue
         for sentence in reader(row):
-            if (sentence.pair is None) == pairs:
+            if pairs is not None and (sentence.pair is None) == pairs:
                 form = "pairs of texts" if pairs else "single texts"
                 advice = f"give {spelling('text')}, {spelling('pair')}"
                 raise InputError(f"the run reads {form}, {row.where}; {advice}")

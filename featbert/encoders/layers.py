@@ -71,6 +71,14 @@ def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombina
     return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
 
 
+def fixed_layers(spec: str | int, num_layers: int | None) -> LayerCombination:
+    """The combination called `spec` (`parse_layers`). InputError for a learned mix."""
+    combination = parse_layers(spec, num_layers)
+    if combination.mode == "weighted":
+        raise InputError(f"{combination.name} is a learned mix; featbert train reads those")
+    return combination
+
+
 def split_specs(given: Any) -> Any:
     """Combinations as a list. Anything but text, numbers and lists of them stays as it is.
 

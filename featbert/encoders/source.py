@@ -64,6 +64,11 @@ ENCODER_FILES = (
     *(ADAPTATION_RECORD, "config.json", "generation_config.json", "chat_template.jinja"),
     *(*TOKENIZER_FILES, "*.model", "model*.safetensors", "pytorch_model*.bin", "*.index.json"),
 )
+# Files of sentence-transformers (`sentence_modules.py`). They play no part in stores and runs.
+SENTENCE_FILES = (
+    *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+    "*/config.json",
+)
 # File of an adapter of peft, which transformers would apply to the encoder in the same folder.
 ADAPTER = "adapter_config.json"
 # Lowest and highest values of numbers in a config.
@@ -315,6 +320,7 @@ def _from_hub(model: str, hub_id: str) -> Path:
         safe = any(f.endswith(".safetensors") and "/" not in f for f in files)
         weights = "model*.safetensors" if safe else "pytorch_model*.bin"
         patterns = ["config.json", *TOKENIZER_FILES, weights, "*.index.json", ADAPTER]
+        patterns += SENTENCE_FILES
         return Path(snapshot_download(hub_id, allow_patterns=patterns))
     except Exception as error:
         if not isinstance(error, offline) and "http" not in type(error).__module__:

@@ -138,6 +138,34 @@ def input_of(
     return Input(run, file, name, kind, columns, encoding, reader, questions)
 
 
+def read_raw_texts(
+    file: str, kind: str, columns: Mapping[str, Any], encoding: str
+) -> Iterator[tuple[str, ...]]:
+    """The texts of a file or standard input, one or two each: lines, or columns of a table.
+
+    The `kind` "auto" is inferred from the file's suffix. Lines are pairs if the first one has a
+    tab. InputError for a file without any text.
+    """
+    name, suffix = ("standard input" if file == STDIN else file), Path(file).suffix.lower()
+    if kind == "auto":
+        kind = suffix[1:] if suffix in (".tsv", ".csv") else kind_of(file)
+        kind = "text" if kind == "conll" else kind
+    options = ReadingOptions(**columns)
+    if kind == "text" and options != ReadingOptions():
+        raise InputError(f"{name} is read as raw text, which has no columns; give --input")
+    stream: Any = sys.stdin.buffer if file == STDIN else opened(Path(file))
+    if file == STDIN and sys.stdin.isatty():
+        report("one text per line; end with Ctrl-D")
+    lines = read_lines(stream, encoding, name, returns=kind != "jsonl")
+    texts: tuple[str, ...] = ()
+    for sentence in read_texts(lines, name, kind, pairs=None, options=options):
+        # A blank line is an empty text, or two.
+        texts = sentence.texts if sentence.words else ("",) * max(1, len(texts))
+        yield texts
+    if not texts:
+        raise InputError(f"no text in {name}")
+
+
 def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> bytes:
     """JSONL with a line for each question about a passage."""
     context = "\n".join(read_file(passage, encoding))
