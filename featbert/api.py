@@ -1109,10 +1109,10 @@ def embed(request: EmbedRequest) -> NDArray[np.float32]:
     """(n, H) float32 vectors of texts, in their order. Nothing is stored.
 
     Texts are a list of strings or of pairs of strings, or the path of a file. With a checkpoint of
-    sentence-transformers the defaults of `pooling`, `normalize` and `prompt` are those of its
-    modules, and in fp32 the vectors are those of `SentenceTransformer.encode`, except that `encode`
-    cuts a text at the checkpoint's `max_seq_length`. Here a text is never cut: one that is longer
-    than the encoder's positions is read in windows, and all of its subwords count.
+    sentence-transformers its modules give the defaults of `pooling`, `normalize` and `prompt`. In
+    fp32 the vectors then equal `SentenceTransformer.encode`, except that `encode` cuts a text at
+    the checkpoint's `max_seq_length`. Here a text is never cut: one that is longer than the
+    encoder's positions is read in windows, and all of its subwords count.
 
     `layer` combines the pooled states of several layers as `train` does. "concat" gives k x H
     numbers, max_mean pooling twice as many, and `packing="apart"` the vectors of both texts of a

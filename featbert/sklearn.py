@@ -6,8 +6,8 @@
 
 A search clones its estimators, so encoded texts are kept outside of them, in `CACHE`: each text
 goes through an encoder once, which gives the pooled states of all layers, however many layers and
-folds are searched. The cache is in memory and bounded; the texts that were used least recently
-leave it first. Each process has its own (`n_jobs`).
+folds are searched. The cache is in memory and bounded. It drops the least recently used texts
+first. Each process has its own (`n_jobs`).
 """
 
 from __future__ import annotations
@@ -92,15 +92,14 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """Vectors of texts from a frozen encoder, with the numbers of `featbert.embed`.
 
     It learns nothing: `fit` only checks its parameters. Texts are a list, array or Series of
-    strings, or rows of one or two strings; two are a pair. InputError, a ValueError, for other
-    values.
+    strings, or rows of one or two strings (a pair). InputError, a ValueError, for other values.
 
     Args:
         model: encoder, as a folder, Hub id or installed package.
         layer: layer combination without learned weights: "last", 7, "concat:9-12", ...
-        pooling: "cls", "mean", "max", "max_mean", or "auto": what the modules of a
+        pooling: "cls", "mean", "max", "max_mean", or "auto": as the modules of a
             sentence-transformers checkpoint say, and else "mean".
-        normalize: whether to divide each vector by its length. None is what the modules say.
+        normalize: whether to divide each vector by its length. None follows the modules.
         prompt: text to put before each text. None is the checkpoint's default prompt.
         device, precision: as of `featbert.embed`.
     """
@@ -140,7 +139,7 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         files = [(path.name, path.stat()) for path in source.files]
         place = source.reference, self.device, self.precision
         encoder_key = (*place, *((name, s.st_size, s.st_mtime_ns) for name, s in files))
-        how = method.pooling, prompt, encoder_key
+        encoding = method.pooling, prompt, encoder_key
         width = (source.hidden_size or 0) * len(KEPT_POOLINGS[method.pooling])
         all_layers = range((source.num_layers or 0) + 1)
         step = max(1, CACHE.limit // (4 * width * len(all_layers)))
@@ -148,7 +147,7 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with CACHE.lock:
             absent = []
             for text in dict.fromkeys(texts):
-                states = CACHE.get((text, how))
+                states = CACHE.get((text, encoding))
                 if states is None:
                     absent.append(text)
                 else:
@@ -161,7 +160,7 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 states = encoder.pooled_states(examples, all_layers, method.pooling, packing)
                 for number, text in enumerate(part):
                     chosen[text] = states[[*layers.indices], number]
-                    CACHE.add((text, how), states[:, number].copy())
+                    CACHE.add((text, encoding), states[:, number].copy())
         from featbert.inference.embed import combined
 
         stacked = np.stack([chosen[text] for text in texts], axis=1)

@@ -14,7 +14,6 @@ from featbert.text import counted, printable
     "embed reviews.txt -o vectors.npy",
     api.EmbedRequest,
     arguments=("texts",),
-    defaults={"pooling": "auto"},
 )
 def embed(
     request: api.EmbedRequest,
@@ -30,8 +29,8 @@ def embed(
     """Write a vector for each text of a file, in one pass. Nothing else is stored.
 
     Row i of the file is the vector of text i, in float32. A blank line is an empty text. With a
-    sentence-transformers checkpoint, pooling and normalisation are those of its modules by default.
-    A text is never cut: windows cover a text that is longer than the encoder's positions.
+    sentence-transformers checkpoint, its modules give the defaults of pooling and normalisation. A
+    text is never cut: windows cover a text that is longer than the encoder's positions.
     """
     from featbert.features.vectors import check_vectors_file, write_vectors
 
@@ -39,7 +38,7 @@ def embed(
     if out.exists() and Path(request.texts).exists() and out.samefile(request.texts):
         raise InputError(f"--out {out} is the file with the texts; name another one")
     vectors = api.embed(request)
-    about = {"model": request.source.name, "layer": request.layer, "pooling": request.pooling}
+    about = {"model": request.source.name, "layer": request.layer}
     write_vectors(out, vectors, about)
     shape = f"{counted(len(vectors), 'vector')} of {counted(vectors.shape[1], 'number')}"
     typer.echo(printable(f"{out}: {shape}, float32"))

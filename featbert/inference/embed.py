@@ -2,7 +2,7 @@
 
 texts ─▶ alignment ─▶ encoder ─▶ pooled hidden states ─▶ layer combination ─▶ vectors
 
-Batches, windows and precision are those of an extraction (`features/blocks.py`). Nothing is stored.
+Batches, windows and precision are as in an extraction (`features/blocks.py`). Nothing is stored.
 """
 
 from collections.abc import Sequence
@@ -30,8 +30,8 @@ from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import stage
 
 Vectors = NDArray[np.float32]
-# Words that are sorted by length together. Pooled states take little memory, so blocks are larger
-# than those of a store.
+# Words that are sorted by length together. A store has smaller blocks, since its vectors of words
+# take more memory than pooled states.
 BLOCK_WORDS = 1 << 17
 
 
