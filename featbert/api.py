@@ -1090,10 +1090,10 @@ class EmbedRequest(Compute, Encoded, Data, Request):
     """Layer combination without learned weights: a name such as last, a layer such as 7, or a form
     such as concat:9-12."""
     pooling: Literal["auto", "cls", "mean", "max", "max_mean"] = "auto"  # type: ignore[assignment]
-    """Pooling of a text's subwords into one vector. Auto is what the modules of a
-    sentence-transformers checkpoint say, and the mean otherwise."""
+    """Pooling of a text's subwords into one vector. Auto follows the modules of the checkpoint
+    (sentence-transformers), and is mean without any."""
     normalize: bool | None = None
-    """Divide each vector by its length.  [default: what the checkpoint's modules say, else no]"""
+    """Divide each vector by its length.  [default: as the checkpoint's modules say, else no]"""
     prompt: str | None = None
     """Text to put before each text, such as 'query: '.  [default: the checkpoint's default prompt,
     if it has one]"""
