@@ -12,7 +12,6 @@ from featbert.text import counted, printable
 
 @o.command(
     "embed reviews.txt -o vectors.npy",
-    api.EmbedRequest,
     arguments=("texts",),
 )
 def embed(
