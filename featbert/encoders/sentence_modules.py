@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.encoders.source import SENTENCE_FILES, EncoderSource, read_json
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.io import regular_file
 
 MODULES, TRANSFORMER, PROMPTS, _ = SENTENCE_FILES
@@ -61,7 +61,7 @@ def text_pooling(source: EncoderSource, pooling: str = "auto") -> TextPooling:
     if unknown or kinds.count("Pooling") != 1:
         raise InputError(
             f"{source.folder / MODULES} has {unknown[0] if unknown else 'no single Pooling'}, "
-            "which featbert does not compute; give --pooling to leave it out"
+            f"which featbert does not compute; give {spelling('pooling')} to leave it out"
         )
     place = source.folder / modules[kinds.index("Pooling")][1] / "config.json"
     config = read_json(place)
@@ -76,8 +76,8 @@ def text_pooling(source: EncoderSource, pooling: str = "auto") -> TextPooling:
     if name is None or (prompt and config.get("include_prompt") is False):
         shown = " and ".join(map(str, modes)) if name is None else "mean without the prompt"
         raise InputError(
-            f"{place} has the pooling {shown}, which featbert does not compute; give --pooling "
-            "to use another one"
+            f"{place} has the pooling {shown}, which featbert does not compute; give "
+            f"{spelling('pooling')} to use another one"
         )
     return replace(method, pooling=name)
 

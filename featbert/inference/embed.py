@@ -21,7 +21,7 @@ from featbert.encoders.layers import LayerCombination
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept
 from featbert.encoders.source import EncoderSource
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 from featbert.features.blocks import block_states
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET
@@ -55,7 +55,7 @@ class TextEncoder:
             (source.parameters or 0) * dtype.itemsize,
             self.device,
             what=f"loading {source.name}",
-            less="use --precision bf16, or a smaller encoder",
+            less=f"use {spelling('precision', 'bf16')}, or a smaller encoder",
         )
         self.encoder = load_encoder(source, dtype=dtype).to(self.device.torch)
 
@@ -97,8 +97,8 @@ class TextEncoder:
                     states[:, first:stop, number] = block[kind].cpu().numpy()
         if not np.isfinite(states).all():
             raise InputError(
-                f"{self.source.name} gives hidden states that are not finite; try --precision "
-                "fp32, else check the encoder's weights"
+                f"{self.source.name} gives hidden states that are not finite; try "
+                f"{spelling('precision', 'fp32')}, else check the encoder's weights"
             )
         by_text: Vectors = states[:, alignment.text_units]
         return by_text.reshape(len(layers), len(texts), -1)

@@ -152,7 +152,7 @@ def read_raw_texts(
         kind = "text" if kind == "conll" else kind
     options = ReadingOptions(**columns)
     if kind == "text" and options != ReadingOptions():
-        raise InputError(f"{name} is read as raw text, which has no columns; give --input")
+        raise InputError(f"{name} is raw text, which has no columns; give {spelling('input')}")
     stream: Any = sys.stdin.buffer if file == STDIN else opened(Path(file))
     if file == STDIN and sys.stdin.isatty():
         report("one text per line; end with Ctrl-D")

@@ -116,7 +116,7 @@ def test_defaults_are_those_of_the_modules(tiny_bert, tmp_path, kinds, pooling, 
 )
 def test_other_modules_are_refused_unless_a_pooling_is_given(tiny_bert, tmp_path, kinds, pooling):
     folder = sentence_transformer(tiny_bert, tmp_path / "encoder", *kinds, **pooling)
-    with pytest.raises(InputError, match="--pooling"):
+    with pytest.raises(InputError, match="pooling"):
         featbert.embed(TEXTS, folder, **FP32)
     vectors = featbert.embed(TEXTS, folder, pooling="mean", **FP32)
     np.testing.assert_allclose(vectors, featbert.embed(TEXTS, tiny_bert, **FP32), **CLOSE)
