@@ -231,12 +231,12 @@ def test_little_address_space_is_refused_before_libraries_are_loaded(workspace, 
 @pytest.mark.parametrize(
     "error",
     [
-        RuntimeError("std::bad_alloc"),
-        RuntimeError("can't start new thread"),
-        RuntimeError("could not create a primitive"),
+        *map(
+            RuntimeError,
+            ("std::bad_alloc", "can't start new thread", "could not create a primitive"),
+        ),
         ImportError("libtorch.so: failed to map segment from shared object"),
-        OSError(errno.ENOMEM, "Cannot allocate memory"),
-        MemoryError(),
+        *(OSError(errno.ENOMEM, "Cannot allocate memory"), MemoryError()),
     ],
 )
 def test_a_lack_of_memory_in_whatever_words(error):

@@ -92,7 +92,6 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
         return [line["run"][-4:] for line in json.loads(done.stdout)]
 
     assert names("--sort", "dev") == ["2234", "3234", "1234"]
-    (tmp_path / "interrupted").mkdir()  # which is of no known way to tune
     assert names("--sort", "seed", "--data", "WIKI", "--tuning", "none") == ["1234", "2234", "3234"]
     assert call("runs", "--runs-dir", tmp_path, "--model", "gpt").exit_code == 1
     text = call("runs", "--runs-dir", tmp_path).stdout
@@ -112,24 +111,12 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     keys = {"layers": "last", "settings": {"batch_size": 3}, "signature": there}
     other = make_record("b--last--seed1--4234", **keys)
     write_json(tmp_path / other.name / RECORD_NAME, other)
-    text = call("runs", "--runs-dir", tmp_path).stdout
-    assert "last (learning_rate=0.003)" in text
-    assert "batch_size" not in text
-    # Labels name how words were read, too.
-    for part, value in {"pooling": "mean", "packing": "apart"}.items():
-        about = make_record(f"c--{part}", layers="last", signature={part: value})
-        write_json(tmp_path / about.name / RECORD_NAME, about)
-    text = call("runs", "--runs-dir", tmp_path, "--data", "wikigold").stdout
-    assert "pooling=mean" in text
-    assert "packing=apart" in text
-    shutil.rmtree(tmp_path / "c--pooling")
-    shutil.rmtree(tmp_path / "c--packing")
+    assert "batch_size" not in call("runs", "--runs-dir", tmp_path).stdout
     # In a narrow terminal scores stay beside their rows.
     narrow = in_format([runs_table(run_lines(find_runs(tmp_path)))], "text", width=72)
     lines = [line.split() for line in Text.from_ansi(narrow).plain.splitlines()]
     heads = [words for words in lines if words[:1] == ["id"]]
-    assert len(heads) == 2
-    assert heads[1] == ["id", "row", "seed", "dev", "test"]
+    assert heads[1:] == [["id", "row", "seed", "dev", "test"]]
     # The best one on dev is one of a text.
     shown = ("runs", "--runs-dir", tmp_path, "show", "last", "--best")
     several = error_of(call(*shown))

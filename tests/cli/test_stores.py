@@ -1,13 +1,15 @@
 """Which store a command reads or makes: what was asked, whatever lies in the cache."""
 
-import numpy as np
 import pytest
 
+from featbert.experiments.file import read_experiment
+from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
+from featbert.text import scaled
+from tests.runs.test_examples import write_corpus
 from tests.workspace import Workspace, error_of, ok
 
-WORDS = ("good", "bad", "fine", "poor", "film", "story", "the", "a", "was", "with")
 SMALL = ("--epochs", 1, "--layers", "last", "--precision", "fp32")
 KINDS = {"cls", "mean", "max"}
 
@@ -15,17 +17,7 @@ KINDS = {"cls", "mean", "max"}
 @pytest.fixture
 def pairs(tmp_path, tiny_bert) -> Workspace:
     """A workspace with pairs of texts that have classes and scores."""
-    random = np.random.default_rng(1)
-    folder = tmp_path / "pairs"
-    folder.mkdir()
-    for split, n in (("train", 24), ("dev", 8), ("test", 8)):
-        rows = ["sentence1\tsentence2\tscore\tlabel"]
-        for _ in range(n):
-            texts = [" ".join(random.choice(WORDS, random.integers(2, 9))) for _ in range(2)]
-            good = sum(text.count("good") for text in texts)
-            rows.append("\t".join([*texts, str(good / 2), "pos" if good > 1 else "neg"]))
-        (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n", "utf-8")
-    return Workspace(tmp_path, folder, tiny_bert)
+    return Workspace(tmp_path, write_corpus(tmp_path / "pairs", pairs=True), tiny_bert)
 
 
 def stores(space: Workspace) -> list[FeatureStore]:
@@ -82,14 +74,13 @@ def test_train_announces_the_size_of_a_store(pairs):
     units = sum(split.units for split in store.manifest.splits.values())
     assert f"{units} mean" in done.output
     assert f"; features: {store.path.name}" in done.output  # no option, though there is one
-    assert f"{store.manifest.data_bytes / 1e3:.0f}" in done.output
+    assert scaled(store.manifest.data_bytes, "B") in done.output
 
 
 @pytest.mark.parametrize(
     ("tables", "kept"),
     [
         (["[features]"], ["pooled"]),
-        (["[features]", "[finetune]\nepochs = 1"], ["pooled"]),
         (['[variants.features]\nsentence_pooling = ["mean", "max"]', "[features]"], ["pooled"]),
         (['[variants.features]\nsentence_pooling = ["mean", "attention"]'], ["words"]),
         (['[grid.features]\nbody = ["linear", "bilstm"]', "[features]\nlstm_size = 8"], ["words"]),
@@ -103,8 +94,10 @@ def test_an_experiment_keeps_what_all_rows_of_a_store_read(pairs, tables, kept):
     if "[features]" not in text:
         text += f"\n[features]\n{rows}"
     text = f'task = "classification"\nprecision = "fp32"\n{text}\n'
-    ok(pairs.carry_out(pairs.experiment(text)))
-    assert [store.manifest.keep for store in stores(pairs)] == kept
+    plan = ExperimentPlan(read_experiment(pairs.experiment(text)), pairs.cache, pairs.runs)
+    jobs = plan.renewed().jobs.values()
+    asked = {job.extraction.path: job.extraction.manifest.keep for job in jobs}
+    assert [*asked.values()] == kept
 
 
 @pytest.mark.parametrize("task", [None, "regression"])
@@ -122,22 +115,6 @@ def test_pooled_vectors_are_extracted_beside_words_that_lack_them(pairs, task):
     ok(pairs.extract(*how, "--keep", "pooled"))  # all is there
     ok(pairs.call("train", *where(pairs), "--task", "regression", *SMALL))
     assert [store.path.stat().st_mtime_ns for store in stores(pairs)] == before
-
-
-def test_tagged_words_have_pooled_vectors_when_they_are_asked_for(workspace):
-    ok(workspace.extract())
-    ok(workspace.extract("--keep", "pooled"))
-    assert any({*store.manifest.kinds} >= KINDS for store in stores(workspace))
-
-
-def test_a_head_of_words_does_not_read_pooled_vectors(pairs):
-    ok(pairs.extract("--precision", "fp32", "--keep", "pooled"))
-    (pooled,) = stores(pairs)
-    words = ("--task", "classification", "--sentence-pooling", "attention", *SMALL)
-    refused = pairs.call("train", "--features", pooled.path, "--runs-dir", pairs.runs, *words)
-    assert "--keep words" in error_of(refused)
-    ok(pairs.call("train", *where(pairs), *words))
-    assert [store.manifest.keep for store in stores(pairs)] == ["pooled", "words"]
 
 
 def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
@@ -159,9 +136,9 @@ def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
     ok(pairs.carry_out(asked, "--set", "dev_share=0.2", "--set", "folds=4", "--set", "fold=1"))
     (run,) = find_runs(pairs.runs)
     assert {n: one.sentences for n, one in run.record.signature.splits.items()} == {
-        "train": 14,
-        "dev": 4,
-        "test": 6,
+        "train": 24,
+        "dev": 6,
+        "test": 10,
     }
     compared = ok(pairs.compare()).stdout
     assert "dev was drawn from train" in compared

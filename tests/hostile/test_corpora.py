@@ -51,16 +51,12 @@ def test_bytes_that_are_not_utf8_cost_nothing_that_was_computed(workspace, monke
     shutil.copytree(workspace.corpus, odd / "tiny")
     shutil.copytree(workspace.model, odd / "bert")
     model, data, where = workspace.model, workspace.corpus, ("--runs-dir", workspace.runs, "-q")
-    out = ("--out", odd / "out", "-q")
     for words in (
-        ("train", "--data", odd / "tiny", "--model", model, "--cache-dir", workspace.cache, *where),
         ("extract", "--data", data, "--model", odd / "bert", "--cache-dir", workspace.cache),
         ("finetune", "--data", odd / "tiny" / "train.conll", "--model", model, *where),
-        ("finetune", "--data", data, "--model", odd / "bert", *where),
         ("finetune", "--data", data, "--model", model, "--language", "d\udce9", *where),
-        ("adapt", "--data", data, "--model", model, "--epochs", 1, *out),
+        ("adapt", "--data", data, "--model", model, "--epochs", 1, "--out", odd / "out", "-q"),
         ("runs", "tag", "run", "tag\udce9"),
-        ("runs", "note", "run", "note\udce9"),
     ):
         assert "udce9" in error_of(workspace.call(*words))
         assert not list(workspace.folder.rglob("*.h5"))
@@ -71,12 +67,9 @@ def test_bytes_that_are_not_utf8_cost_nothing_that_was_computed(workspace, monke
     quick = ("--model", model, "--epochs", 1, "-q")
     for corpus in ("tiny", data):  # of which the second one's runs would be here
         assert "udce9" in error_of(workspace.call("finetune", "--data", corpus, *quick))
-    assert sorted(path.name for path in odd.iterdir()) == ["bert", "tiny"]
     ok(workspace.call("finetune", "--data", data, *quick, "--runs-dir", workspace.runs))
     (odd / "words.txt").write_text("Smith said so\n", "utf-8")
     (run,) = workspace.runs.iterdir()
-    assert ok(workspace.call("predict", run, "words.txt", "-q")).stdout.startswith("Smith\t")
     assert ok(workspace.call("predict", run, odd / "words.txt", "-q")).stdout.startswith("Smith\t")
     assert "udce9" in error_of(workspace.call("export", run, "out", "--format", "featbert"))
-    moved = shutil.copytree(run, odd / run.name)
-    assert "udce9" in error_of(workspace.call("predict", moved, "words.txt", "-q"))
+    assert sorted(path.name for path in odd.iterdir()) == ["bert", "tiny", "words.txt"]
