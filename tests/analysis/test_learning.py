@@ -111,16 +111,3 @@ def test_what_varies_by_declaration_parts_lines():
         f"concat_last4 · {context} with 10% and 25%, fine-tuning · {context} with 100%"
         for context in contexts
     ]
-
-
-def test_who_is_ahead_with_how_much():
-    comparison = one(crossing())
-    told = "higher mean on dev by share of train: "
-    expected = (f"{told}concat_last4 with 10% and 25%, fine-tuning with 100%",)
-    assert comparison.notes == tuple(lead_lines(comparison.rows)) == expected
-    always = [run for run in crossing() if run.record.layers]
-    always += [r for share in SHARES for r in learned(f"t{share}", [0.1, 0.1], share, layers=None)]
-    assert lead_lines(one(always).rows) == [f"{told}concat_last4 with 10%, 25% and 100%"]
-    # A lead needs two shares that both have.
-    few = [run for run in crossing() if not run.name.startswith(("t0.1", "t0.25"))]
-    assert lead_lines(one(few).rows) == []

@@ -9,10 +9,12 @@ import matplotlib
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
+from typer.testing import CliRunner
 
 from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.resampling import t_interval
 from featbert.analysis.transfer import transfer_matrices
+from featbert.cli.main import app
 from featbert.errors import InputError
 from featbert.registry import Entry
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
@@ -23,11 +25,12 @@ from featbert.report.figures.style import (
     save_figure,
     svg_text,
 )
-from featbert.runs.record import Mix
+from featbert.runs.record import RECORD_NAME, Mix, write_json
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
+from tests.workspace import ok
 
 DEV = {
     "embeddings": [0.45, 0.46, 0.44],
@@ -306,11 +309,6 @@ def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
     assert list(losses.lines[0].get_ydata()) == pytest.approx([0.8, 0.2, float("nan")], nan_ok=True)
     assert [line.get_markevery() for line in scores.lines] == [[2]] * 3
     assert len({axes.get_ylim() for axes in figure.axes[:4]}) == 1
-    learned = {"dev": None, "trained_on": ["train", "dev"], "settings": {"dev": 1}}
-    learned["history"] = [make_epoch(1, 0.5, None)]
-    figure = plot(one([*trained(), make_run("b", layers=None, **learned)]), "training")
-    assert "no dev score" in {text for text, _ in texts(figure)}
-    assert all(tick.is_integer() for axes in figure.axes for tick in axes.get_xticks())
 
 
 def test_cells_are_percent_and_the_best_of_a_column_is_bold():
@@ -393,3 +391,11 @@ def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
     figure.text(0.5, 0.5, "語 😀")
     assert save_figure(figure, tmp_path / "names.png").stat().st_size > 0
     assert "svg" in svg_text(figure)
+
+
+def test_the_command_draws_the_figures_that_are_named(tmp_path):
+    for run in (make_run("a"), make_run("b", layers=None)):
+        write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
+    runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
+    ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
+    assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]

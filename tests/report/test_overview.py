@@ -64,6 +64,12 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
         expected = t_interval((ours - theirs).tolist())
         assert (line["over_seeds_low"], line["over_seeds_high"]) == (expected.low, expected.high)
     assert frame["ahead"].isna().all()  # nothing was tested over the text
+    (table,) = overview_tables(two)
+    assert [line["corpus"] for line in table.lines] == [*frame["corpus"]]
+    (change,) = (column for column in table.columns if column.head == "Δ")
+    cells = [cell.text for cell in change.cells(table.lines)]
+    assert cells == [f"{100 * difference:+.2f}" for difference in frame["difference"]]
+    assert not overview_tables(two[:1])
 
 
 @pytest.mark.parametrize(("floor", "ahead"), [(None, "full"), (0.25, "full"), (0.75, "neither")])
@@ -84,18 +90,6 @@ def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
     assert (frame["over_text_high"] < 0).all()
 
 
-def test_the_table_is_a_view_of_the_lines(two: list[Comparison]) -> None:
-    (first,) = overview_tables(two)
-    assert [line["corpus"] for line in first.lines] == ["first", "second"]
-    shown = {
-        column.head: [cell.text for cell in column.cells(first.lines)] for column in first.columns
-    }
-    assert shown["Δ"] == [f"{100 * line['difference']:+.2f}" for line in overview_lines(two)]
-    assert "better" not in shown  # not tested over the text
-    assert "better" not in "".join(first.legend)
-    assert not overview_tables(two[:1])
-
-
 def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:
     drawn = {name: figure for _, name, figure in crossing_figures(two)}
     assert [*drawn] == ["overview", "tradeoff", "tasks"]
@@ -111,15 +105,6 @@ def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) ->
     found = [line.get_xdata()[0] for line in axes.lines[:2]]
     np.testing.assert_allclose(found, [100 * line["difference"] for line in overview_lines(two)])
     assert not list(crossing_figures(two[:1]))
-
-
-def test_a_line_without_a_mix_stands_beside_one_with_it(two: list[Comparison]) -> None:
-    first, second = two
-    rows = [row for row in second.rows if len(row.layer_indices or ()) != 3]
-    comparisons = [first, dataclasses.replace(second, rows=rows)]
-    ((_, _, drawn),) = crossing_figures(comparisons, only=["tasks"])
-    _, weights = drawn.axes
-    assert [text.get_text() for text in weights.texts] == ["–", "20.0", "50.0", "30.0", *4 * "–"]
 
 
 def test_a_score_that_some_rows_lack_is_missing_in_theirs_alone() -> None:
