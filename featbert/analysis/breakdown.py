@@ -12,14 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from featbert.analysis.comparison import (
-    Breakdown,
-    Comparison,
-    Confusion,
-    Row,
-    Statistic,
-    grouped,
-)
+from featbert.analysis.comparison import Breakdown, Comparison, Confusion, Row, Statistic, grouped
 from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError, MissingError, check_known
 from featbert.progress import track
@@ -58,11 +51,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
 
 
 def _breakdowns(
-    facets: Sequence[str],
-    split: str,
-    rows: Sequence[Row],
-    members: Members,
-    texts: TrainingTexts,
+    facets: Sequence[str], split: str, rows: Sequence[Row], members: Members, texts: TrainingTexts
 ) -> Iterator[Breakdown]:
     """One by each facet. Either all or none of them need the training text."""
     task, of = rows[0].task, rows[0].task.measure.of

@@ -20,14 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.analysis.comparison import (
-    BudgetCurve,
-    BudgetLead,
-    Comparison,
-    Row,
-    same_task,
-)
-from featbert.analysis.cost import machines_of, paid_once
+from featbert.analysis.comparison import BudgetCurve, BudgetLead, Comparison, Row, same_task
+from featbert.analysis.cost import machines_of
 from featbert.analysis.resampling import LEVEL
 from featbert.analysis.rows import Members
 from featbert.errors import InputError
@@ -145,8 +139,8 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
     of = {n: np.mean([getattr(t, n) or 0.0 for t in trials]) for n in ("seconds", "operations")}
     arrays = {
         "trials": numbers,
-        "operations": paid_once(row, "flops") + numbers * of["operations"],
-        "seconds": paid_once(row, "seconds") + numbers * of["seconds"],
+        "operations": (row.cost.extraction_flops or 0.0) + numbers * of["operations"],
+        "seconds": (row.cost.extraction_seconds or 0.0) + numbers * of["seconds"],
         "dev": expected_best(dev),
         "low": low,
         "high": high,

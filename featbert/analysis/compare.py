@@ -8,13 +8,7 @@ from typing import Literal
 
 from featbert.analysis.breakdown import with_breakdowns, with_confusions
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
-from featbert.analysis.comparison import (
-    Comparison,
-    Comparisons,
-    TransferMatrix,
-    View,
-    grouped,
-)
+from featbert.analysis.comparison import Comparison, Comparisons, TransferMatrix, View, grouped
 from featbert.analysis.cost import with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
@@ -28,9 +22,10 @@ from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
 from featbert.progress import notice
 from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
-from featbert.runs.record import ExperimentRecord
+from featbert.runs.record import ExperimentRecord, RunRecord
 from featbert.runs.run import Run
 from featbert.text import counted
+from featbert.units import NONE, visible
 
 
 def compare(
@@ -136,12 +131,34 @@ def _analysed(comparison: Comparison, members: Members, request: Analyses) -> Co
         comparison = with_confusions(comparison, members)
     comparison = with_contests(comparison, members)
     if everything:
-        from featbert.analysis.facts import with_facts  # loads the fields of experiment files
-
-        comparison = with_facts(comparison, members)
+        facts = {run.name: _facts(run.record) for runs in members.values() for run in runs}
+        rows = (
+            (row, (dataclasses.replace(run, facts=facts[run.name]) for run in row.runs))
+            for row in comparison.rows
+        )
+        rows_with_facts = tuple(dataclasses.replace(row, runs=tuple(runs)) for row, runs in rows)
+        comparison = dataclasses.replace(comparison, rows=rows_with_facts)
         if request.sentences:
             comparison = with_texts(comparison, members)
     return comparison
+
+
+def _facts(record: RunRecord) -> dict[str, str]:
+    """A record as a page shows it: values by names with dots, in the record's order."""
+    from featbert.experiments.file import flattened  # loads the fields of experiment files
+
+    # Curves and tables show the parts that are left out.
+    without = ("name", "scores", "history", "labels")
+    data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
+    return {visible(name): visible(_shown(value)) for name, value in flattened(data)}
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_shown, value)) or NONE
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return NONE if value is None else str(value)
 
 
 def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> None:

@@ -11,7 +11,7 @@ strictly.
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +27,6 @@ from featbert.analysis.comparison import (
 )
 from featbert.config import TIMED_SENTENCES
 
-Spent = Literal["seconds", "flops"]
 # What separates rows that cannot be compared with each other has a column of these.
 _PARTS = ("corpus", "scorer")
 
@@ -49,22 +48,16 @@ def cheaper_from(once: float, run: float, other: float) -> int | None:
 
 def _price(row: Row, rows: Sequence[Row]) -> Price:
     tuned = _tuned(row, rows)
-
-    def cheaper(currency: Spent) -> float | None:
-        if tuned is None:
-            return None
-        once, run = paid_once(row, currency), _spent(row, currency)[1]
-        return float(cheaper_from(once, run, _spent(tuned, currency)[1]) or math.inf)
-
-    return Price(tuned.name if tuned else None, cheaper("seconds"), cheaper("flops"))
-
-
-def paid_once(row: Row, currency: Spent) -> float:
-    """Extraction of the words that the row read. 0 if it is not known, or nothing was extracted."""
-    return _spent(row, currency)[0] or 0.0
+    if tuned is None:
+        return Price(None, None, None)
+    cheaper = []
+    for currency in ("seconds", "flops"):
+        once, run = spent(row, currency)
+        cheaper.append(cheaper_from(once or 0.0, run, spent(tuned, currency)[1]))
+    return Price(tuned.name, *(float(n_runs or math.inf) for n_runs in cheaper))
 
 
-def _spent(row: Row, currency: Spent) -> tuple[float | None, float]:
+def spent(row: Row, currency: str) -> tuple[float | None, float]:
     """On extraction, as far as it is known, and on training one run."""
     cost = row.cost
     if currency == "seconds":
@@ -73,13 +66,10 @@ def _spent(row: Row, currency: Spent) -> tuple[float | None, float]:
 
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The fully tuned row that features are compared with: their baseline, or the first one."""
-    if not row.frozen:
-        return None
-    alike = [other for other in rows if other.tuning == BASELINE and same_task(other, row)]
-    labels = {other.name: other.label for other in rows}
-    namesakes = [other for other in alike if row.baseline and other.label == labels[row.baseline]]
-    return next(iter([*namesakes, *alike]), None)
+    """The fully tuned row that features are compared with: like their baseline, or the first."""
+    label = next((other.label for other in rows if other.name == row.baseline), None)
+    tuned = [r for r in rows if row.frozen and r.tuning == BASELINE and same_task(r, row)]
+    return min(tuned, key=lambda other: other.label != label, default=None)
 
 
 # Quality against cost ---------------------------------------------------------------------------
@@ -93,15 +83,25 @@ class Currency:
         title: of an axis.
         unit: "operations", "seconds", "bytes" or "parameters".
         least: description of the row with the least cost.
-        of: a row's cost, None if it is not known.
+        field: of `RowCost`. "seconds" and "flops" are of one run, with the whole extraction.
         timed: "training" or "labelling" if it depends on the machine.
     """
 
     title: str
     unit: str
     least: str
-    of: Callable[[Row], float | None]
+    field: str
     timed: Literal["", "training", "labelling"] = ""
+
+    def of(self, row: Row) -> float | None:
+        """A row's cost, None if a part of it is not known."""
+        if self.field not in ("seconds", "flops"):
+            cost: float | None = getattr(row.cost, self.field)
+            return cost
+        extraction, training = spent(row, self.field)
+        if not row.frozen:
+            return training
+        return None if extraction is None else extraction + training
 
 
 # By figure name. `--figure pareto` means the first.
@@ -110,39 +110,32 @@ CURRENCIES = {
         "operations of one run, extraction included",
         "operations",
         "fewest operations to train, with extraction",
-        lambda row: _of_one_run(row, "flops"),
+        "flops",
     ),
     "time": Currency(
         "time of one run, extraction included",
         "seconds",
         "quickest to train, within a tenth",
-        lambda row: _of_one_run(row, "seconds"),
+        "seconds",
         "training",
     ),
     "trained": Currency(
-        "trained parameters",
-        "parameters",
-        "fewest trained parameters",
-        lambda row: row.cost.trained_parameters,
+        "trained parameters", "parameters", "fewest trained parameters", "trained_parameters"
     ),
-    "kept": Currency(
-        "bytes to keep for a task", "bytes", "smallest to keep", lambda row: row.cost.run_bytes
-    ),
-    "memory": Currency(
-        "peak memory of a run", "bytes", "least memory", lambda row: row.cost.peak_memory_bytes
-    ),
+    "kept": Currency("bytes to keep for a task", "bytes", "smallest to keep", "run_bytes"),
+    "memory": Currency("peak memory of a run", "bytes", "least memory", "peak_memory_bytes"),
     "one_by_one": Currency(
         f"time to label {TIMED_SENTENCES:,}, one at a time",
         "seconds",
         "quickest to label one at a time, within a tenth",
-        lambda row: row.cost.one_by_one_seconds,
+        "one_by_one_seconds",
         "labelling",
     ),
     "batched": Currency(
         f"time to label {TIMED_SENTENCES:,}, batched",
         "seconds",
         "quickest to label in batches, within a tenth",
-        lambda row: row.cost.batched_seconds,
+        "batched_seconds",
         "labelling",
     ),
 }
@@ -181,11 +174,3 @@ def machines_of(comparison: Comparison, currency: str = "time") -> tuple[str, ..
     """Where seconds of a currency were measured. Empty for a cost that holds on every machine."""
     machines = {"training": comparison.machines, "labelling": comparison.speed_machines}
     return machines.get(CURRENCIES[currency].timed, ())
-
-
-def _of_one_run(row: Row, currency: Spent) -> float | None:
-    """One run's cost with extraction. None if a part of it is not known."""
-    extraction, training = _spent(row, currency)
-    if not row.frozen:
-        return training
-    return None if extraction is None else extraction + training

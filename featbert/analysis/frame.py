@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.comparison import ComparedRun, Comparison, FoldMeans, Row, Statistic
+from featbert.analysis.cost import spent
 from featbert.data.corpus import EVALUATED
 
 if TYPE_CHECKING:
@@ -26,11 +27,13 @@ _WHOLE = (
 )
 # Names that may vary between the rows of a comparison, each a column.
 _VARIED = ("corpus", "model", "context", "casing", "scorer")
-_NAMES = ("row", "label", "tuning", "layers", *_VARIED, "baseline", "baseline_row", "tuned_row")
+_NAMES = (
+    *("row", "label", "tuning", "layers", *_VARIED, "baseline", "baseline_row", "tuned_row"),
+    *("run", "split", "score", *(f"{split}_winner" for split in EVALUATED)),
+)
 _KINDS: Mapping[str, str] = {
     # Arrow's strings refuse names of files that are no UTF-8.
-    **dict.fromkeys((*_NAMES, "run", "split", "score"), "string[python]"),
-    **dict.fromkeys((f"{split}_winner" for split in EVALUATED), "string[python]"),
+    **dict.fromkeys(_NAMES, "string[python]"),
     **dict.fromkeys(_WHOLE, "Int64"),
     "is_baseline": "bool",
 }
@@ -58,35 +61,32 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
     differing = dict.fromkeys(name for row in rows for name in row.differing)
     settings = [name for name in differing if name in setting_names]
     analysed: dict[str, dict[str, Any]] = defaultdict(dict)
-    for name, columns in _analysed(comparison):
+    for name, columns in _of_analyses(comparison):
         analysed[name] |= columns
     lines = []
     for row in rows:
-        names = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
-        first = {"row": row.name, "label": row.label}
         if per == "row":
-            lines.append(first | _of_row(row) | analysed[row.name] | names)
+            parts = [_of_row(row) | analysed[row.name]]
         elif per == "run":
-            lines += [first | _of_run(comparison, row, run) | names for run in row.runs]
+            parts = [_of_run(comparison, row, run) for run in row.runs]
         else:
-            lines += [
-                first
-                | {"seed": run.seed, "run": run.name}
-                | {"split": split, "score": key, "value": value}
-                | names
+            parts = [
+                {"seed": run.seed, "run": run.name, "split": split, "score": key, "value": value}
                 for run in row.runs
                 for split, scores in run.scores.items()
                 for key, value in scores.items()
             ]
+        first = {"row": row.name, "label": row.label}
+        names = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
+        lines += [first | part | names for part in parts]
     return [{name: _typed(name, value) for name, value in line.items()} for line in lines]
 
 
 def _typed(name: str, value: Any) -> Any:
     """A value with the type of its column: costs and scores are floats, counts are ints."""
-    kind = _KINDS.get(name, "float64")
-    if name.startswith("setting_") or not has_value(value) or kind not in ("float64", "Int64"):
-        return value
-    return float(value) if kind == "float64" else int(value)
+    types = {"float64": float, "Int64": int}
+    as_type = None if name.startswith("setting_") else types.get(_KINDS.get(name, "float64"))
+    return as_type(value) if as_type and has_value(value) else value
 
 
 def comparison_frame(comparison: Comparison, *, per: Per = "row") -> pandas.DataFrame:
@@ -111,12 +111,11 @@ def statistic(name: str, score: Statistic | None) -> dict[str, float | None]:
 
 
 def _names(comparison: Comparison, row: Row) -> dict[str, Any]:
-    baseline = row.baseline and comparison.row(row.baseline).label
     return {
         "tuning": row.tuning,
         "layers": row.layers,
         **{name: row.varied.get(name, getattr(row, name)) for name in _VARIED},
-        "baseline": baseline,
+        "baseline": row.baseline and comparison.row(row.baseline).label,
         "is_baseline": row.is_baseline,
     }
 
@@ -131,7 +130,7 @@ def _of_row(row: Row) -> dict[str, Any]:
     return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 
-def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _of_analyses(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names of rows, and what further analyses say of them."""
     for d in comparison.differences:
         intervals = {"text": d.pooled, "seeds": d.over_seeds}
@@ -142,23 +141,21 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
             yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
         yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
     for name, price in comparison.prices.items():
-        cost = comparison.row(name).cost
-        yield (
-            name,
-            {
-                "tuned_row": price.tuned_row,
-                "seconds_once": cost.extraction_seconds or None,
-                "seconds_run": cost.training_seconds.mean,
-                "seconds_cheaper_from": price.seconds_cheaper_from,
-                "flops_once": cost.extraction_flops or None,
-                "flops_run": cost.training_flops,
-                "flops_cheaper_from": price.flops_cheaper_from,
-            },
-        )
-    for row, split in itertools.product(
-        comparison.rows if comparison.scorers else (), comparison.splits
-    ):
-        yield row.name, _by_scorer(comparison, row, split)
+        yield name, {"tuned_row": price.tuned_row}
+        for currency in ("seconds", "flops"):
+            once, run = spent(comparison.row(name), currency)
+            cheaper = getattr(price, f"{currency}_cheaper_from")
+            yield name, {f"{currency}_once": once or None, f"{currency}_run": run}
+            yield name, {f"{currency}_cheaper_from": cheaper}
+    for row, split in itertools.product(comparison.rows, comparison.splits):
+        rival = comparison.rival(row, split)
+        differences = {
+            name: None if rival is None else row.mean(split, name) - rival.mean(split, name)
+            for name in comparison.scorers
+        }
+        yield row.name, {f"{split}_{name}_difference": d for name, d in differences.items()}
+        if differences:
+            yield row.name, {f"{split}_winner": _winner(differences.values())}
     for breakdown in comparison.breakdowns:
         of = f"{breakdown.split}_{comparison.task.measure.key}_{breakdown.facet}"
         for name, buckets in breakdown.rows.items():
@@ -166,17 +163,11 @@ def _analysed(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]
                 yield name, statistic(f"{of}_{bucket}", score)
 
 
-def _by_scorer(comparison: Comparison, row: Row, split: str) -> dict[str, Any]:
-    """A row's differences by each scorer, and whether all say the same of who is better."""
-    rival, names = comparison.rival(row, split), comparison.scorers
-    if rival is None:
-        return {**{f"{split}_{name}_difference": None for name in names}, f"{split}_winner": None}
-    differences = {name: row.mean(split, name) - rival.mean(split, name) for name in names}
-    signs = {(d > 0) - (d < 0) for d in (round(d, _DIGITS) for d in differences.values())}
-    winner = "same" if len(signs) == 1 else "differs"
-    return {f"{split}_{n}_difference": d for n, d in differences.items()} | {
-        f"{split}_winner": winner
-    }
+def _winner(differences: Iterable[float | None]) -> str | None:
+    """Whether differences by several scorers have one sign. None without a baseline."""
+    rounded = [round(difference, _DIGITS) for difference in differences if difference is not None]
+    signs = {(difference > 0) - (difference < 0) for difference in rounded}
+    return None if not signs else "same" if len(signs) == 1 else "differs"
 
 
 def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any]:
@@ -200,9 +191,8 @@ def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
     say is better, "neither" if they do not, and None if that was not tested.
     """
     lines = []
-    for comparison, contest in (
-        (shown, contest) for shown in comparisons for contest in shown.contests
-    ):
+    pairs = [(comparison, contest) for comparison in comparisons for contest in comparison.contests]
+    for comparison, contest in pairs:
         if contest.features is None or contest.tuned is None or contest.split is None:
             continue
         features, tuned = comparison.row(contest.features), comparison.row(contest.tuned)
@@ -238,7 +228,7 @@ def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
     """Means over folds of means over seeds, if two or more folds of a corpus have the same rows."""
     if not any(_FOLD.match(row.corpus) for row in comparison.rows):
         return
-    frame = comparison.frame()
+    frame = comparison_frame(comparison)
     parts = frame["corpus"].str.extract(_FOLD)
     keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
     columns = {"number": ("label", "size"), "is_baseline": ("is_baseline", "all")}

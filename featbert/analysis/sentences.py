@@ -6,14 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from featbert.analysis.comparison import (
-    Comparison,
-    JudgedRow,
-    JudgedText,
-    Row,
-    Span,
-    grouped,
-)
+from featbert.analysis.comparison import Comparison, JudgedRow, JudgedText, Row, Span, grouped
 from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError
 from featbert.tasks.base import Predictions

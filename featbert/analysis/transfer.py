@@ -26,11 +26,7 @@ from featbert.analysis.notes import left_out
 from featbert.analysis.rows import compare_group, once
 from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
-from featbert.inference.evaluate import (
-    EvaluationRecord,
-    read_evaluation,
-    remarks_on,
-)
+from featbert.inference.evaluate import EvaluationRecord, read_evaluation, remarks_on
 from featbert.runs.folder import evaluation_files
 from featbert.runs.grouping import check_comparable, comparable_key, freed_keys
 from featbert.runs.record import Signature, SplitIdentity
