@@ -4,6 +4,7 @@ Facets of words seen in training need the training text, with the fingerprint in
 If a run learned from a part of it, the same part is drawn again.
 """
 
+import contextlib
 import dataclasses
 import itertools
 import statistics
@@ -77,8 +78,8 @@ def _breakdowns(
             }
             for label, runs in parts.items()
         }
-        needs_train = task.facets[facet].needs_train
-        title = task.facets[facet].title + (_learned(rows[0]) if needs_train else "")
+        learned = _learned(rows[0]) if task.facets[facet].needs_train else ""
+        title = task.facets[facet].title + learned
         yield Breakdown(facet, title, split, gold, scores)
 
 
@@ -97,23 +98,15 @@ NONE = "none"
 
 def with_confusions(comparison: Comparison, members: Members) -> Comparison:
     """The comparison with the confusions of its best row on each split that it was scored on."""
-    confusions = tuple(_confusions(comparison, members))
-    return dataclasses.replace(comparison, confusions=confusions)
-
-
-def _confusions(comparison: Comparison, members: Members) -> Iterator[Confusion]:
-    first = comparison.splits[0]
+    first, confusions = comparison.splits[0], []
     for split in comparison.splits:
         scored = [row for row in comparison.rows if row.score(first) and row.score(split)]
-        if not scored:
-            continue
-        row = max(scored, key=lambda row: row.mean(first))
-        try:
-            pairs = confused(members[row.name], split)
-        except MissingError:
-            continue
-        counts = tuple((gold, predicted, n) for (gold, predicted), n in sorted(pairs.items()))
-        yield Confusion(row.name, split, counts)
+        for row in sorted(scored, key=lambda row: -row.mean(first))[:1]:
+            with contextlib.suppress(MissingError):
+                pairs = sorted(confused(members[row.name], split).items())
+                counts = tuple((gold, predicted, n) for (gold, predicted), n in pairs)
+                confusions.append(Confusion(row.name, split, counts))
+    return dataclasses.replace(comparison, confusions=tuple(confusions))
 
 
 def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:

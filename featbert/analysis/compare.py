@@ -62,7 +62,7 @@ def compare(
     ]
     _check_names(request, compared_groups, show)
     comparisons = [
-        _analysed(comparison, members, request) for comparison, members in compared_groups
+        _with_results(comparison, members, request) for comparison, members in compared_groups
     ]
     _notice_nothing(request, comparisons)
     tables = [published_table(name) for name in dict.fromkeys(names)]
@@ -109,7 +109,7 @@ def _check_names(
     check_known("facet", request.by, {key: 0 for task in tasks for key in task.facets})
 
 
-def _analysed(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
+def _with_results(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
     """A comparison with the analyses that were asked for, and sentences on them."""
     everything, facets = request.everything, [*comparison.task.facets]
     by = facets if everything else [name for name in request.by if name in facets]
@@ -132,12 +132,11 @@ def _analysed(comparison: Comparison, members: Members, request: Analyses) -> Co
     comparison = with_contests(comparison, members)
     if everything:
         facts = {run.name: _facts(run.record) for runs in members.values() for run in runs}
-        rows = (
-            (row, (dataclasses.replace(run, facts=facts[run.name]) for run in row.runs))
-            for row in comparison.rows
-        )
-        rows_with_facts = tuple(dataclasses.replace(row, runs=tuple(runs)) for row, runs in rows)
-        comparison = dataclasses.replace(comparison, rows=rows_with_facts)
+        rows = []
+        for row in comparison.rows:
+            runs = (dataclasses.replace(run, facts=facts[run.name]) for run in row.runs)
+            rows.append(dataclasses.replace(row, runs=tuple(runs)))
+        comparison = dataclasses.replace(comparison, rows=tuple(rows))
         if request.sentences:
             comparison = with_texts(comparison, members)
     return comparison

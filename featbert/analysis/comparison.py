@@ -130,14 +130,12 @@ class MixStatistic:
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a comparison: runs that differ only in the seed.
+    """One row of a comparison: runs that differ only in the seed, in the order of seeds.
 
     Attributes:
-        task_name: as in records. `task` is the task itself.
         varied: values in which rows may differ, by name (`model`, `corpus`), as shown.
         differing: settings and conditions in the label, by name, as shown.
         conditions: conditions of training besides settings (`CONDITIONS`), and the training text.
-        runs: in the order of seeds.
         left_out: names of runs that a newer run with the same seed replaces.
         scores: over seeds, by split and key. A score that some run lacks is absent.
         intervals: t interval of the mean of the task's measure, by split, for three seeds or more.
@@ -214,7 +212,6 @@ class Row:
 
     @property
     def train_share(self) -> float:
-        """Part of the training sentences that its runs learned from."""
         return float(self.settings.get("train_share", 1.0))
 
     @property
@@ -302,12 +299,10 @@ class Difference:
 
     @property
     def holds_on_text(self) -> bool:
-        """Whether the text says that the two differ."""
         return self.adjusted < CLEAR
 
     @property
     def holds_over_seeds(self) -> bool | None:
-        """Whether the seeds say that the two differ. None for too few seeds."""
         seeds = self.over_seeds
         return None if seeds is None else not seeds.low <= 0 <= seeds.high
 
@@ -471,7 +466,7 @@ Span = tuple[int, int, str]
 
 @dataclass(frozen=True)
 class JudgedRow:
-    """The run that represents a row in the error browser."""
+    """The run that represents a row."""
 
     name: str
     run: str
@@ -592,7 +587,6 @@ class Comparison:
         ]
 
     def row(self, name: str) -> Row:
-        """The row of this name."""
         return next(row for row in self.rows if row.name == name)
 
     def rival(self, row: Row, split: str) -> Row | None:
@@ -715,12 +709,12 @@ class TransferMatrix:
 
     @property
     def means(self) -> tuple[tuple[float | None, ...], ...]:
-        """(rows, columns) mean score in [0, 1], None if nothing was scored."""
+        """(rows, columns)"""
         return tuple(tuple(c.score.mean if c else None for c in row.cells) for row in self.rows)
 
     @property
     def own(self) -> tuple[tuple[bool, ...], ...]:
-        """(rows, columns) whether a row was trained on a column's corpus."""
+        """(rows, columns)"""
         return tuple(tuple(c is not None and c.own for c in row.cells) for row in self.rows)
 
 
@@ -800,11 +794,8 @@ class Comparisons(Sequence[Comparison]):
 
     def without_sentences(self) -> Comparisons:
         """Without any text of the corpora."""
-        bare = (
-            dataclasses.replace(comparison, texts=(), missing_texts=())
-            for comparison in self.comparisons
-        )
-        return dataclasses.replace(self, comparisons=tuple(bare))
+        bare = tuple(dataclasses.replace(c, texts=(), missing_texts=()) for c in self.comparisons)
+        return dataclasses.replace(self, comparisons=bare)
 
     def with_view(self, view: View) -> Comparisons:
         """With the analyses of `view` shown too. Its scores and facets, if any, replace theirs."""

@@ -80,14 +80,9 @@ def _seed_notes(rows: Sequence[Row]) -> Iterator[str]:
     seeds = {row.name: row.seeds for row in rows}
     if len({*seeds.values()}) > 1:
         unequal = [row.name for row in rows if row.baseline and row.seeds != seeds[row.baseline]]
-        yield (
-            (
-                f"Δ of {listed(unequal)} is of unequal seeds"
-                if unequal
-                else "rows have unequal seeds"
-            )
-            + "; tests are of the seeds in common"
-        )
+        differences = f"Δ of {listed(unequal)} is of unequal seeds"
+        subject = differences if unequal else "rows have unequal seeds"
+        yield f"{subject}; tests are of the seeds in common"
 
 
 def why_unlearned(run: Run) -> str:

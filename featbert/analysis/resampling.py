@@ -118,12 +118,10 @@ def bootstrap_interval(
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values of a family of tests, adjusted so that one error in all stays as rare as in one."""
-    adjusted = [1.0] * len(p_values)
-    highest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = highest
-    return adjusted
+    p, order = np.array(p_values), np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p), 0, -1)
+    p[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
+    return [*map(float, p)]
 
 
 def _all_swaps(units: int) -> Floats:

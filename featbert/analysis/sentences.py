@@ -36,12 +36,9 @@ def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) ->
             corpus = rows[0].corpus
             name = f"{visible(corpus)} {split}" if "corpus" in comparison.varied else split
             try:
-                text = _judged(rows, members, split, most)
+                texts.append(_judged(name, _sides(rows, best, bases), rows, members, split, most))
             except FeatbertError as error:
                 reasons.append(f"no sentences of {corpus} {split}: {error}")
-            else:
-                a, b = _sides(rows, best, bases)
-                texts.append(dataclasses.replace(text, name=name, a=a, b=b))
     return dataclasses.replace(comparison, texts=tuple(texts), missing_texts=tuple(reasons))
 
 
@@ -54,12 +51,18 @@ def _sides(rows: Sequence[Row], best: Sequence[Row], bases: Sequence[Row]) -> tu
     return a, b
 
 
-def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> JudgedText:
+def _judged(
+    name: str,
+    sides: tuple[int, int],
+    rows: Sequence[Row],
+    members: Members,
+    split: str,
+    most: int,
+) -> JudgedText:
     seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
-    by_row = [members[row.name] for row in rows]
     runs = [
-        next((run for run in row_runs if run.record.seed == seed), row_runs[0])
-        for row_runs in by_row
+        next((run for run in members[row.name] if run.record.seed == seed), members[row.name][0])
+        for row in rows
     ]
     predictions = [run.predictions(split) for run in runs]
     first, marks = predictions[0], rows[0].task.marks
@@ -77,9 +80,8 @@ def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> Jud
     if most < len(wrong):
         about += f"; the first {most:,} of them are listed"
     return JudgedText(
-        name="",
-        a=0,
-        b=0,
+        name,
+        *sides,
         rows=tuple(
             JudgedRow(visible(row.name), visible(run.name), run.record.seed)
             for row, run in zip(rows, runs, strict=True)
@@ -87,7 +89,7 @@ def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> Jud
         sentences=tuple(
             (
                 first.numbers[i] if first.numbers else i + 1,
-                tuple(_in_line(first, i)),
+                _in_line(first, i),
                 gold[i],
                 tuple(None if spans[i] == gold[i] else spans[i] for spans in answers),
             )
@@ -97,10 +99,10 @@ def _judged(rows: Sequence[Row], members: Members, split: str, most: int) -> Jud
     )
 
 
-def _in_line(predictions: Predictions, number: int) -> list[str]:
+def _in_line(predictions: Predictions, number: int) -> tuple[str, ...]:
     """The words of a sequence. A bar is between two of its texts."""
     words = np.array([visible(word, _JOINERS) for word in predictions.words[number]], dtype=object)
-    return np.insert(words, _bars(predictions, number), "‖").tolist()
+    return tuple(np.insert(words, _bars(predictions, number), "‖"))
 
 
 def _bars(predictions: Predictions, number: int) -> list[int]:

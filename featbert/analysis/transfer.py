@@ -21,7 +21,7 @@ from featbert.analysis.comparison import (
     TransferRow,
     grouped,
 )
-from featbert.analysis.labels import base_name, with_settings
+from featbert.analysis.labels import base_name, canonical, with_settings
 from featbert.analysis.notes import left_out
 from featbert.analysis.rows import compare_group, once
 from featbert.data.corpus import EVALUATED
@@ -55,7 +55,11 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
             row.name: [_read(run, split) for run in members[row.name]] for row in comparison.rows
         }
         data = _all_data([run_scores for key in scored.values() for run_scores in key])
-        for rows in grouped((_way(row), row) for row in comparison.rows).values():
+        ways = (
+            canonical([row.tuning, row.layers, row.settings, {**row.conditions, "train": None}])
+            for row in comparison.rows
+        )
+        for rows in grouped(zip(ways, comparison.rows, strict=True)).values():
             pairs = [(row, scored[row.name]) for row in rows]
             matrices.append(_matrix(comparison, pairs, data, split))
     return [matrix for matrix in matrices if len(matrix.columns) > 1]
@@ -80,7 +84,9 @@ def _read(run: Run, split: str) -> _Scored:
         except InputError as error:
             notes.append(f"left out, an evaluation that cannot be used: {error}")
             continue
-        if evaluation.split != split or _is_sample(evaluation.corpus, record.signature.corpus):
+        # A corpus and its beginning (`--limit`) are no transfer.
+        names = {evaluation.corpus, record.signature.corpus}
+        if evaluation.split != split or len({_FIRST.sub("", name) for name in names}) < len(names):
             continue
         if evaluation.scorer == record.signature.scorer:
             usable.append(evaluation)
@@ -89,17 +95,6 @@ def _read(run: Run, split: str) -> _Scored:
             notes.append(f"left out: {subject}, which was scored by {evaluation.scorer}")
     identity = record.signature.splits.get(split) if split in record.scores else None
     return _Scored(run, identity, usable, notes)
-
-
-def _is_sample(one: str, other: str) -> bool:
-    """Whether one of two corpora is the beginning of the other (`--limit`): that is no transfer."""
-    return one != other and _FIRST.sub("", one) == _FIRST.sub("", other)
-
-
-def _way(row: Row) -> str:
-    """How its runs were trained, on whatever corpus."""
-    conditions = {**row.conditions, "train": None}
-    return repr((row.tuning, row.layers, sorted(row.settings.items()), conditions))
 
 
 def _matrix(
@@ -117,12 +112,12 @@ def _matrix(
     by_label = sorted(other_data, key=lambda place: natural(data[place].label))
     places = list(dict.fromkeys([*own_data, *by_label]))
     columns = tuple(data[place] for place in places)
-    matrix_rows, repeated = list[TransferRow](), list[list[str]]()
+    matrix_rows, notes = list[TransferRow](), list[str]()
     for name, (row, scored) in labelled:
         trained = dataclasses.replace(row, label=name)
         cells = tuple(_cell(trained, scored, place, split) for place in places)
         matrix_rows.append(TransferRow(name, trained.seeds, cells, *_average(cells)))
-        repeated.append([*left_out([trained])])
+        notes += [*_notes(matrix_rows[-1], columns), *left_out([trained])]
     first = rows[0][0]
     # Rows have the size of the training text in their names.
     differing = {name: value for name, value in first.differing.items() if name != "train"}
@@ -135,10 +130,7 @@ def _matrix(
         split=split,
         columns=columns,
         rows=tuple(matrix_rows),
-        notes=(
-            *_notes(matrix_rows, columns, repeated),
-            *(note for run_scores in every for note in run_scores.notes),
-        ),
+        notes=(*notes, *(note for run_scores in every for note in run_scores.notes)),
     )
 
 
@@ -192,20 +184,15 @@ def _average(cells: Sequence[TransferCell | None]) -> tuple[float | None, float 
     return mean, Statistic.of(by_seed).sd
 
 
-def _notes(
-    rows: Sequence[TransferRow], columns: Sequence[ScoredData], repeated: Sequence[Sequence[str]]
-) -> Iterator[str]:
-    """`repeated` are notes on seeds that a row has twice."""
-    for row, repeated_seeds in zip(rows, repeated, strict=True):
-        for column, cell in zip(columns, row.cells, strict=True):
-            place = f"{row.label} on {column.label}"
-            if cell is None:
-                yield f"{place}: not evaluated"
-                continue
-            if cell.seeds != row.seeds:
-                yield f"{place}: of seeds {', '.join(map(str, cell.seeds))} only"
-            yield from (f"{place}: {remark}" for remark in cell.remarks)
-        yield from repeated_seeds
+def _notes(row: TransferRow, columns: Sequence[ScoredData]) -> Iterator[str]:
+    for column, cell in zip(columns, row.cells, strict=True):
+        place = f"{row.label} on {column.label}"
+        if cell is None:
+            yield f"{place}: not evaluated"
+            continue
+        if cell.seeds != row.seeds:
+            yield f"{place}: of seeds {', '.join(map(str, cell.seeds))} only"
+        yield from (f"{place}: {remark}" for remark in cell.remarks)
 
 
 def _all_data(scored: Sequence[_Scored]) -> dict[SplitIdentity, ScoredData]:
