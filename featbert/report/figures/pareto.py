@@ -4,7 +4,6 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -12,8 +11,8 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from featbert.analysis.comparison import Comparison, ParetoPoint, Row
-from featbert.analysis.cost import CURRENCIES, Currency
+from featbert.analysis.comparison import Comparison, ParetoFront, Row, Statistic
+from featbert.analysis.cost import CURRENCIES
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
@@ -48,7 +47,7 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
     """
     by_name = {}
     for name in CURRENCIES:
-        fronts = [front for front in drawable_fronts(comparison, split) if front.name == name]
+        fronts = [front for front in drawable_fronts(comparison, split) if front.currency == name]
         if fronts:
             by_name["" if name == "operations" else name] = _figure(
                 comparison, fronts, split, width
@@ -56,61 +55,15 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
     return by_name
 
 
-@dataclass(frozen=True)
-class Mark:
-    """A row on the axes: its number in the comparison, and mean and spread of its score."""
-
-    number: int
-    name: str
-    tuning: str
-    mean: float
-    sd: float | None
-    cost: float
-    on_front: bool
-
-
-@dataclass(frozen=True)
-class Front:
-    """The marks of one text and cost. `lowest` is the measure's least possible score."""
-
-    name: str
-    label: str
-    machine: str
-    marks: list[Mark]
-    left_out: tuple[str, ...]
-    lowest: float
-
-    @property
-    def currency(self) -> Currency:
-        return CURRENCIES[self.name]
-
-
-def drawable_fronts(comparison: Comparison, split: str) -> list[Front]:
+def drawable_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
     """The fronts of a split that have two rows or more."""
-    numbers = {row.name: number for number, row in enumerate(comparison.rows, 1)}
-    return [
-        Front(
-            front.currency,
-            front.label,
-            front.machine,
-            [_mark(comparison.row(p.row), p, split, numbers[p.row]) for p in front.points],
-            front.left_out,
-            comparison.task.measure.lowest,
-        )
-        for front in comparison.fronts
-        if front.split == split and len(front.points) > 1
-    ]
-
-
-def _mark(row: Row, point: ParetoPoint, split: str, number: int) -> Mark:
-    score = row.scores[split][row.task.measure.key]
-    return Mark(number, point.name, row.tuning, score.mean, score.sd, point.cost, point.on_front)
+    return [front for front in comparison.fronts if front.split == split and len(front.points) > 1]
 
 
 def _figure(
-    comparison: Comparison, fronts: Sequence[Front], split: str, width: float | None
+    comparison: Comparison, fronts: Sequence[ParetoFront], split: str, width: float | None
 ) -> Figure:
-    longest = max(len(mark.name) for front in fronts for mark in front.marks)
+    longest = max(len(point.name) for front in fronts for point in front.points)
     short = len(fronts) == 1 and longest <= 18
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
     fig, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
@@ -118,42 +71,56 @@ def _figure(
         axes.set_ylabel(f"{score_name(comparison, split)} (%)")
         if front.label:
             axes.set_title(style.wrapped(front.label, _NARROWEST))
-    title = f"{score_name(comparison, split)} against {fronts[0].currency.title}"
-    return draw_fronts(fig, panes, fronts, title, about(comparison))
+    title = f"{score_name(comparison, split)} against {CURRENCIES[fronts[0].currency].title}"
+    return draw_fronts(fig, panes, [(comparison, f) for f in fronts], title, about(comparison))
 
 
 def draw_fronts(
-    drawn: Figure, panes: Sequence[Axes], fronts: Sequence[Front], title: str, note: str
+    drawn: Figure,
+    panes: Sequence[Axes],
+    fronts: Sequence[tuple[Comparison, ParetoFront]],
+    title: str,
+    note: str,
 ) -> Figure:
-    """A front in each of the panes.
+    """A comparison's front in each of the panes.
 
     Rows on a front have their name. Paler ones have theirs if there is room.
     """
-    for axes, front in zip(panes, fronts, strict=True):
-        _draw(axes, front)
+    for axes, shown in zip(panes, fronts, strict=True):
+        _draw(axes, *shown)
     drawn.draw_without_rendering()  # so that the axes have their places
-    labelled = [_label(axes, front) for axes, front in zip(panes, fronts, strict=True)]
-    marks = [mark for front in fronts for mark in front.marks]
-    keys = tuning_keys(mark.tuning for mark in marks)
+    labelled = [_label(axes, *shown) for axes, shown in zip(panes, fronts, strict=True)]
+    points = [point for _, front in fronts for point in front.points]
+    rows = [(row, front) for comparison, front in fronts for row in _rows(comparison, front)]
+    keys = tuning_keys(row.tuning for row, _ in rows)
     keys.append(style.key("Pareto front", linestyle="-", linewidth=0.9))
-    numbered = itertools.chain(*labelled)
     width = 0.8 * drawn.get_figwidth()
-    keys += [style.key(style.wrapped(f"{p.number}  {p.name}", width)) for p in numbered]
-    several = any(mark.sd is not None for mark in marks)
-    unknown = dict.fromkeys(name for front in fronts for name in front.left_out)
+    numbered = itertools.chain(*labelled)
+    keys += [style.key(style.wrapped(f"{number}  {name}", width)) for number, name in numbered]
+    several = any(_score(row, front).sd is not None for row, front in rows)
+    unknown = dict.fromkeys(name for _, front in fronts for name in front.left_out)
     remarks = (
         note,
         "mean over seeds, line: ± 1 sd" if several else "one seed",
-        "" if all(mark.on_front for mark in marks) else "pale: another is cheaper and better",
-        fronts[0].machine,
+        "" if all(point.on_front for point in points) else "pale: another is cheaper and better",
+        fronts[0][1].machine,
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
     )
     return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
 
 
-def _draw(axes: Axes, front: Front) -> None:
-    timed, show = front.currency.unit == "seconds", SHOWN[front.currency.unit]
-    costs = [point.cost for point in front.marks]
+def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
+    return [comparison.row(point.row) for point in front.points]
+
+
+def _score(row: Row, front: ParetoFront) -> Statistic:
+    return row.scores[front.split][row.task.measure.key]
+
+
+def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> None:
+    currency = CURRENCIES[front.currency]
+    timed, show = currency.unit == "seconds", SHOWN[currency.unit]
+    costs = [point.cost for point in front.points]
     steps = _SECONDS if timed else style.DIGITS
     first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     last = bisect.bisect_left(steps, 1.05 * max(costs))
@@ -165,38 +132,51 @@ def _draw(axes: Axes, front: Front) -> None:
     shown = ticks[:: math.ceil(len(ticks) * _TICK / axes.get_window_extent().width)]
     names = [_time(tick) if timed else show(tick).replace(".0 ", " ") for tick in shown]
     axes.set_xticks(shown, names)
-    axes.set_xlabel(front.currency.title)
+    axes.set_xlabel(currency.title)
     axes.grid()
-    spreads = [(point.mean, point.sd or 0.0) for point in front.marks]
-    ends = [(mean - sd, mean + sd) for mean, sd in spreads]
-    axes.set_ylim(*style.percent_limits(itertools.chain(*ends), front.lowest))
-    corners = _steps(front, axes.get_xlim()[1])
+    rows = _rows(comparison, front)
+    scores = [_score(row, front) for row in rows]
+    ends = [(score.mean - (score.sd or 0.0), score.mean + (score.sd or 0.0)) for score in scores]
+    lowest = comparison.task.measure.lowest
+    axes.set_ylim(*style.percent_limits(itertools.chain(*ends), lowest))
+    corners = _steps(comparison, front, axes.get_xlim()[1])
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
-    for point, (low, high) in zip(front.marks, ends, strict=True):
-        color, marker = tuning_look(point.tuning)
+    for point, row, score, (low, high) in zip(front.points, rows, scores, ends, strict=True):
+        color, marker = tuning_look(row.tuning)
         alpha = 1.0 if point.on_front else _PALE
         axes.vlines(point.cost, 100 * low, 100 * high, color=color, alpha=0.6 * alpha, linewidth=1)
-        place = [point.cost], [100 * point.mean]
+        place = [point.cost], [100 * score.mean]
         axes.scatter(*place, s=25, color=color, marker=marker, alpha=alpha, linewidth=0, zorder=4)
 
 
-def _steps(front: Front, end: float) -> list[tuple[float, float]]:
+def _places(comparison: Comparison, front: ParetoFront) -> list[tuple[float, float]]:
+    """(cost, mean score in percent) of each point."""
+    rows = zip(front.points, _rows(comparison, front), strict=True)
+    return [(point.cost, 100 * _score(row, front).mean) for point, row in rows]
+
+
+def _steps(comparison: Comparison, front: ParetoFront, end: float) -> list[tuple[float, float]]:
     """Corners of the line along the front: best score by cost, up to the cost `end`."""
-    best = sorted((p.cost, 100 * p.mean) for p in front.marks if p.on_front)
+    pairs = zip(front.points, _places(comparison, front), strict=True)
+    best = sorted(place for point, place in pairs if point.on_front)
     corners = [best[0]]
     for cost, value in best[1:]:
         corners += [(cost, corners[-1][1]), (cost, value)]
     return [*corners, (end, corners[-1][1])]
 
 
-def _label(axes: Axes, front: Front) -> list[Mark]:
-    """Names marks if that hides nothing, and returns those on the front that got numbers."""
+def _label(axes: Axes, comparison: Comparison, front: ParetoFront) -> list[tuple[int, str]]:
+    """Names marks if that hides nothing.
+
+    Returns number in the comparison and name of those on the front that got numbers.
+    """
     pixels = axes.figure.dpi / 72
-    places = [(point.cost, 100 * point.mean) for point in front.marks]
+    places = _places(comparison, front)
+    numbers = {row.name: number for number, row in enumerate(comparison.rows, 1)}
     marks = axes.transData.transform(places)
     boxes = [Bbox([mark, mark]).padded(_MARK * pixels) for mark in marks]
-    steps = axes.transData.transform(_steps(front, axes.get_xlim()[1]))
+    steps = axes.transData.transform(_steps(comparison, front, axes.get_xlim()[1]))
     boxes += [Bbox(ends).padded(1) for ends in itertools.pairwise(steps)]
     bars = [
         collection.get_window_extent()
@@ -205,12 +185,14 @@ def _label(axes: Axes, front: Front) -> list[Mark]:
     ]
     inside = axes.get_window_extent()
     numbered = []
-    for point in sorted(front.marks, key=lambda point: not point.on_front):
+    pairs = zip(front.points, places, strict=True)
+    for point, place in sorted(pairs, key=lambda pair: not pair[0].on_front):
+        number = numbers[point.row]
         names = dict.fromkeys([visible(point.name), style.wrapped(point.name, _NAME)])
-        for text in (*names, *[str(point.number)] * point.on_front):
+        for text in (*names, *[str(number)] * point.on_front):
             note = axes.annotate(
                 text,
-                (point.cost, 100 * point.mean),
+                place,
                 (0, 0),
                 textcoords="offset points",
                 ha="center",
@@ -238,13 +220,13 @@ def _label(axes: Axes, front: Front) -> list[Mark]:
                 candidates.append((hidden, target.count_overlaps(bars), reach, (x, y), target))
             best = min(candidates, key=lambda candidate: candidate[:3])
             hidden, _, reach, note.xyann, target = best
-            if hidden and text != str(point.number):
+            if hidden and text != str(number):
                 note.remove()
                 continue
             if note.arrow_patch and reach == _AROUND[0][0]:
                 note.arrow_patch.set_visible(False)  # next to a mark there is no room for a line
             boxes.append(target)
-            numbered += [point] * (text not in names)
+            numbered += [(number, point.name)] * (text not in names)
             break
     return numbered
 

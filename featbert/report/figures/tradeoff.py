@@ -27,7 +27,7 @@ def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None)
     for comparison in comparisons:
         split = comparison.splits[-1]
         fronts = drawable_fronts(comparison, split)
-        by_text = grouped((f.label, f) for f in fronts if f.name in _CURRENCIES).values()
+        by_text = grouped((f.label, f) for f in fronts if f.currency in _CURRENCIES).values()
         ylabel = f"{score_name(comparison, split)} (%)"
         for pair in (fronts for fronts in by_text if len(fronts) == len(_CURRENCIES)):
             shown += [(comparison, ylabel, front) for front in pair]
@@ -39,4 +39,5 @@ def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None)
         axes.set_ylabel(ylabel)
         axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
     models = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
-    return draw_fronts(fig, panes, [f for *_, f in shown], "Score against cost", models)
+    pairs = [(comparison, front) for comparison, _, front in shown]
+    return draw_fronts(fig, panes, pairs, "Score against cost", models)
