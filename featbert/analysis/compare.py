@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 from featbert.analysis.breakdown import with_breakdowns, with_confusions
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
