@@ -147,7 +147,7 @@ def _facts(record: RunRecord) -> dict[str, str]:
     from featbert.experiments.file import flattened  # loads the fields of experiment files
 
     # Curves and tables show the parts that are left out.
-    without = ("name", "scores", "history", "labels")
+    without = ("name", "scores", "history", "targets")
     data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
     return {visible(name): visible(_shown(value)) for name, value in flattened(data)}
 
