@@ -43,6 +43,7 @@ def rows(raw):
         ),
         ("# id = 5\nEU NNP I-NP O\n\n# newpar = x\n5 CD I-NP O\n", [("EU", "O"), ("5", "O")], 2),
         ("# newpar\nEU O\n", [("EU", "O")], 1),
+        ("# O\n1 O\n\n#fail O\n# O\n", [("#|1", "O|O"), ("#fail|#", "O|O")], 0),
         ("# O\n\n# B-X\n", [("#", "O"), ("#", "B-X")], 0),
         ("# id = 5\tO\na\tO\n", [("# id = 5|a", "O|O")], 0),
         ("# 5\tnewdoc\tO\na\tb\tO\n", [("# 5|a", "O|O")], 0),
@@ -88,173 +89,169 @@ KEYS = ["# doc_id = {}", "#doc {}", "# x2022:document_id = {}", "# Document: {}"
             for key in KEYS
         ),
         ("<DOC>\na O\n</DOC>\n<DOC>\nb O\n</DOC>\n", [0, 1]),
+        ("1 -DOCSTART- O\n\n1 EU O\n", [0]),  # in another column
     ],
 )
 def test_marks_of_documents(read, text, documents):
-    found = read(text).sentences
+    found = read(text, **{"token_column": 2} if text[0] == "1" else {}).sentences
     assert [(len(s.words), s.document) for s in found] == [(1, n) for n in documents]
 
 
-def test_a_mark_in_another_token_column(read):
-    raw = read("1 -DOCSTART- O\n\n1 EU O\n", token_column=2)
-    assert [(s.words, s.document) for s in raw.sentences] == [(("EU",), 0)]
+@pytest.mark.parametrize(
+    ("marks", "columns"),
+    [
+        (["#\thttp://de.example.org/a [2009-10-17]", "#\thttp://b [2009]"], 4),
+        (["# id 7f-3e\tdomain=en", "# id 7f-3f domain=de"], 4),
+        (["# id 7f-3e domain=en", "# id 7f-3f domain=de"], 5),
+        (["#id 123", "#id 124"], 2),
+        (["#id 123", "#id 124"], 3),
+        (["#id: 123", "# sent_id=4"], 3),
+        (["## corpus-00-wiki\tA text with <tags:X>", "## corpus-01\tB b"], 2),
+        (["%% file 1", "%% file 2"], 3),
+        (["%% file 1", "%% file 2"], 2),
+        (["# a", "##", "#"], 3),
+    ],
+)
+def test_they_are_no_words(read, marks, columns):
+    separator = "\t" if "\t" in marks[0] and columns != 5 else " "
+
+    def line(word, tag):
+        return separator.join([word, *["_"] * (columns - 2), tag]) + "\n"
+
+    text = "".join(f"{mark}\n{line('#', 'O')}{line('#id', 'B-X')}\n" for mark in marks)
+    raw = read(line("a", "O") + "\n" + text)
+    assert rows(raw) == [(["a"], ["O"]), *[(["#", "#id"], ["O", "B-X"])] * len(marks)]
+    assert raw.notes.comment_lines == len(marks)
+    assert raw.notes.dialects == ()
 
 
-class TestMarks:
-    """Comments and documents as published corpora mark them."""
-
-    @pytest.mark.parametrize(
-        ("marks", "columns"),
-        [
-            (["#\thttp://de.example.org/a [2009-10-17]", "#\thttp://b [2009]"], 4),
-            (["# id 7f-3e\tdomain=en", "# id 7f-3f domain=de"], 4),
-            (["# id 7f-3e domain=en", "# id 7f-3f domain=de"], 5),
-            (["#id 123", "#id 124"], 2),
-            (["#id 123", "#id 124"], 3),
-            (["#id: 123", "# sent_id=4"], 3),
-            (["## corpus-00-wiki\tA text with <tags:X>", "## corpus-01\tB b"], 2),
-            (["%% file 1", "%% file 2"], 3),
-            (["%% file 1", "%% file 2"], 2),
-            (["# a", "##", "#"], 3),
-        ],
+@pytest.mark.parametrize("separator", [" ", "\t"])
+def test_markup_ends_sentences_and_begins_documents(read, separator):
+    text = (
+        '<doc id="1" lang="en">\n<s>\nAda|O\nsings|O\n</s>\n<s>\nTom|O\n</s>\n</doc>\n'
+        '<doc id="2">\n<s>\n<b>|O\nx|O\n</s>\n</doc>\n'
     )
-    def test_they_are_no_words(self, read, marks, columns):
-        separator = "\t" if "\t" in marks[0] and columns != 5 else " "
+    raw = read(text.replace("|", separator))
+    assert [(s.words, s.document) for s in raw.sentences] == [
+        (("Ada", "sings"), 0),
+        (("Tom",), 0),
+        (("<b>", "x"), 1),
+    ]
+    assert raw.notes.comment_lines == 10
 
-        def line(word, tag):
-            return separator.join([word, *["_"] * (columns - 2), tag]) + "\n"
 
-        text = "".join(f"{mark}\n{line('#', 'O')}{line('#id', 'B-X')}\n" for mark in marks)
-        raw = read(line("a", "O") + "\n" + text)
-        assert rows(raw) == [(["a"], ["O"]), *[(["#", "#id"], ["O", "B-X"])] * len(marks)]
-        assert raw.notes.comment_lines == len(marks)
-        assert raw.notes.dialects == ()
-
-    @pytest.mark.parametrize("separator", [" ", "\t"])
-    def test_markup_ends_sentences_and_begins_documents(self, read, separator):
-        text = (
-            '<doc id="1" lang="en">\n<s>\nAda|O\nsings|O\n</s>\n<s>\nTom|O\n</s>\n</doc>\n'
-            '<doc id="2">\n<s>\n<b>|O\nx|O\n</s>\n</doc>\n'
+def test_conll_2012(read):
+    word = "bc/x 0 {} {} {} (TOP* - - - Sp {} {} -\n"
+    text = "#begin document (bc/x); part 00{}\n{}\n#end document\n"
+    first = "".join(
+        word.format(i, *cells)
+        for i, cells in enumerate(
+            [
+                ("Jane", "NNP", "(PERSON*", "(A0*"),
+                ("Roe", "NNP", "*)", "*)"),
+                ("#", "VB", "*", "*"),
+            ]
         )
-        raw = read(text.replace("|", separator))
-        assert [(s.words, s.document) for s in raw.sentences] == [
-            (("Ada", "sings"), 0),
-            (("Tom",), 0),
-            (("<b>", "x"), 1),
-        ]
-        assert raw.notes.comment_lines == 10
-
-    def test_conll_2012(self, read):
-        word = "bc/x 0 {} {} {} (TOP* - - - Sp {} {} -\n"
-        text = "#begin document (bc/x); part 00{}\n{}\n#end document\n"
-        first = "".join(
-            word.format(i, *cells)
-            for i, cells in enumerate(
-                [
-                    ("Jane", "NNP", "(PERSON*", "(A0*"),
-                    ("Roe", "NNP", "*)", "*)"),
-                    ("#", "VB", "*", "*"),
-                ]
-            )
-        )
-        second = word.format(0, "Oslo", "NNP", "(GPE)", "* * *")
-        raw = read(text.format(0, first + "\n" + second) + text.format(1, second), "entities")
-        names = (["Jane", "Roe", "#"], ["(PERSON*", "*)", "*"]), (["Oslo"], ["(GPE)"])
-        assert rows(raw) == [*names, names[1]]
-        assert [s.document for s in raw.sentences] == [0, 0, 1]
-        assert rows(read(text.format(0, second), "labels")) == [(["Oslo"], ["NNP"])]
-        with pytest.raises(InputError, match="line 4 of"):
-            read(text.format(0, first[:-20]))
-
-
-class TestColumns:
-    """Columns in other places than between tabs or spaces."""
-
-    @pytest.mark.parametrize(
-        ("text", "sentences"),
-        [
-            ("Jo|NP|I-P is|V|O .|.|O\n\nIn|I|O Rome|NP|I-L\n", ["Jo is .", "In Rome"]),
-            ("Jo/I-P is/O 1/2/O\nIn/O Rome/I-L\n", ["Jo is 1/2", "In Rome"]),
-            ("Jo|I-P is|O\tA\u00a0b|O\n-DOCSTART-\n||O Rome|I-L\n", ["Jo is A\u00a0b", "| Rome"]),
-        ],
     )
-    def test_a_sentence_a_line(self, read, text, sentences):
-        raw = read(text)
-        assert [list(s.words) for s in raw.sentences] == [one.split(" ") for one in sentences]
-        assert [s.tags[0] for s in raw.sentences] == ["I-P", "O"]
-        assert [{*s.lines} for s in raw.sentences] == [
-            {1},
-            {text[: text.rindex("\n")].count("\n") + 1},
-        ]
-        assert len(raw.notes.dialects) == 1
-        assert rows(read(text, targets=None))[1][0] == sentences[1].split(" ")
+    second = word.format(0, "Oslo", "NNP", "(GPE)", "* * *")
+    raw = read(text.format(0, first + "\n" + second) + text.format(1, second), "entities")
+    names = (["Jane", "Roe", "#"], ["(PERSON*", "*)", "*"]), (["Oslo"], ["(GPE)"])
+    assert rows(raw) == [*names, names[1]]
+    assert [s.document for s in raw.sentences] == [0, 0, 1]
+    assert rows(read(text.format(0, second), "labels")) == [(["Oslo"], ["NNP"])]
+    with pytest.raises(InputError, match="line 4 of"):
+        read(text.format(0, first[:-20]))
 
-    @pytest.mark.parametrize(
-        ("text", "columns"),
-        [
-            ("O\tshow\nO\tO\nB-Rating\t5\n\nO\tout\n", (1, 0)),
-            ("1\tAda\tB-PER\t-\tuser\n2\tsings\tO\t-\tuser\n\n1\tTom\tB-PER\t-\tuser\n", (1, 2)),
-            ("0 Ada B-PER B-X\n1 sings O O\n\n0 Tom B-PER O\n", (1, 3)),
-            ("EU NNP I-NP ORG\nis VB O O\n", (0, 3)),
-            ("EU NNP I-NP ORG-B\nis VB O O\n", (0, 3)),
-            ("EU NNP I-NP B-ORG\n. . O I-ORG\n", (0, 3)),
-            ("EU NNP I-NP ORG\nis VB O NONE\n", (0, 3)),
-            ("EU NNP I-NP (ORG*)\nis VB O *\n", (0, 3)),
-            ("1 CD O\n2 CD B-X\n5 CD O\n", (0, 2)),
-            ("B-52 B-X\nB-1 B-X\n", (0, 1)),
-            ("1 CD\n2 CD\n", (0, 1)),
-            ("1 CD O\n2 CD O\n3 CD B-X\n", (0, 2)),
-            ("1\tAda\tB-PER\t-\n2\tsings\tO\t-\n\n1\tTom\tB-PER\t-\n", (1, 2)),
-            ("Ada NN B-PER _\nsings VB O _\n", (0, 2)),
-        ],
-    )
-    def test_columns_by_what_is_in_them(self, read, text, columns):
-        lines = [line.split("\t" if "\t" in text else " ") for line in text.split("\n") if line]
-        raw = read(text, "entities")
-        for column, cells in zip(
-            columns, (words for words in zip(*rows(raw), strict=True)), strict=True
-        ):
-            assert [c for row in cells for c in row] == [line[column] for line in lines]
-        usual = (0, len(lines[0]) - 1)
-        assert bool(raw.notes.dialects) == (columns != usual)
-        assert rows(read(text, targets=None))[0][0][0] == lines[0][columns[0]]
 
-    def test_splits_have_the_same_columns(self, tmp_path):
-        train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
-        train.write_text("O show\nB-X 5\n", "utf-8")
-        dev.write_text("O out\n\n" * 9, "utf-8")
-        with pytest.raises(InputError, match=r"dev\.conll.*token_column"):  # train is too short
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Jo|NP|I-P is|V|O .|.|O\n\nIn|I|O Rome|NP|I-L\n", ["Jo is .", "In Rome"]),
+        ("Jo/I-P is/O 1/2/O\nIn/O Rome/I-L\n", ["Jo is 1/2", "In Rome"]),
+        ("Jo|I-P is|O\tA\u00a0b|O\n-DOCSTART-\n||O Rome|I-L\n", ["Jo is A\u00a0b", "| Rome"]),
+    ],
+)
+def test_a_sentence_a_line(read, text, sentences):
+    raw = read(text)
+    assert [list(s.words) for s in raw.sentences] == [one.split(" ") for one in sentences]
+    assert [s.tags[0] for s in raw.sentences] == ["I-P", "O"]
+    assert [{*s.lines} for s in raw.sentences] == [
+        {1},
+        {text[: text.rindex("\n")].count("\n") + 1},
+    ]
+    assert len(raw.notes.dialects) == 1
+    assert rows(read(text, targets=None))[1][0] == sentences[1].split(" ")
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("O\tshow\nO\tO\nB-Rating\t5\n\nO\tout\n", (1, 0)),
+        ("1\tAda\tB-PER\t-\tuser\n2\tsings\tO\t-\tuser\n\n1\tTom\tB-PER\t-\tuser\n", (1, 2)),
+        ("0 Ada B-PER B-X\n1 sings O O\n\n0 Tom B-PER O\n", (1, 3)),
+        ("EU NNP I-NP ORG\nis VB O O\n", (0, 3)),
+        ("EU NNP I-NP ORG-B\nis VB O O\n", (0, 3)),
+        ("EU NNP I-NP B-ORG\n. . O I-ORG\n", (0, 3)),
+        ("EU NNP I-NP ORG\nis VB O NONE\n", (0, 3)),
+        ("EU NNP I-NP (ORG*)\nis VB O *\n", (0, 3)),
+        ("1 CD O\n2 CD B-X\n5 CD O\n", (0, 2)),
+        ("B-52 B-X\nB-1 B-X\n", (0, 1)),
+        ("1 CD\n2 CD\n", (0, 1)),
+        ("1 CD O\n2 CD O\n3 CD B-X\n", (0, 2)),
+        ("1\tAda\tB-PER\t-\n2\tsings\tO\t-\n\n1\tTom\tB-PER\t-\n", (1, 2)),
+        ("Ada NN B-PER _\nsings VB O _\n", (0, 2)),
+    ],
+)
+def test_columns_by_what_is_in_them(read, text, columns):
+    lines = [line.split("\t" if "\t" in text else " ") for line in text.split("\n") if line]
+    raw = read(text, "entities")
+    for column, cells in zip(
+        columns, (words for words in zip(*rows(raw), strict=True)), strict=True
+    ):
+        assert [c for row in cells for c in row] == [line[column] for line in lines]
+    usual = (0, len(lines[0]) - 1)
+    assert bool(raw.notes.dialects) == (columns != usual)
+    assert rows(read(text, targets=None))[0][0][0] == lines[0][columns[0]]
+
+
+def test_splits_have_the_same_columns(tmp_path):
+    train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
+    train.write_text("O show\nB-X 5\n", "utf-8")
+    dev.write_text("O out\n\n" * 9, "utf-8")
+    with pytest.raises(InputError, match=r"dev\.conll.*token_column"):  # train is too short
+        load_corpus(tmp_path)
+    train.write_text("O show\nB-X 5\n\n" * 9, "utf-8")
+    assert load_corpus(tmp_path)["dev"].sentences[8].words == ("out",)
+    for text in ("O out\n\n" * 10, "O x out\n"):
+        dev.write_text(text, "utf-8")
+        with pytest.raises(InputError, match=r"dev\.conll.*token_column"):
             load_corpus(tmp_path)
-        train.write_text("O show\nB-X 5\n\n" * 9, "utf-8")
-        assert load_corpus(tmp_path)["dev"].sentences[8].words == ("out",)
-        for text in ("O out\n\n" * 10, "O x out\n"):
-            dev.write_text(text, "utf-8")
-            with pytest.raises(InputError, match=r"dev\.conll.*token_column"):
-                load_corpus(tmp_path)
-        dev.write_text("O out\n\n" * 10, "utf-8")
-        corpus = load_corpus(tmp_path, ReadingOptions(token_column=2, tag_column=1))
-        assert corpus["dev"].sentences[0].words == ("out",)
+    dev.write_text("O out\n\n" * 10, "utf-8")
+    corpus = load_corpus(tmp_path, ReadingOptions(token_column=2, tag_column=1))
+    assert corpus["dev"].sentences[0].words == ("out",)
 
-    @pytest.mark.parametrize(
-        ("train", "dev", "word"),
-        [
-            ("the DT O\ndog NN B-X\n\n1 CD O\n2 CD O\n\n", "1 CD O\n2 CD O\n", "1"),
-            ("1 Ada NN B-X\n2 ran VB O\n\n1 it PR O\n\n", "1 Ada NN B-X\n", "Ada"),
-            ("Ada\tB-X\tq\nran\tO\tr\nat\tO\ts\n\n", "ran\tO\tO\n", "ran"),
-        ],
-    )
-    def test_a_short_part_has_the_columns_of_the_longer_one(self, tmp_path, train, dev, word):
-        (tmp_path / "train.conll").write_text(train * 3, "utf-8")
-        (tmp_path / "dev.conll").write_text(dev, "utf-8")
-        corpus = load_corpus(tmp_path)
-        assert corpus["dev"].sentences[0].words[0] == word
-        assert {*corpus["dev"].sentences[0].tags} <= {"O", "B-X"}
-        assert corpus["train"].sentences[0].words[0] in ("the", "Ada")
 
-    def test_spaces_between_characters(self, read):
-        raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
-        assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]
-        assert raw.notes.spaces == 2
+@pytest.mark.parametrize(
+    ("train", "dev", "word"),
+    [
+        ("the DT O\ndog NN B-X\n\n1 CD O\n2 CD O\n\n", "1 CD O\n2 CD O\n", "1"),
+        ("1 Ada NN B-X\n2 ran VB O\n\n1 it PR O\n\n", "1 Ada NN B-X\n", "Ada"),
+        ("Ada\tB-X\tq\nran\tO\tr\nat\tO\ts\n\n", "ran\tO\tO\n", "ran"),
+    ],
+)
+def test_a_short_part_has_the_columns_of_the_longer_one(tmp_path, train, dev, word):
+    (tmp_path / "train.conll").write_text(train * 3, "utf-8")
+    (tmp_path / "dev.conll").write_text(dev, "utf-8")
+    corpus = load_corpus(tmp_path)
+    assert corpus["dev"].sentences[0].words[0] == word
+    assert {*corpus["dev"].sentences[0].tags} <= {"O", "B-X"}
+    assert corpus["train"].sentences[0].words[0] in ("the", "Ada")
+
+
+def test_spaces_between_characters(read):
+    raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
+    assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]
+    assert raw.notes.spaces == 2
 
 
 def conllu(*lines: str) -> str:
@@ -268,66 +265,68 @@ def conllu(*lines: str) -> str:
     return text
 
 
-class TestConllU:
-    TEXT = conllu(
-        "# newdoc id = a",
-        "# text = vámonos al mar",
-        "1-2 vámonos _ _",
-        "1 vamos VERB V",
-        "2 nos PRON P",
-        "3-4 al _ _",
-        "3 a ADP A",
-        "4 el DET D",
-        "4.1 oculto NOUN N",
-        "5 mar NOUN N",
-        "",
-        "# newdoc id = b",
-        "0.1 sí _ _",
-        "1 New\u00a0York PROPN _",
-        "",
+TEXT = conllu(
+    "# newdoc id = a",
+    "# text = vámonos al mar",
+    "1-2 vámonos _ _",
+    "1 vamos VERB V",
+    "2 nos PRON P",
+    "3-4 al _ _",
+    "3 a ADP A",
+    "4 el DET D",
+    "4.1 oculto NOUN N",
+    "5 mar NOUN N",
+    "",
+    "# newdoc id = b",
+    "0.1 sí _ _",
+    "1 New\u00a0York PROPN _",
+    "",
+)
+
+
+def test_ranges_and_empty_nodes_are_not_words(read):
+    raw = read(TEXT)
+    assert rows(raw) == [
+        (["vamos", "nos", "a", "el", "mar"], ["VERB", "PRON", "ADP", "DET", "NOUN"]),
+        (["New\u00a0York"], ["PROPN"]),
+    ]
+    assert [s.document for s in raw.sentences] == [0, 1]
+    assert (raw.notes.comment_lines, raw.notes.non_words) == (3, 4)
+    first = raw.sentences[0]
+    assert [*first.lines] == [4, 5, 7, 8, 10]
+
+
+@pytest.mark.parametrize("key", ["NER", "name", "Entity"])
+def test_entities_in_a_key_of_misc(read, key):
+    def text(*miscs):
+        return "".join(f"{i}\tw{i}{7 * chr(9) + '_'}\t{m}\n" for i, m in enumerate(miscs, 1))
+
+    raw = read(text(f"SpaceAfter=No|{key}=B-PER", "SpaceAfter=No", f"{key}=O", "_"), "entities")
+    assert raw.sentences[0].tags == ("B-PER", "O", "O", "O")
+    assert key in raw.notes.dialects[0]
+    raw = read(text("Typ=B-X|NER=O", "Typ=O"), "entities", tag_column="typ")
+    assert raw.sentences[0].tags == ("B-X", "O")
+    for other in ("Entity=(1-person-giv", "Name=Ada"):  # coreference, and names
+        with pytest.raises(InputError, match="tag_column"):
+            read(text(other, "_"), "entities")
+    with pytest.raises(InputError, match="NER, name"):
+        read(text("NER=O|name=O"), "entities")
+    with pytest.raises(InputError, match="line 2 of"):  # a word with a line end inside
+        read(text("NER=O") + "2\t\n\t_\n", "entities")
+
+
+def test_columns_that_a_comment_names(read):
+    text = (
+        "# global.columns = ID FORM MISC UPOS X:NE\n# text = Al mar\n1-2\tAl\t_\t_\t_\n"
+        "1\tA\tNER=O\tADP\tO\n2\tel\t_\tDET\tB-X\n"
     )
-
-    def test_ranges_and_empty_nodes_are_not_words(self, read):
-        raw = read(self.TEXT)
-        assert rows(raw) == [
-            (["vamos", "nos", "a", "el", "mar"], ["VERB", "PRON", "ADP", "DET", "NOUN"]),
-            (["New\u00a0York"], ["PROPN"]),
-        ]
-        assert [s.document for s in raw.sentences] == [0, 1]
-        assert (raw.notes.comment_lines, raw.notes.non_words) == (3, 4)
-        first = raw.sentences[0]
-        assert [*first.lines] == [4, 5, 7, 8, 10]
-
-    @pytest.mark.parametrize("key", ["NER", "name", "Entity"])
-    def test_entities_in_a_key_of_misc(self, read, key):
-        def text(*miscs):
-            return "".join(f"{i}\tw{i}{7 * chr(9) + '_'}\t{m}\n" for i, m in enumerate(miscs, 1))
-
-        raw = read(text(f"SpaceAfter=No|{key}=B-PER", "SpaceAfter=No", f"{key}=O", "_"), "entities")
-        assert raw.sentences[0].tags == ("B-PER", "O", "O", "O")
-        assert key in raw.notes.dialects[0]
-        raw = read(text("Typ=B-X|NER=O", "Typ=O"), "entities", tag_column="typ")
-        assert raw.sentences[0].tags == ("B-X", "O")
-        for other in ("Entity=(1-person-giv", "Name=Ada"):  # coreference, and names
-            with pytest.raises(InputError, match="tag_column"):
-                read(text(other, "_"), "entities")
-        with pytest.raises(InputError, match="NER, name"):
-            read(text("NER=O|name=O"), "entities")
-        with pytest.raises(InputError, match="line 2 of"):  # a word with a line end inside
-            read(text("NER=O") + "2\t\n\t_\n", "entities")
-
-    def test_columns_that_a_comment_names(self, read):
-        text = (
-            "# global.columns = ID FORM MISC UPOS X:NE\n# text = Al mar\n1-2\tAl\t_\t_\t_\n"
-            "1\tA\tNER=O\tADP\tO\n2\tel\t_\tDET\tB-X\n"
-        )
-        assert rows(read(text)) == [(["A", "el"], ["ADP", "DET"])]
-        with pytest.raises(InputError, match="x:ne"):
-            read(text, "entities")
-        text = text.replace("NER=O", "_")
-        assert rows(read(text, "entities")) == [(["A", "el"], ["O", "B-X"])]
-        with pytest.raises(InputError, match="labels"):
-            read(text.replace("UPOS", "CLASS"))
+    assert rows(read(text)) == [(["A", "el"], ["ADP", "DET"])]
+    with pytest.raises(InputError, match="x:ne"):
+        read(text, "entities")
+    text = text.replace("NER=O", "_")
+    assert rows(read(text, "entities")) == [(["A", "el"], ["O", "B-X"])]
+    with pytest.raises(InputError, match="labels"):
+        read(text.replace("UPOS", "CLASS"))
 
 
 @pytest.mark.parametrize(

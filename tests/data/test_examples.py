@@ -5,17 +5,10 @@ import re
 import pytest
 
 from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from tests.data.reading import read
 
 GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
-
-
-def folder(tmp_path, ending="tsv", **files):
-    for name, text in files.items():
-        (tmp_path / f"{name}.{ending}").write_text(text, "utf-8", newline="")
-    return tmp_path
 
 
 def words_and_answers(corpus, split="train"):
@@ -56,16 +49,13 @@ def test_quotes_and_line_ends_are_of_the_text(tmp_path, text, ending):
 
 
 def test_columns_by_number_where_there_is_no_header(tmp_path):
-    corpus = read(tmp_path, "gj04\t1\t\tOur friends.\n", text=4, target=2)
+    parts = {"train": "gj04\t1\t\tOur friends.\n", "dev": "gj05\t0\t\tYours.\n"}
+    corpus = read(tmp_path, parts=parts, text=4, target=2)
     assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
-    folder(tmp_path, dev="gj05\t0\t\tYours.\n")
-    corpus = load_corpus(tmp_path, ReadingOptions(text=4, target=2), targets="classes")
     assert words_and_answers(corpus, "dev") == [("Yours .", None, ("0",))]
-
-
-def test_a_part_without_the_named_column_of_answers_has_none(tmp_path):
-    folder(tmp_path, train="text\tgood\tlabel\na\tyes\tx\n", dev="text\tlabel\nb\tx\n")
-    corpus = load_corpus(tmp_path, ReadingOptions(target="good"), targets="classes")
+    # A part without the named column of answers has none.
+    parts = {"train": "text\tgood\tlabel\na\tyes\tx\n", "dev": "text\tlabel\nb\tx\n"}
+    corpus = read(tmp_path, parts=parts, target="good")
     assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
 
 
@@ -136,16 +126,17 @@ def test_texts_of_two_kinds_of_files_are_a_corpus(tmp_path):
     assert corpus["train"].sentences[0].texts == corpus["dev"].sentences[0].texts == ("a b",)
 
 
-def test_single_texts_and_pairs_are_not_mixed(tmp_path):
-    folder(tmp_path, train="sentence\tlabel\na\tx\n", dev=GLUE)
-    with pytest.raises(InputError, match=r"train\.tsv .*dev\.tsv"):
-        load_corpus(tmp_path, targets="classes")
-
-
-def test_a_table_without_header_is_not_read_as_words_next_to_one_with_it(tmp_path):
-    folder(tmp_path, train=GLUE, dev="A man eats.\tA man's eating.\n")
-    with pytest.raises(InputError, match=r"dev\.tsv.*text and pair"):
-        load_corpus(tmp_path, targets=None)
+@pytest.mark.parametrize(
+    ("train", "dev", "targets", "named"),
+    [
+        ("sentence\tlabel\na\tx\n", GLUE, "classes", r"train\.tsv .*dev\.tsv"),
+        # A table without a header is not read as words beside one that has it.
+        (GLUE, "A man eats.\tA man's eating.\n", None, r"dev\.tsv.*text and pair"),
+    ],
+)
+def test_parts_of_two_kinds_are_refused(tmp_path, train, dev, targets, named):
+    with pytest.raises(InputError, match=named):
+        read(tmp_path, targets=targets, parts={"train": train, "dev": dev})
 
 
 @pytest.mark.parametrize("word", ["Text", "sentence", "Question"])
@@ -180,8 +171,5 @@ def test_characters_of_scripts_without_spaces_are_words(tmp_path, text, expected
     shown = "".join(f"{sign}{word}" for sign, word in zip(signs, sentence.words, strict=True))
     assert shown[1:] == expected
     assert [text[a:b] for a, b in sentence.places] == [*sentence.words]
-
-
-def test_no_text_of_a_pair_touches_the_other(tmp_path):
-    corpus = read(tmp_path, "sentence1\tsentence2\tlabel\n罗马\t很老\tx\n")
-    assert corpus["train"].sentences[0].touches == (False, True, False, True)
+    pair = read(tmp_path, f"sentence1\tsentence2\tlabel\n罗马\t{text}\tx\n")["train"].sentences[0]
+    assert pair.touches == (False, True, *sentence.touches)  # the texts do not touch

@@ -119,11 +119,13 @@ def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
         assert alone["train"].tag_fingerprint == load_corpus(plain)["train"].tag_fingerprint
 
 
-def test_a_number_without_a_name_is_refused(tmp_path):
+def test_a_number_without_a_name_and_a_long_separator_are_refused(tmp_path):
     form, _ = FORMS["data"]
     folder = written(tmp_path / "corpus", "data", form)
     with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
         load_corpus(folder, ReadingOptions(label_names="O,B-PER"))
+    with pytest.raises(InputError, match="';;'"):
+        load_corpus(folder, ReadingOptions(delimiter=";;"))
 
 
 def test_a_limit_reads_the_first_of_each_part(plain):
@@ -132,15 +134,6 @@ def test_a_limit_reads_the_first_of_each_part(plain):
     for name, split in corpus.splits.items():
         assert split.sentences == whole[name].sentences[:1]
     assert prints(plain, limit=2) == prints(plain)
-
-
-def test_what_is_not_separated_by_blanks_is_named(tmp_path):
-    path = tmp_path / "train.conll"
-    path.write_text("EU;B-ORG\n", "utf-8")
-    with pytest.raises(InputError, match="delimiter=';'"):
-        load_corpus(path)
-    with pytest.raises(InputError, match="';;'"):
-        load_corpus(path, ReadingOptions(delimiter=";;"))
 
 
 def test_a_name_of_the_hub_is_told_apart_from_a_folder(tmp_path, monkeypatch):

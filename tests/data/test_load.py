@@ -308,3 +308,10 @@ def test_an_open_stream_is_a_corpus():
         stream.close()
         (test,) = load_corpus(f"/dev/fd/{reading}").splits.values()
     assert [s.words for s in test.sentences] == [("EU",), ("Paris",)]
+
+
+def test_words_of_a_tsv_after_a_comment(folder):
+    text = "#\thttp://a\n1\tAda\tB-PER\tO\n2\tsings\tO\tO\n\n#\thttp://b\n1\tTom\tB-PER\tO\n"
+    train = load_corpus(folder(train__tsv=text), ReadingOptions(tag_column=3))["train"]
+    assert [s.words for s in train] == [("Ada", "sings"), ("Tom",)]
+    assert (train.tags, train.notes.comment_lines) == ([("B-PER", "O"), ("B-PER",)], 2)

@@ -62,7 +62,9 @@ def test_what_is_written_in_a_notation_reads_as_the_usual_tags(how, rows):
     ],
 )
 def test_notations(tags, usual):
-    assert notation_of({*tags.split()}).read(tags.split()) == tuple(usual.split())
+    notation = notation_of({*tags.split()})
+    assert notation.read(tags.split()) == tuple(usual.split())
+    assert notation.read(["", *tags.split()]) == ("", *usual.split())  # a word without a tag
 
 
 @pytest.mark.parametrize(
@@ -89,11 +91,6 @@ def test_what_no_notation_says_for_sure_stays(tags):
     assert not str(notation)
 
 
-def test_words_without_a_tag_stay_so():
-    for tags in (["B", "", "O"], ["(PER*)", "", "*"]):
-        assert notation_of({*tags} - {""}).read(tags)[1] == ""
-
-
 @pytest.mark.parametrize(
     ("tags", "index"), [("(A* (B*)", 1), ("(A*) *)", 1), ("(A* * *", 2), ("(A B)", 1)]
 )
@@ -105,6 +102,13 @@ def test_brackets_that_nest_or_stay_open_are_refused_with_their_place(tags, inde
     (tmp_path / "train.conll").write_text("".join(lines), "utf-8")
     with pytest.raises(InputError, match=f"line {index + 1} of .*train.conll"):
         load_corpus(tmp_path)
+    # An unreadable tag names no scheme that nobody asked for.
+    (tmp_path / "train.conll").write_text("a PER\nb B\nc O\nd O\ne O\n", "utf-8")
+    with pytest.raises(InputError, match="line 2 of") as unread:
+        load_corpus(tmp_path)
+    assert "IO" not in str(unread.value).replace(str(tmp_path), "").split()
+    with pytest.raises(InputError, match=r"IO .*line 2 of"):
+        load_corpus(tmp_path, ReadingOptions(scheme="io"))
 
 
 def test_all_splits_together_say_which_notation_it_is(tmp_path):
@@ -122,12 +126,3 @@ def test_all_splits_together_say_which_notation_it_is(tmp_path):
     assert len([line for line in heard if "PER_B" in line]) == 1
     report = check_corpus(corpus)
     assert all("PER_B" in r.dialects[0] for r in report.splits.values())
-
-
-def test_an_unreadable_tag_names_no_scheme_that_nobody_asked_for(tmp_path):
-    (tmp_path / "train.conll").write_text("a PER\nb B\nc O\nd O\ne O\n", "utf-8")
-    with pytest.raises(InputError, match="line 2 of") as error:
-        load_corpus(tmp_path)
-    assert "IO" not in str(error.value).replace(str(tmp_path), "").split()
-    with pytest.raises(InputError, match=r"IO .*line 2 of"):
-        load_corpus(tmp_path, ReadingOptions(scheme="io"))

@@ -138,27 +138,21 @@ def test_spans_without_texts_are_characters_and_doubted(tmp_path, unit, caplog):
     caplog.clear()
     load_corpus(exported(tmp_path / "d", UNITS[0], rows, own=None))
     assert not caplog.text
-
-
-def test_one_span_of_a_few_inside_a_word_says_nothing_of_the_unit(tmp_path, caplog):
+    # One span of a few inside a word says nothing of the unit.
     rows = [("\u200f_Ana met '' Bob", [("Ana", "PER"), ("' Bob", "PER")])]
-    load_corpus(exported(tmp_path / "c", UNITS[0], rows, own=None))
-    assert not any(str(unit) in caplog.text for unit in UNITS[1:])
-
-
-def test_spans_without_texts_beyond_the_text_are_refused(tmp_path, caplog):
-    folder = exported(
-        tmp_path / "c", Unit("UTF-16 units"), [("😀😀 Oslo", [("Oslo", "LOC")])], None
-    )
-    with pytest.raises(InputError, match=r"5 to 9 .* 7 .*row 1 of .*train\.json"):
-        load_corpus(folder)
-    assert "UTF-16 units" in caplog.text
+    load_corpus(exported(tmp_path / "e", UNITS[0], rows, own=None))
+    assert not any(str(other) in caplog.text for other in UNITS[1:])
 
 
 def test_a_character_of_two_units_is_likelier_than_offsets_from_1(tmp_path, caplog):
-    rows = [("😀 Ana met Bob.", [("Ana", "PER"), ("Bob", "PER")])]
-    assert entities(load_corpus(exported(tmp_path / "c", Unit("UTF-16 units"), rows))) == rows[0][1]
-    assert str(Unit("UTF-16 units")) in caplog.text
+    unit, rows = Unit("UTF-16 units"), [("😀😀 Ana met Bob", [("Ana", "PER"), ("Bob", "PER")])]
+    assert entities(load_corpus(exported(tmp_path / "c", unit, rows))) == rows[0][1]
+    assert str(unit) in caplog.text
+    caplog.clear()
+    # Without texts a span lies beyond the text.
+    with pytest.raises(InputError, match=r"13 to 16 .* 14 .*row 1 of .*train\.json"):
+        load_corpus(exported(tmp_path / "d", unit, rows, own=None))
+    assert str(unit) in caplog.text
 
 
 def test_a_question_whose_answers_are_nowhere_has_none(tmp_path):

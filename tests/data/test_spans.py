@@ -150,6 +150,7 @@ def spoiled(**values) -> str:
         ('{"data": [{}]}', "text"),
         ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
         ('{"data": []}', r"train\.json"),
+        ('{"data": [{"paragraphs": [{"context_text": "a", "qas": []}]}]}', "'context' .*_text"),
         (spoiled(id=["q"]), "question 2"),
         (spoiled(question=["a"]), "question q2"),
         (spoiled(id="q1"), "q1"),
@@ -244,42 +245,36 @@ def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     assert [len(corpus[name]) for name in ("train", "dev")] == [24, 16]
 
 
-FLAT = {
-    "pandas": [{"answers": "{'text': ['813 km'], 'answer_start': [11]}"}],
-    "numpy": [
-        {"answers": "{'text': array(['813 km'], dtype=object), 'answer_start': array([11])}"}
-    ],
-    "cells": [
-        {"answer_start": "11", "text": "813 km"},
-        {"answer_start": "11.0", "answer": "813 km"},
-    ],
-    "flattened": [{"answers.text": ["813 km"], "answers.answer_start": [11]}],
-    "start": [{"start": 11, "end": 17, "answer": "813 km"}],
-    "list": [{"answers": "['813 km']"}],
-    "text": [{"answers": [{"text": "813 km", "answer_start": "11"}]}],
-}
+KM = {"context": PASSAGE, "id": "q2"}
+SPACED = PASSAGE.replace("(", "( ")
+COLUMNS = [
+    (KM | {"answers": "{'text': ['813 km'], 'answer_start': [11]}"}, "11:813 km"),  # of pandas
+    (
+        KM | {"answers": "{'text': array(['813 km'], dtype=object), 'answer_start': array([11])}"},
+        "11:813 km",
+    ),
+    (KM | {"answer_start": "11", "text": "813 km"}, "11:813 km"),
+    (KM | {"answer_start": "11.0", "answer": "813 km"}, "11:813 km"),
+    (KM | {"answers.text": ["813 km"], "answers.answer_start": [11]}, "11:813 km"),
+    (KM | {"start": 11, "end": 17, "answer": "813 km"}, "11:813 km"),
+    (KM | {"answers": "['813 km']"}, "11:813 km"),
+    (KM | {"answers": [{"text": "813 km", "answer_start": "11"}]}, "11:813 km"),
+    # First characters tell equal texts apart.
+    *(({"context": "a b a", "answer": "a", "answer_start": n}, f"{n}:a") for n in "04"),
+    ({"context": "a b a", "answer": "", "answer_start": ""}, ""),
+    # White space around an answer is no part of a word.
+    *(
+        ({"context": SPACED, "answer": answer}, f"{SPACED.index(answer)}:{answer}")
+        for answer in (" 813 km", "813 km) ", "\u00a0from ")
+    ),
+]
 
 
-@pytest.mark.parametrize("form", FLAT)
-def test_answers_in_columns(tmp_path, form):
-    for row in FLAT[form]:
-        whole = {"id": "q2", "question": "How long?", "context": PASSAGE, **row}
-        path = write(tmp_path, "train.jsonl", json.dumps(whole) + "\n")
-        assert load_corpus(path, targets="spans")["train"].tags == [("11:813 km",)]
-
-
-def test_first_characters_tell_equal_texts_apart(tmp_path):
-    rows = [{"question": "?", "context": "a b a", "answer": "a", "answer_start": n} for n in "04"]
-    rows.append({"question": "?", "context": "a b a", "answer": "", "answer_start": ""})
-    path = write(tmp_path, "train.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    assert load_corpus(path, targets="spans")["train"].tags == [("0:a",), ("4:a",), ("",)]
-
-
-def test_a_missing_key_is_named_with_those_there_are(tmp_path):
-    paragraph = {"context_text": "a b", "qas": []}
-    path = write(tmp_path, "train.json", json.dumps({"data": [{"paragraphs": [paragraph]}]}))
-    with pytest.raises(InputError, match=r"'context' in paragraph 1 .*context_text"):
-        load_corpus(path, targets="spans")
+@pytest.mark.parametrize(("row", "tag"), COLUMNS)
+def test_answers_in_columns(tmp_path, row, tag):
+    path = write(tmp_path, "train.jsonl", json.dumps({"question": "How long?"} | row) + "\n")
+    train = load_corpus(path, targets="spans")["train"]
+    assert (train.tags, train.notes.partial_words) == ([(tag,)], 0)
 
 
 def test_questions_without_ids_are_numbered(tmp_path):
@@ -289,11 +284,3 @@ def test_questions_without_ids_are_numbered(tmp_path):
             del question["id"]
     train = load_corpus(write(tmp_path, "train.json", json.dumps(found)), targets="spans")["train"]
     assert [s.id for s in train] == ["1", "2"]
-
-
-@pytest.mark.parametrize("answer", [" 813 km", "813 km) ", "\u00a0from "])
-def test_white_space_around_an_answer_is_no_part_of_a_word(tmp_path, answer):
-    row = {"question": "?", "context": PASSAGE.replace("(", "( "), "answer": answer}
-    train = load_corpus(write(tmp_path, "train.jsonl", json.dumps(row)), targets="spans")["train"]
-    assert train.notes.partial_words == 0
-    assert [tag.partition(":")[2] for s in train for tag in s.tags] == [answer]

@@ -82,14 +82,14 @@ def test_dialects_as_read_whole(tmp_path, text: str) -> None:
     same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=target_kind(None)))
 
 
-def test_a_language_before_every_word() -> None:
+@pytest.mark.parametrize("word", ["en:is", "is"])
+def test_a_language_before_every_word(word: str) -> None:
+    expected = ("EU", "is") if word == "en:is" else ("en:EU", "is")
     for text, kind in (
-        ("en:EU O\nen:is\tO\n", "conll"),
-        ('{"tokens": ["en:EU", "en:is"]}', "jsonl"),
+        (f"en:EU O\n{word}\tO\n", "conll"),
+        (f'{{"tokens": ["en:EU", "{word}"]}}', "jsonl"),
     ):
-        assert [p.words for p in pieces(text, kind)] == [("EU", "is")]
-        bare = pieces(text.replace("en:is", "is"), kind)
-        assert [p.words for p in bare] == [("en:EU", "is")]
+        assert [p.words for p in pieces(text, kind)] == [expected]
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "latin-1"])

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -232,12 +233,10 @@ def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
 def test_decimal_commas(tmp_path, scores, read_as):
     content = "text;score\n" + "".join(f"a b;{score}\n" for score in scores)
     (tmp_path / "train.csv").write_text(content, "utf-8")
-    if read_as is None:
-        with pytest.raises(InputError, match=r"1,000|1\.234,5"):
-            load_corpus(tmp_path, targets="scores")
-    else:
-        split = load_corpus(tmp_path, targets="scores")["train"]
-        assert split.tags == [(score,) for score in read_as]
+    refused = pytest.raises(InputError, match=r"1,000|1\.234,5")
+    with refused if read_as is None else nullcontext():
+        tags = load_corpus(tmp_path, targets="scores")["train"].tags
+        assert tags == [(score,) for score in read_as]
 
 
 STS = [("x", "1.5", "It rains.", "It is wet."), ("y", "2.5", "He sings.", "He is loud.")]

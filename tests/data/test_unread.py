@@ -110,13 +110,10 @@ def test_a_pair_may_lack_one_text(tmp_path):
     found = corpus(tmp_path, {"title": ["Great", None], "content": B, "label": [1, 0]})
     assert [s.texts for s in found["train"]] == [("Great", B[0]), ("", B[1])]
     assert found["train"].notes.empty_texts == 1
+    lists = corpus(tmp_path, {"claim": A, "evidence": [[["x", 1]], []], "label": ["yes", "no"]})
+    assert [s.texts for s in lists["train"]] == [(text,) for text in A]  # no second text
     with pytest.raises(InputError, match="line 2"):
         corpus(tmp_path, {"title": ["Great", None], "content": [B[0], None], "label": [1, 0]})
-
-
-def test_lists_are_no_second_text(tmp_path):
-    found = corpus(tmp_path, {"claim": A, "evidence": [[["x", 1]], []], "label": ["yes", "no"]})
-    assert [s.texts for s in found["train"]] == [(text,) for text in A]
 
 
 @pytest.mark.parametrize("name", ["Tweet", "comment_text", "reviewText", "headline"])
