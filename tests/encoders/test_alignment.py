@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import align, plan_windows
-from featbert.encoders.batching import ranges
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError
@@ -24,17 +23,17 @@ def wordpieces(encoder_folder):
     return load_wordpieces(find_encoder(str(encoder_folder("bert"))))
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), max_size=20))
-def test_ranges(pairs):
-    starts = np.array([p[0] for p in pairs], dtype=np.int64)
-    sizes = np.array([p[1] for p in pairs], dtype=np.int64)
-    assert ranges(starts, sizes).tolist() == [i for a, n in pairs for i in range(a, a + n)]
-
-
-@pytest.mark.parametrize("documents", [None, [0, 0, None, 1]])
-def test_document_context_without_documents_is_refused(wordpieces, documents):
-    with pytest.raises(InputError, match="context='document'"):
-        align(sentences_of(TEXT, documents), wordpieces, positions=40, context="document")
+@pytest.mark.parametrize(
+    ("documents", "options", "named"),
+    [
+        (None, {"positions": 40, "context": "document"}, "context='document'"),
+        ([0, 0, None, 1], {"positions": 40, "context": "document"}, "context='document'"),
+        (None, {"positions": 2}, "2 positions"),
+    ],
+)
+def test_what_cannot_be_aligned_is_refused(wordpieces, documents, options, named):
+    with pytest.raises(InputError, match=named):
+        align(sentences_of(TEXT, documents), wordpieces, **options)
 
 
 def test_a_word_longer_than_a_window_is_spread_over_windows_and_counted(wordpieces):
@@ -80,6 +79,8 @@ def test_every_piece_of_every_text_is_owned_once(wordpieces, texts, positions, r
         found = align(pairs, wordpieces, positions=positions + 1, packing=packing)
         assert_owned_once(found, positions + 1)
         assert found.sentences[-1] == sum(map(len, pairs))
+        if packing == "joint":  # a window has pieces of both texts
+            assert (np.diff(found.windows, axis=2) > 0).all()
 
 
 def assert_owned_once(alignment, positions):
@@ -98,11 +99,6 @@ def assert_owned_once(alignment, positions):
     assert alignment.owned[-1] == len(alignment.parts) == alignment.word_parts[-1]
     assert (np.diff(alignment.word_parts) > 0).all()
     assert alignment.begun_words.sum() == alignment.n_words
-
-
-def test_positions_without_room_for_a_piece_are_refused(wordpieces):
-    with pytest.raises(InputError, match="2 positions"):
-        align(sentences_of(TEXT), wordpieces, positions=2)
 
 
 def test_no_sentences(wordpieces):

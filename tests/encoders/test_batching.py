@@ -58,25 +58,18 @@ def test_batches_that_do_not_fit_are_halved_once(error):
     assert len(notices) == 1
 
 
-def test_what_does_not_fit_in_half_is_an_error():
+@pytest.mark.parametrize(
+    ("error", "tokens"), [(torch.OutOfMemoryError(LACK), 50), (RuntimeError("shapes differ"), 100)]
+)
+def test_what_does_not_fit_in_half_and_another_error_are_raised(error, tokens):
     def compute(rows):
-        raise torch.OutOfMemoryError(LACK)
+        raise error
 
     budget = TokenBudget(100)
     for _ in range(2):
-        with pytest.raises(torch.OutOfMemoryError):
+        with pytest.raises(type(error), match=str(error)):
             compute_buckets(budget, np.array([300, 10]), compute)
-        assert budget.tokens == 50  # a sequence longer than the budget does not raise it
-
-
-def test_another_error_is_raised_as_it_is():
-    def compute(rows):
-        raise RuntimeError("shapes differ")
-
-    budget = TokenBudget(100)
-    with pytest.raises(RuntimeError, match="shapes differ"):
-        compute_buckets(budget, np.array([10]), compute)
-    assert budget.tokens == 100
+        assert budget.tokens == tokens  # a sequence longer than the budget does not raise it
 
 
 def test_an_extraction_whose_batches_do_not_fit(workspace, tmp_path, tiny_bert, monkeypatch):

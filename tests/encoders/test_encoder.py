@@ -115,23 +115,6 @@ def test_the_longest_sequence_is_read_and_is_the_longest(tiny, family):
             plain.run([piece] * 41)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-def test_a_word_of_a_long_sentence_has_the_vector_of_its_window_run_alone(tiny, family):
-    encoder, plain = tiny(family)
-    words = (" ".join(TEXTS) + " ").split(" ")[:-1] * 3
-    alignment = align(sentences_of([words]), encoder.wordpieces, positions=encoder.positions)
-    assert len(alignment.windows) > 3
-    found = states_of(encoder, [words])
-    assert found.shape[1] == len(words)
-    pieces = plain.pieces(words)
-    edges = np.cumsum([0, *map(len, pieces)]).tolist()
-    for v, (start, end) in enumerate(alignment.windows[:, 0].tolist()):
-        first, last = edges.index(start), edges.index(end)  # windows begin and end at words
-        states = plain.run_pieces(pieces[first:last])
-        for word in range(alignment.owned[v], alignment.owned[v + 1]):
-            np.testing.assert_allclose(found[:, word], states[word - first][:, 0].numpy(), **CLOSE)
-
-
 @pytest.mark.parametrize("pooling", ["first", "last", "mean"])
 def test_a_word_longer_than_a_window_is_pooled_over_all_of_its_pieces(tiny, pooling):
     """Each of them is read from the window that owns it."""
@@ -194,7 +177,7 @@ def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
         load_encoder(find_encoder(str(folder)))
 
 
-def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder):
+def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder, monkeypatch):
     source = find_encoder(str(encoder_folder("bert")))
     source.config["model_type"] = "fnet"
     with pytest.raises(InputError, match="fnet depend"):
@@ -203,6 +186,9 @@ def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder):
     endless.config = SimpleNamespace(model_type="mamba")
     with pytest.raises(InputError, match="mamba has no max_position_embeddings"):
         _usable_positions(endless)
+    monkeypatch.setattr("featbert.encoders.source.DECODERS", ())  # it is not known as one
+    with pytest.raises(InputError, match="llama"):
+        load_encoder(find_encoder(str(encoder_folder("llama"))))
 
 
 SHORT = ["The unaffordable fox jumps .", "Jordan", "EU rejects lamb"]
@@ -242,12 +228,6 @@ def test_a_decoder_reads_windows_whose_memory_is_bounded(encoder_folder, tmp_pat
     assert (encoder.positions, encoder.pooling) == (512, "last")
     _, _, batch = prepared(folder)
     assert encoder.model(batch.ids, batch.mask).past_key_values is None
-
-
-def test_a_decoder_that_is_not_known_as_one_is_refused(encoder_folder, monkeypatch):
-    monkeypatch.setattr("featbert.encoders.source.DECODERS", ())
-    with pytest.raises(InputError, match="llama"):
-        load_encoder(find_encoder(str(encoder_folder("llama"))))
 
 
 def test_flops_count_no_layer_above(encoder_folder):

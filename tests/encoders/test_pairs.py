@@ -1,18 +1,15 @@
 """Pairs of texts: their windows, their special pieces, and the vectors of transformers alone."""
 
 import shutil
-from itertools import pairwise
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.alignment import align, plan_pair
+from featbert.encoders.alignment import align
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
@@ -24,7 +21,6 @@ PAIRS = [
     ("unaffordable", "fox"),
 ]
 LONG = ("Hamilton " * 30 + ".", "The quick fox jumps .")
-BOTH_LONG = ("Hamilton " * 30 + ".", "unaffordable " * 25 + ".")
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
@@ -151,43 +147,6 @@ def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
         load_encoder(find_encoder(str(folder)))
     with pytest.raises(InputError, match=family):
         load_encoder(find_encoder(str(folder)), pooler=True)
-
-
-@pytest.mark.parametrize("family", ["bert", "roberta", "qwen2"])
-def test_apart_each_text_is_encoded_alone(encoders, family):
-    encoder = encoders[family]
-    texts = [text for pair in [*PAIRS, BOTH_LONG] for text in pair]
-    options = {"wordpieces": encoder.wordpieces, "positions": encoder.positions}
-    apart = align(pairs_of([*PAIRS, BOTH_LONG]), packing="apart", **options)
-    alone = align([Sentence(tuple(text.split())) for text in texts], **options)
-    assert apart.windows.tolist() == alone.windows.tolist()
-    assert apart.owned.tolist() == alone.owned.tolist()
-    assert apart.sentences.tolist() == alone.sentences[::2].tolist()
-    with torch.inference_mode():
-        firsts = encoder(encoder.batcher.firsts(apart, np.array([1, 0])))
-        expected = encoder(encoder.batcher.firsts(alone, np.array([2, 3, 0, 1])))
-    torch.testing.assert_close(firsts, expected)
-
-
-COUNTS = st.lists(st.integers(1, 6), min_size=1, max_size=25)
-
-
-@settings(max_examples=300)
-@given(COUNTS, COUNTS, st.integers(2, 30))
-def test_every_piece_once_in_order_in_a_window_that_holds_it(first, second, capacity):
-    counts, split = np.array(first + second), sum(first)
-    windows, owned = plan_pair(counts, len(first), capacity)
-    assert owned[0] == 0
-    assert owned[-1] == counts.sum()
-    assert (np.diff(owned) > 0).all()
-    for (a, b), (start, end) in zip(windows, pairwise(owned), strict=True):
-        sizes = [a[1] - a[0], b[1] - b[0]]
-        assert sum(sizes) <= capacity
-        assert min(sizes) > 0
-        assert all(a[0] <= p < a[1] or b[0] <= p < b[1] for p in range(start, end))
-        assert b[0] >= split >= a[1]
-    if counts.sum() <= capacity:
-        assert len(windows) == 1
 
 
 @pytest.mark.parametrize("texts", [LONG, LONG[::-1]])

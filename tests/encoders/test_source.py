@@ -4,6 +4,7 @@ import importlib.util
 import json
 import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import huggingface_hub
@@ -16,16 +17,20 @@ from featbert.errors import InputError, MissingError
 from tests.processes import loaded
 
 
-def test_a_folder(encoder_folder, monkeypatch):
+def test_a_folder(encoder_folder, monkeypatch, tmp_path):
     folder = encoder_folder("bert")
     source = find_encoder(str(folder))
     assert (source.name, source.folder, source.reference) == ("bert", folder, str(folder))
     assert (source.num_layers, source.hidden_size) == (3, 16)
-    monkeypatch.chdir(folder.parent)
-    assert find_encoder("bert") == source
-    assert find_encoder("./bert/") == source
     monkeypatch.setenv("HOME", str(folder.parent))
-    assert find_encoder("~/bert") == source
+    monkeypatch.chdir(folder.parent)
+    for name in ("bert", "./bert/", "~/bert"):
+        assert find_encoder(name) == source
+    folder = Path(shutil.copytree(folder, tmp_path / "copy-\udce9"))  # no record could hold it
+    monkeypatch.chdir(folder)
+    for model in (str(folder), "."):
+        with pytest.raises(InputError, match="copy-\udce9"):
+            find_encoder(model)
 
 
 def test_an_encoder_cut_to_its_lowest_layers_is_another_encoder(encoder_folder):
@@ -86,35 +91,35 @@ def copy(encoder_folder, tmp_path):
     return folder
 
 
-def test_the_hash_changes_with_one_byte_of_the_weights(encoder_folder, copy):
-    before = find_encoder(str(encoder_folder("bert")))
-    same = find_encoder(str(copy))
-    assert same.weights_hash == before.weights_hash  # wherever the files lie
-    assert same.files_hash == before.files_hash
-    path = copy / "model.safetensors"
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(bytes(data))
+@pytest.mark.parametrize(
+    "name", ["model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"]
+)
+def test_one_byte_of_a_file_changes_the_hash(encoder_folder, copy, name):
+    before, same = find_encoder(str(encoder_folder("bert"))), find_encoder(str(copy))
+    hashes = [before.weights_hash, before.files_hash]
+    assert [same.weights_hash, same.files_hash] == hashes  # wherever the files lie
+    data = bytearray((copy / name).read_bytes())
+    if name == "model.safetensors":
+        data[-1] ^= 1
+    (copy / name).write_bytes(bytes(data) + b" " * (name != "model.safetensors"))
     after = find_encoder(str(copy))
-    assert after.weights_hash != before.weights_hash
-    assert after.files_hash == before.files_hash
-
-
-@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "tokenizer_config.json"])
-def test_config_and_tokenizer_are_hashed_too(encoder_folder, copy, name):
-    before = find_encoder(str(encoder_folder("bert")))
-    path = copy / name
-    path.write_text(path.read_text("utf-8") + " ", "utf-8")
-    after = find_encoder(str(copy))
-    assert after.files_hash != before.files_hash
-    assert after.weights_hash == before.weights_hash
+    is_weights = name == "model.safetensors"
+    assert (after.weights_hash != hashes[0], after.files_hash != hashes[1]) == (
+        is_weights,
+        not is_weights,
+    )
 
 
 def test_all_shards_are_hashed_and_safetensors_come_first(copy):
     whole = (copy / "model.safetensors").read_bytes()
     (copy / "pytorch_model.bin").write_bytes(b"other")
-    assert [p.name for p in find_encoder(str(copy)).weight_files] == ["model.safetensors"]
+    variant = copy / "model.fp16.safetensors"
+    variant.write_bytes(b"other")
+    assert [p.name for p in find_encoder(str(copy)).loaded_files] == ["model.safetensors"]
     (copy / "model.safetensors").unlink()
+    with pytest.raises(MissingError, match=variant.name):
+        find_encoder(str(copy))
+    variant.unlink()
     assert [p.name for p in find_encoder(str(copy)).weight_files] == ["pytorch_model.bin"]
     hashes = set()
     for second in (b"", b"x"):
@@ -124,14 +129,6 @@ def test_all_shards_are_hashed_and_safetensors_come_first(copy):
         assert len(source.weight_files) == len(source.loaded_files) == 2
         hashes.add(source.weights_hash)
     assert len(hashes) == 2
-
-
-def test_a_variant_beside_the_weights_is_not_loaded(copy):
-    (copy / "model.fp16.safetensors").write_bytes(b"other")
-    assert find_encoder(str(copy)).loaded_files == (copy / "model.safetensors",)
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(MissingError, match=r"model\.fp16\.safetensors"):
-        find_encoder(str(copy))
 
 
 @pytest.mark.parametrize("names", ["1 of 2", "2 of 2", "1 of 2, 1 of 1", "1 of 2, 3 of 2, 2 of 3"])
@@ -145,10 +142,12 @@ def test_shards_that_are_no_whole_set(copy, names):
 
 
 @pytest.mark.parametrize(
-    "place",
-    ["other.safetensors", "sub/model.safetensors", "../model.safetensors", "/x.safetensors"],
+    ("place", "end"),
+    [
+        *((f"{place}.safetensors", "safetensors") for place in ("other", "sub/model", "/x")),
+        ("../model.safetensors", "bin"),
+    ],
 )
-@pytest.mark.parametrize("end", ["safetensors", "bin"])
 def test_an_index_that_names_other_weights_than_are_hashed(copy, place, end):
     (copy / "model.safetensors").unlink()
     stem = "model" if end == "safetensors" else "pytorch_model"
@@ -160,12 +159,6 @@ def test_an_index_that_names_other_weights_than_are_hashed(copy, place, end):
     assert [path.name for path in find_encoder(str(copy)).loaded_files] == shards
     index.write_text(json.dumps({"weight_map": {"a": shards[0], "b": place}}), "utf-8")
     with pytest.raises(InputError, match=place):
-        find_encoder(str(copy))
-
-
-def test_an_adapter_beside_an_encoder_is_refused(copy):
-    (copy / "adapter_config.json").write_text('{"peft_type": "LORA"}', "utf-8")
-    with pytest.raises(InputError, match="adapter_config"):
         find_encoder(str(copy))
 
 
@@ -194,14 +187,6 @@ def test_files_that_are_links_are_read(copy, encoder_folder):
     assert (after.weights_hash, after.files_hash) == (before.weights_hash, before.files_hash)
 
 
-def test_a_folder_whose_name_no_record_could_hold(copy, monkeypatch):
-    folder = copy.rename(copy.with_name("copy-\udce9"))
-    monkeypatch.chdir(folder)
-    for model in (str(folder), "."):
-        with pytest.raises(InputError, match="copy-\udce9"):
-            find_encoder(model)
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -223,12 +208,12 @@ def test_a_config_that_is_none_of_an_encoder_in_these_files(copy, key, value):
     names = {"text_config": "quantization_config", "vision_config": "attn_implementation"}
     with pytest.raises(InputError, match=rf"{path} has {names.get(key, key)}"):
         find_encoder(str(copy))
-
-
-def test_a_config_without_sizes(copy):
-    (copy / "config.json").write_text('{"hidden_size": null, "model_type": "bert"}', "utf-8")
+    path.write_text('{"hidden_size": null, "model_type": "bert"}', "utf-8")
     source = find_encoder(str(copy))
     assert (source.hidden_size, source.num_layers) == (None, None)
+    (copy / "adapter_config.json").write_text('{"peft_type": "LORA"}', "utf-8")
+    with pytest.raises(InputError, match="adapter_config"):
+        find_encoder(str(copy))
 
 
 def response_error(kind, status):
@@ -268,19 +253,13 @@ def test_a_hub_id(hub, tiny_bert):
     assert "model*.safetensors" in patterns
     assert not any(".bin" in pattern for pattern in patterns)
     assert {"config.json", "tokenizer.json", "vocab.txt", "adapter_config.json"} <= set(patterns)
-
-
-def test_weights_without_safetensors(hub):
     hub.files = ["pytorch_model.bin", "onnx/model.safetensors"]
     find_encoder("someone/older-bert")
-    assert "pytorch_model*.bin" in hub.patterns[0]
-    assert not any(pattern.endswith(".safetensors") for pattern in hub.patterns[0])
-
-
-def test_what_was_downloaded_before_is_taken_when_nobody_answers(hub, tiny_bert):
-    hub.up = False
+    assert "pytorch_model*.bin" in hub.patterns[1]
+    assert not any(pattern.endswith(".safetensors") for pattern in hub.patterns[1])
+    hub.up = False  # the one that was downloaded before
     assert find_encoder("someone/some-bert").folder == tiny_bert
-    assert hub.local == [True]
+    assert hub.local[-1]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import mmap
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -26,6 +25,17 @@ def plan() -> Written:
 @pytest.fixture
 def store(plan, tmp_path) -> FeatureStore:
     return plan.to(tmp_path / "tiny.h5")
+
+
+@pytest.fixture
+def interrupted(plan, tmp_path):
+    """The path of a store of which three blocks are written."""
+    path = tmp_path / "a.h5"
+    writer = plan.writer(path)
+    for split, k in plan.todo()[:3]:
+        plan.write(writer, split, k)
+    writer.close()
+    return path
 
 
 LENGTHS = st.dictionaries(
@@ -131,28 +141,13 @@ def test_mapped_is_what_is_read(store, layers):
         assert all(isinstance(root_of(a), mmap.mmap) for a in mapped)  # no copy in memory
 
 
-def test_a_partial_store_is_refused(plan, tmp_path):
-    writer = plan.writer(tmp_path / "a.h5")
-    plan.write(writer, "train", 0)
-    writer.close()
-    assert not (tmp_path / "a.h5").exists()
-    # even under the final name
-    shutil.copy(writer.partial, tmp_path / "a.h5")
-    with pytest.raises(InputError, match=r"a\.h5"):
-        FeatureStore(tmp_path / "a.h5")
-
-
-def test_a_foreign_or_truncated_file_is_refused(store):
-    data = store.path.read_bytes()
-    for content in (b"", b"not HDF5 at all" * 200, data[:-1], data[: len(data) // 2], data[:100]):
+def test_a_foreign_truncated_or_partial_file_is_refused(store, interrupted):
+    data, part = store.path.read_bytes(), interrupted.with_name("a.h5.partial").read_bytes()
+    assert not interrupted.exists()
+    for content in (b"", b"no HDF5" * 200, data[:-1], data[: len(data) // 2], data[:100], part):
         store.path.write_bytes(content)
         with pytest.raises(InputError, match=str(store.path)):
             FeatureStore(store.path)
-
-
-def edit(path, change):
-    with h5py.File(path, "r+") as file:
-        change(file)
 
 
 def test_damaged_vectors_are_found_by_verify_and_named(store):
@@ -184,6 +179,38 @@ def remanifest(file, change):
     file.attrs["manifest"] = np.bytes_(json.dumps(data).encode())
 
 
+def reshaped(shape, fill=None, **options):
+    def change(file):
+        del file["train/layers/01"]
+        made = file.create_dataset("train/layers/01", shape, np.float16, **options)
+        if fill:
+            made[...] = fill
+
+    return change
+
+
+def elsewhere(how):
+    """Puts the vectors of a layer into another file, which never ends."""
+
+    def change(file):
+        name, shape = "train/layers/01", file["train/layers/01"].shape
+        del file["train" if how == "group" else name]
+        if how == "external":
+            place = ("/dev/zero", 0, h5py.h5f.UNLIMITED)
+            file.create_dataset(name, shape, np.float16, external=[place])
+        elif how == "virtual":
+            layout = h5py.VirtualLayout(shape, np.float16)
+            layout[...] = h5py.VirtualSource("/dev/zero", name, shape)
+            file.create_virtual_dataset(name, layout)
+        elif how == "soft":
+            file[name] = h5py.SoftLink("/dev/layers/01")
+        else:
+            name = "train" if how == "group" else name
+            file[name] = h5py.ExternalLink("/dev/zero", name)
+
+    return change
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -197,37 +224,17 @@ def remanifest(file, change):
         lambda f: f.attrs.__setitem__("complete", False),
         lambda f: f.__delitem__("train/offsets"),
         lambda f: f.__delitem__("train/layers/01"),
+        *(reshaped(shape, fill=1) for shape in ((21, 4), (22, 5))),
+        *(reshaped((22, 4), **given) for given in ({}, {"chunks": (2, 4)})),  # never allocated
+        *(elsewhere(how) for how in ("external", "virtual", "soft", "link", "group")),
+        # Blocks that leave words unchecked
+        *(lambda f, n=n: f["train/blocks"].__setitem__(1, n) for n in (-3, 0, 10, 11, 10**9)),
     ],
 )
 def test_a_damaged_frame_is_refused(store, change):
-    edit(store.path, change)
+    with h5py.File(store.path, "r+") as file:
+        change(file)
     with pytest.raises(InputError, match=str(store.path)):
-        FeatureStore(store.path)
-
-
-@pytest.mark.parametrize(
-    ("shape", "options"),
-    [((21, 4), {"fill": 1}), ((22, 5), {"fill": 1}), ((22, 4), {}), ((22, 4), {"chunks": (2, 4)})],
-)
-def test_a_dataset_of_another_shape_or_never_allocated_is_refused(store, shape, options):
-    """HDF5 would read what was never allocated as zeros."""
-    fill, given = options.get("fill"), {k: v for k, v in options.items() if k != "fill"}
-
-    def change(file):
-        del file["train/layers/01"]
-        made = file.create_dataset("train/layers/01", shape, np.float16, **given)
-        if fill:
-            made[...] = fill
-
-    edit(store.path, change)
-    with pytest.raises(InputError, match="train/layers/01"):
-        FeatureStore(store.path)
-
-
-@pytest.mark.parametrize("value", [-3, 0, 10, 11, 10**9])
-def test_blocks_that_leave_words_unchecked_are_refused(store, value):
-    edit(store.path, lambda file: file["train/blocks"].__setitem__(1, value))
-    with pytest.raises(InputError, match="train"):
         FeatureStore(store.path)
 
 
@@ -276,55 +283,36 @@ def resumed(plan, path) -> list[tuple[str, int]]:
     return kept
 
 
-@pytest.fixture
-def interrupted(plan, tmp_path):
-    """The path of a store of which three blocks are written."""
-    path = tmp_path / "a.h5"
-    writer = plan.writer(path)
-    for split, k in plan.todo()[:3]:
-        plan.write(writer, split, k)
-    writer.close()
-    return path
+def torn(cut):
+    return lambda journal, _: journal.write_bytes(journal.read_bytes()[:-cut])
 
 
-@pytest.mark.parametrize("cut", [1, 5, 20])
-def test_a_journal_with_a_torn_last_line_loses_that_block_only(plan, interrupted, cut):
-    journal = interrupted.with_name("a.h5.journal")
-    text = journal.read_text("utf-8")
-    journal.write_text(text[:-cut], "utf-8")
-    assert resumed(plan, interrupted) == plan.todo()[:2]
+def added(line):
+    return lambda journal, _: journal.write_text(journal.read_text("utf-8") + line, "utf-8")
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"plan": "another"}\n', "[]\n", "\x00" * 50])
-def test_a_journal_without_this_plan_begins_anew(plan, interrupted, text):
-    interrupted.with_name("a.h5.journal").write_text(text, "utf-8")
-    assert resumed(plan, interrupted) == []
+def replaced(text):
+    return lambda journal, _: journal.write_text(text, "utf-8")
+
+
+def partial(content):
+    return lambda _, file: file.unlink() if content is None else file.write_bytes(content)
 
 
 @pytest.mark.parametrize(
-    "line",
-    ["x\n", '["train", 99, [1], 0]\n', '["train", 0, 7, 0]\n', '["train", 0, [1, 2, 3], 0]\n'],
+    ("damage", "blocks"),
+    [
+        *((torn(cut), [0, 1]) for cut in (1, 5, 20)),
+        *((replaced(t), []) for t in ("", "{", '{"plan": "another"}\n', "[]\n", "\x00" * 50)),
+        *((added(t), [0, 1, 2]) for t in ("x\n", '["train", 99, [1], 0]\n')),
+        *((added(t), [0, 1, 2]) for t in ('["train", 0, 7, 0]\n', '["train", 0, [1, 2, 3], 0]\n')),
+        *((partial(content), []) for content in (None, b"", b"not HDF5" * 100)),
+        (lambda _, file: flip(file, "train/layers/02", word=7), [0, 2]),  # it reached no disk
+    ],
 )
-def test_a_damaged_line_of_the_journal_is_not_believed(plan, interrupted, line):
-    with interrupted.with_name("a.h5.journal").open("a", encoding="utf-8") as journal:
-        journal.write(line)
-    kept = resumed(plan, interrupted)
-    assert kept[-2:] == plan.todo()[1:3]  # a false line costs the block that it names at most
-    assert set(kept) <= set(plan.todo()[:3])
-
-
-def test_a_block_that_never_reached_the_disk_is_written_again(plan, interrupted):
-    flip(interrupted.with_name("a.h5.partial"), "train/layers/02", word=7)
-    assert resumed(plan, interrupted) == [("train", 0), ("train", 2)]
-
-
-@pytest.mark.parametrize("content", [None, b"", b"not HDF5" * 100])
-def test_a_lost_or_damaged_partial_file_begins_anew(plan, interrupted, content):
-    partial = interrupted.with_name("a.h5.partial")
-    partial.unlink()
-    if content is not None:
-        partial.write_bytes(content)
-    assert resumed(plan, interrupted) == []
+def test_only_what_is_whole_is_gone_on_from(plan, interrupted, damage, blocks):
+    damage(interrupted.with_name("a.h5.journal"), interrupted.with_name("a.h5.partial"))
+    assert resumed(plan, interrupted) == [plan.todo()[k] for k in blocks]
 
 
 @pytest.mark.parametrize(

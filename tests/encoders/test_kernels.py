@@ -1,11 +1,14 @@
-"""Dropout on a processor against torch's attention and numerical gradients."""
+"""Dropout, attention and products on a processor against torch's, forward and backward."""
+
+import copy
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from featbert.encoders import kernels
-from featbert.encoders.kernels import NAME, Dropout, _Attention, kept
+from featbert.encoders.kernels import NAME, Dropout, Linear, _Attention, kept, use_products
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 
@@ -79,3 +82,43 @@ def test_an_encoder_in_training_attends_so_and_in_use_as_torch_does(encoder_fold
     assert len(called) == encoder.num_layers
     model.eval().set_attn_implementation("sdpa")
     assert torch.equal(model(ids).last_hidden_state, in_use)
+
+
+def replaced(plain: nn.Linear, monkeypatch: pytest.MonkeyPatch, processor: str) -> nn.Module:
+    """A copy of a layer as an encoder on a processor has it."""
+    monkeypatch.setattr(kernels, "processor_name", lambda: processor)
+    model = nn.Sequential(copy.deepcopy(plain))
+    use_products(model)
+    return model[0]
+
+
+@pytest.mark.parametrize("shape", [(0, 6), (1, 6), (3, 5, 6), (67, 6), (7, 19, 6)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("frozen", ["", "weight", "bias"])
+def test_outputs_and_gradients_are_those_of_torch(monkeypatch, bias, shape, frozen) -> None:
+    torch.manual_seed(1)
+    plain = nn.Linear(6, 4, bias=bias)
+    ours = replaced(plain, monkeypatch, "AMD EPYC")
+    assert type(ours) is Linear
+    vectors = torch.randn(shape)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(vectors), plain(vectors))
+    gradients = []
+    for layer in (plain, ours):
+        for name, parameter in layer.named_parameters():
+            parameter.requires_grad_(name != frozen)
+        inputs = vectors.clone().requires_grad_()
+        out = layer(inputs.transpose(0, -2) if len(shape) > 2 else inputs)
+        (out * torch.arange(out.numel()).view(out.shape)).sum().backward()
+        gradients.append([inputs.grad, *(p.grad for p in layer.parameters() if p.requires_grad)])
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
+
+
+def test_other_processors_and_precisions_are_left_to_torch(monkeypatch) -> None:
+    plain = nn.Linear(6, 4)
+    assert type(replaced(plain, monkeypatch, "Intel Xeon")) is nn.Linear
+    ours, vectors = replaced(plain, monkeypatch, "AMD EPYC"), torch.randn(3, 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(ours(vectors), plain(vectors))
+    half = vectors.bfloat16()
+    assert torch.equal(ours.bfloat16()(half), plain.bfloat16()(half))
