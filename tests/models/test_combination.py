@@ -25,6 +25,8 @@ def test_each_mode_against_numpy(spec, dtype):
     shape = (len(combination.indices), 7, 5)
     stored = np.random.default_rng(0).normal(size=shape).astype(dtype)
     module = CombineLayers(combination, 5)
+    sizes = {name: tuple(p.shape) for name, p in module.named_parameters()}
+    assert sizes == ({"mix.scores": (4,), "mix.scale": ()} if "weighted" in spec else {})
     found = module(torch.from_numpy(stored))
     expected = ORACLES[spec](stored.astype(np.float64))
     assert found.dtype == torch.float32
@@ -38,13 +40,6 @@ def test_sums_of_float16_are_taken_in_float32(spec):
     states = torch.tensor([40000.0, 40000.0, 40000.0, 1.0]).half().reshape(4, 1, 1)
     found = CombineLayers(parse_layers(spec, 3), 1)(states).item()
     assert found == pytest.approx(120001.0 if spec.startswith("sum") else 30000.25, rel=1e-6)
-
-
-def test_only_weighted_combinations_have_parameters():
-    for spec in ORACLES:
-        module = CombineLayers(parse_layers(spec, 3), 5)
-        sizes = {name: tuple(p.shape) for name, p in module.named_parameters()}
-        assert sizes == ({"mix.scores": (4,), "mix.scale": ()} if "weighted" in spec else {})
 
 
 @settings(max_examples=50)

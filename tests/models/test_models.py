@@ -103,31 +103,27 @@ def logits(case, ids) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_batch_composition_does_not_change_a_prediction(make_case, kind):
+def test_batches_change_no_prediction_and_gradients_reach_every_parameter(make_case, kind):
     case = make_case(kind)
     rows = logits(case, [0, 1, 2, 3]).split(LENGTHS.tolist())
     for order in ([0], [1], [2], [3], [3, 1, 0, 2], [1, 2]):
         expected = torch.cat([rows[i] for i in order])
         torch.testing.assert_close(logits(case, order), expected, **CLOSE)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_reach_every_trainable_parameter(make_case, kind):
-    case = make_case(kind)
     case.model.train()
     torch.manual_seed(1)
     targets = torch.arange(int(LENGTHS.sum())) % N_LABELS
     case.model.loss(case.batch(np.arange(4)), BatchLayout(LENGTHS), targets).backward()
-    trainable = {n: p for n, p in case.model.named_parameters() if p.requires_grad}
-    assert set(trainable) == {n for n, _ in case.model.named_parameters()}  # nothing is frozen
-    without = [n for n, p in trainable.items() if p.grad is None or not p.grad.any()]
+    gradients = {n: p.grad for n, p in case.model.named_parameters()}  # nothing is frozen
+    without = [n for n, g in gradients.items() if g is None or not g.any()]
     # A key's bias adds the same to all scores of a row: softmax, and the loss, do not change.
     assert [n for n in without if not n.endswith(("key.bias", "k_lin.bias"))] == []
-    assert all(p.grad.isfinite().all() for p in trainable.values() if p.grad is not None)
+    assert all(g.isfinite().all() for g in gradients.values() if g is not None)
 
 
 @pytest.mark.parametrize("kind", SOME)
-def test_saved_and_loaded_it_gives_equal_logits(make_case, kind, tmp_path):
+def test_saved_and_loaded_it_gives_equal_logits_and_drops_out_in_training_only(
+    make_case, kind, tmp_path
+):
     case = make_case(kind)
     with torch.no_grad():
         for parameter in case.model.parameters():  # as if trained
@@ -135,17 +131,10 @@ def test_saved_and_loaded_it_gives_equal_logits(make_case, kind, tmp_path):
     before = logits(case, [0, 1, 2, 3])
     save_file(case.model.state_dict(), tmp_path / "weights.safetensors")
     torch.manual_seed(99)
-    first, case.model = case.model, case.again()
+    case.model = case.again()
     assert not torch.equal(logits(case, [0, 1, 2, 3]), before)
     case.model.load_state_dict(load_file(tmp_path / "weights.safetensors"))
     assert torch.equal(logits(case, [0, 1, 2, 3]), before)
-    assert case.model is not first
-
-
-@pytest.mark.parametrize("kind", SOME)
-def test_dropout_in_training_only(make_case, kind):
-    case = make_case(kind)
-    assert torch.equal(logits(case, [0, 1]), logits(case, [0, 1]))
     case.model.train()
     with torch.no_grad():
         assert not torch.equal(case.logits([0, 1]), case.logits([0, 1]))
@@ -226,62 +215,40 @@ def test_in_float64_states_and_gradients_are_torch_s(direction, lengths, layers)
 def test_gradients_under_autocast_are_torch_s_but_for_rounding(direction):
     torch.manual_seed(0)
     lstm, order = nn.LSTM(8, 4, 2, bidirectional=True), WordOrder.of(np.array([30, 1, 22, 14]), CPU)
-    words = torch.randn(67, 8, requires_grad=True)
-    weights = torch.randn(67, 8)
+    words, weights = torch.randn(67, 8, requires_grad=True), torch.randn(67, 8)
     packed = PackedSequence(words, torch.tensor(order.sizes))
     with units(direction), torch.autocast("cpu", dtype=torch.bfloat16):
         ours = bilstm(lstm, words, order, nn.Identity())
-    gradients = []
-    for states in (ours, lstm(packed)[0].data):
-        gradients.append(torch.autograd.grad((states * weights).sum(), (words, *lstm.parameters())))
-    for cast, exact in zip(*gradients, strict=True):
+    inputs = (words, *lstm.parameters())
+    casts, exacts = (
+        torch.autograd.grad((states * weights).sum(), inputs)
+        for states in (ours, lstm(packed)[0].data)
+    )
+    for cast, exact in zip(casts, exacts, strict=True):
         assert cast.dtype == exact.dtype
         assert not torch.equal(cast, exact)
         assert (cast - exact).norm() < 0.02 * exact.norm()
-
-
-@pytest.mark.parametrize("direction", DIRECTIONS)
-def test_gradients_share_no_memory(direction):
-    """They are changed in place: summed over the parts of a batch, and clipped."""
-    torch.manual_seed(0)
-    lstm = nn.LSTM(3, 2, 2, bidirectional=True)
-    words, order = torch.randn(7, 3), WordOrder.of(np.array([4, 3]), CPU)
-    with units(direction):
-        bilstm(lstm, words, order, nn.Identity()).sum().backward()
-    for number, parameter in enumerate(lstm.parameters()):
-        parameter.grad.fill_(number)
-    for number, parameter in enumerate(lstm.parameters()):
-        assert torch.equal(parameter.grad, torch.full_like(parameter.grad, number))
-
-
-def test_under_autocast_the_bilstm_is_torch_s():
-    case = feature_case(dropout=0.0)
-    case.model.eval()
-    with torch.inference_mode():
-        plain = case.logits(range(4))
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            cast = case.logits(range(4))
-            states = ordinary(case.model, case.batch(np.arange(4)), LENGTHS)
-    assert cast.dtype == torch.float32
-    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
-    torch.testing.assert_close(cast, states.float(), atol=2e-2, rtol=2e-2)
-    assert not torch.equal(cast, plain)
+    # They share no memory: they are changed in place, summed over parts of a batch and clipped.
+    for number, gradient in enumerate(casts):
+        gradient.fill_(number)
+    for number, gradient in enumerate(casts):
+        assert torch.equal(gradient, torch.full_like(gradient, number))
 
 
 @pytest.mark.parametrize("spec", ["last", "weighted:0-3"])
-@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [7, 7, 7]])
-def test_sentences_of_one_length_under_autocast(spec, lengths):
-    model = feature_case(spec, dropout=0.0).model
-    lengths = np.array(lengths)
+@pytest.mark.parametrize("lengths", [[1], [1, 1, 1], [7, 7, 7], LENGTHS])
+def test_under_autocast_the_bilstm_is_torch_s(spec, lengths):
+    model, lengths = feature_case(spec, dropout=0.0).model, np.array(lengths)
     shape = (4 if "-" in spec else 1, int(lengths.sum()), 16)
     states = torch.randn(shape, generator=torch.Generator().manual_seed(1)).half()
     plain = logits_of(model.train(), states, lengths)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        cast = logits_of(model, states, lengths)
+        cast, usual = logits_of(model, states, lengths), ordinary(model, states, lengths)
         with torch.inference_mode():
             predicted = logits_of(model.eval(), states, lengths)
-    torch.testing.assert_close(cast, plain, atol=2e-2, rtol=2e-2)
-    torch.testing.assert_close(predicted, plain, atol=2e-2, rtol=2e-2)
+    assert cast.dtype == torch.float32
+    for found in (cast, predicted, usual.float()):
+        torch.testing.assert_close(found, plain, atol=2e-2, rtol=2e-2)
     assert not torch.equal(cast, plain)
     cast.sum().backward()
     assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())

@@ -31,7 +31,8 @@ ABC = TargetSummary(("a", "b", "c"))
 PAIRED = ("regression", "choice", "spans")
 # Made of words that each tokenizer cuts, with signs inside and without spaces around.
 TEXTS = [("The fox's [SEP] jumps.", "EU rejects 3-1"), ("Smith", "on Sunday, said the Herald")]
-HEADS = [(task, {}) for task in ("entities", "classification", *PAIRED)]
+TASKS = ("entities", "classification", *PAIRED)
+POOLER = {"sentence_pooling": "pooler"}  # the dense layer of a head of transformers
 
 
 def made_from(folder, task, given, texts=1):
@@ -59,16 +60,15 @@ def made_from(folder, task, given, texts=1):
     return model, batch_of
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in DECODERS])
-@pytest.mark.parametrize(("task", "given"), HEADS, ids=[task for task, _ in HEADS])
+@pytest.mark.parametrize(
+    ("family", "task", "given"),
+    [
+        *((f, task, {}) for task in TASKS for f in FAMILIES if f not in DECODERS),
+        *((f, task, POOLER) for task in ("classification", "choice") for f in ("bert", "roberta")),
+    ],
+)
 def test_logits_are_ours(encoder_folder, tmp_path, family, task, given):
     assert_equal_logits(encoder_folder(family), tmp_path, task, given)
-
-
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-@pytest.mark.parametrize("task", ["classification", "choice"])
-def test_the_pooler_is_the_dense_layer(encoder_folder, tmp_path, family, task):
-    assert_equal_logits(encoder_folder(family), tmp_path, task, {"sentence_pooling": "pooler"})
 
 
 def assert_equal_logits(source, folder, task, given):
@@ -113,25 +113,21 @@ def assert_equal_logits(source, folder, task, given):
     torch.testing.assert_close(found, wanted, rtol=0, atol=2e-5 * max(1, float(wanted.abs().max())))
 
 
-@pytest.mark.parametrize("task", ["entities", "classification"])
-def test_heads_of_decoders_are_refused(encoder_folder, tmp_path, task):
-    with pytest.raises(InputError):
-        assert_equal_logits(encoder_folder("qwen3"), tmp_path, task, {})
-
-
 @pytest.mark.parametrize(
-    ("task", "given", "texts"),
+    ("family", "task", "given", "texts"),
     [
-        ("entities", {"output": "crf"}, 1),
-        ("entities", {"body": "bilstm", "lstm_size": 4}, 1),
-        ("classification", {"sentence_pooling": "mean"}, 1),
-        ("classification", {"sentence_pooling": "attention"}, 1),
-        ("regression", {}, 2),
+        ("bert", "entities", {"output": "crf"}, 1),
+        ("bert", "entities", {"body": "bilstm", "lstm_size": 4}, 1),
+        ("bert", "classification", {"sentence_pooling": "mean"}, 1),
+        ("bert", "classification", {"sentence_pooling": "attention"}, 1),
+        ("bert", "regression", {}, 2),
+        ("qwen3", "entities", {}, 1),
+        ("qwen3", "classification", {}, 1),
     ],
 )
-def test_heads_that_transformers_lacks_are_refused(encoder_folder, task, given, texts):
+def test_heads_that_transformers_lacks_are_refused(encoder_folder, family, task, given, texts):
     kind = get_task(task)
-    model, batch_of = made_from(encoder_folder("bert"), task, given, texts)
+    model, batch_of = made_from(encoder_folder(family), task, given, texts)
     probe = [("Rome is old.", "It")[: 2 if task in PAIRED else 1]] * 2
     with pytest.raises(InputError):
         transformers_model(model, kind.auto_model, kind.model_config("abc"), *batch_of(probe))

@@ -86,9 +86,6 @@ def test_a_class_that_does_not_occur_changes_nothing():
 )
 def test_the_positive_class(classes, positive):
     assert positive_class(classes) == positive
-
-
-def test_f1_of_three_classes_is_refused():
     with pytest.raises(InputError):
         positive_class(["a", "b", "c"])
 

@@ -52,26 +52,16 @@ def official(gold: dict[str, list[str]], preds: dict[str, str]) -> dict[str, flo
         golds = [t for t in texts if normalize_answer(t)] or [""]
         exact[qid] = max(compute_exact(a, preds[qid]) for a in golds)
         f1[qid] = max(compute_f1(a, preds[qid]) for a in golds)
-    found = {}
-    for name, ids in (
-        ("", [*gold]),
-        ("HasAns_", [q for q in gold if gold[q]]),
-        ("NoAns_", [q for q in gold if not gold[q]]),
-    ):
+    found, answered = {}, [q for q in gold if gold[q]]
+    for prefix, ids in (("", [*gold]), ("has_answer_", answered)):  # HasAns_ of the script
         if ids:
-            found[f"{name}exact"] = sum(exact[q] for q in ids) / len(ids)
-            found[f"{name}f1"] = sum(f1[q] for q in ids) / len(ids)
+            found[f"{prefix}exact"] = sum(exact[q] for q in ids) / len(ids)
+            found[f"{prefix}f1"] = sum(f1[q] for q in ids) / len(ids)
+    if none := gold.keys() - answered:  # NoAns_exact and NoAns_f1, which are the same
+        found["no_answer"] = sum(exact[q] for q in none) / len(none)
     return found
 
 
-NAMES = {
-    "exact": "exact",
-    "f1": "f1",
-    "HasAns_exact": "has_answer_exact",
-    "HasAns_f1": "has_answer_f1",
-    "NoAns_exact": "no_answer",
-    "NoAns_f1": "no_answer",
-}
 PARTS = [
     *("the", "A", "an", "Rome", "rome", "old", "New-York"),
     *("3.5", ".", "'s", "\u00a0", "The ", ""),
@@ -91,7 +81,7 @@ def test_scores_are_those_of_the_official_script(rows) -> None:
     tagged = [[*map(tag, texts)] or [""] for texts in gold.values()]
     scores = TASK.score(tagged, [[tag(text) if text else ""] for text in preds.values()])
     for name, value in official(gold, preds).items():
-        assert scores.values[NAMES[name]] == pytest.approx(value, abs=1e-12)
+        assert scores.values[name] == pytest.approx(value, abs=1e-12)
     none = official(gold, dict.fromkeys(gold, ""))
     assert scores.floor == pytest.approx(none["f1"], abs=1e-12)
     assert {*scores.values} <= {*TASK.columns}
@@ -101,6 +91,7 @@ def test_the_measure_is_f1_or_exact_match() -> None:
     gold, found = [["0:the old Rome"], [""]], [["0:Rome"], [""]]
     counts = TASK.counts(gold, found)
     assert counts.tolist() == [[0, pytest.approx(2 / 3), 1], [1, 1, 1]]
+    assert TASK.counts([["0:the"]], [NO_ANSWER]).tolist() == [[1, 1, 1]]
     assert float(TASK.measure.of(counts.sum(axis=0))) == pytest.approx(5 / 6)
     exact = TASK.measured_by("exact")
     assert float(exact.measure.of(counts.sum(axis=0))) == 0.5
@@ -208,9 +199,6 @@ def test_breakdowns_add_up_to_the_whole() -> None:
     assert sizes == dict(zip(CLASSES, (2, 1), strict=True))
     assert [*parts["length"]] == ["1", "3", "no answer"]
     assert [*parts["question"]] == ["which"]
-
-
-def test_what_is_confused_is_whether_there_is_an_answer() -> None:
+    # What is confused is whether there is an answer.
     found = TASK.spans([["0:Rome", "9:old"], [""]])
     assert found == [{("answerable", 0, -1)}, {("unanswerable", 0, -1)}]
-    assert TASK.counts([["0:the"]], [NO_ANSWER]).tolist() == [[1, 1, 1]]

@@ -39,19 +39,6 @@ def encoder(source):
     return load_encoder(source)
 
 
-@pytest.mark.parametrize("sentences", [[0, 1, 2, 3], [3, 0], [2], [1, 1], [5, 0]])
-def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
-    inputs = stored_inputs(store, ["train", "dev"], parse_layers("concat:3,1", 3), "words", CPU)
-    lengths = [*LENGTHS, *LENGTHS[:2]]
-    assert inputs.lengths.tolist() == lengths
-    batch = inputs.batch(np.array(sentences))
-    held = np.concatenate([store.read("train"), store.read("dev")], axis=1)[::-1]
-    of_sentence = np.split(held, np.cumsum(lengths[:-1]), axis=1)
-    expected = np.concatenate([of_sentence[s] for s in sentences], axis=1)
-    assert batch.dtype == torch.float16  # as stored: half the memory
-    np.testing.assert_array_equal(batch.numpy(), expected)
-
-
 @pytest.mark.parametrize("spec", ["concat:3,1", "layer:1"])
 @pytest.mark.parametrize(
     ("splits", "chosen"),
@@ -63,26 +50,29 @@ def test_features_of_whole_sentences_in_the_order_asked(store, sentences):
     ],
 )
 @pytest.mark.parametrize("memory", [1 << 40, 1000])
-def test_what_is_chosen_or_not_held_is_that_of_the_whole(
+def test_features_of_whole_sentences_in_the_order_asked(
     store, monkeypatch, spec, splits, chosen, memory
 ):
     """In memory no other vectors are kept; what it cannot hold is read from disk."""
     combination = parse_layers(spec, 3)
-    whole = stored_inputs(store, splits, combination, "words", CPU)
-    assert isinstance(whole.states, torch.Tensor)
+    lengths = np.concatenate([LENGTHS if name == "train" else LENGTHS[:2] for name in splits])
+    states = np.concatenate([store.read(name, [*combination.indices]) for name in splits], axis=1)
+    of_sentence = np.split(states, np.cumsum(lengths[:-1]), axis=1)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: memory)
     numbers = None if chosen is None else np.array(chosen)
-    part = stored_inputs(store, splits, combination, "words", CPU, numbers)
-    chosen = list(range(len(whole.lengths))) if chosen is None else chosen
-    assert part.lengths.tolist() == whole.lengths[chosen].tolist()
-    assert part.offsets.tolist() == [0, *np.cumsum(whole.lengths[chosen]).tolist()]
-    assert isinstance(part.states, torch.Tensor) == (memory > 1000)
-    if isinstance(part.states, torch.Tensor):
-        assert part.states.shape[1] == part.offsets[-1]
-    for sentences in (range(len(chosen)), [1], [len(chosen) - 1, 0]):
-        expected = whole.batch(np.array(chosen)[list(sentences)])
-        found = part.batch(np.array(sentences))
-        assert torch.equal(found, expected)
+    inputs = stored_inputs(store, splits, combination, "words", CPU, numbers)
+    chosen = list(range(len(lengths))) if chosen is None else chosen
+    assert inputs.lengths.tolist() == lengths[chosen].tolist()
+    assert inputs.offsets.tolist() == [0, *np.cumsum(lengths[chosen]).tolist()]
+    assert isinstance(inputs.states, torch.Tensor) == (memory > 1000)
+    if isinstance(inputs.states, torch.Tensor):
+        assert inputs.states.shape[1] == inputs.offsets[-1]
+    for sentences in (range(len(chosen)), [1], [1, 1], [len(chosen) - 1, 0]):
+        expected = np.concatenate([of_sentence[chosen[s]] for s in sentences], axis=1)
+        batch = inputs.batch(np.array(sentences))
+        assert batch.dtype == torch.float16  # as stored: half the memory
+        np.testing.assert_array_equal(batch.numpy(), expected)
+    assert list(inputs.parts(np.zeros(0, dtype=np.int64), 100)) == []
 
 
 def windows_of(alignment, s) -> set[int]:
@@ -120,24 +110,12 @@ def test_parts_hold_each_sentence_once_within_the_budget(encoder, context, budge
         assert len(batch.ids) == len(windows)  # no window is read that gives no word
         assert batch.n_words == np.diff(alignment.sentences)[part].sum()
         assert batch.ids.numel() <= budget or len(part) == 1
-
-
-def test_sentences_that_share_windows_stay_together(encoder):
-    """With room for them, a pass over a document computes each of its windows once."""
-    alignment = long_alignment(encoder)
-    inputs = PieceInputs(alignment, encoder, CPU)
-    parts = list(inputs.parts(np.arange(24), 10_000))
-    read = sum(len(inputs.batch(part).ids) for part in parts)
-    assert read == len(alignment.windows)
+    assert list(inputs.parts(asked[:0], budget)) == []
+    # With room for them, a pass over a document computes each of its windows once.
+    whole = sum(len(inputs.batch(part).ids) for part in inputs.parts(np.arange(24), 10_000))
+    assert whole == len(alignment.windows)
     one_by_one = sum(len(windows_of(alignment, s)) for s in range(24))
-    assert one_by_one > 1.3 * len(alignment.windows)
-
-
-def test_no_sentences_give_no_parts(encoder, store):
-    nothing = np.zeros(0, dtype=np.int64)
-    assert list(PieceInputs(long_alignment(encoder), encoder, CPU).parts(nothing, 100)) == []
-    features = stored_inputs(store, ["train"], parse_layers("layer:1", 3), "words", CPU)
-    assert list(features.parts(nothing, 100)) == []
+    assert context == "sentence" or one_by_one > 1.3 * whole
 
 
 @pytest.mark.parametrize("kind", ["features", "pooled", "pieces"])

@@ -1,5 +1,7 @@
-"""The one training loop, on models it does not know."""
+"""The one training loop, on models it does not know; gradients are clipped as by torch."""
 
+import copy
+import re
 from typing import ClassVar
 
 import numpy as np
@@ -72,26 +74,16 @@ def model_of(*, seed=0, dropout=0.0) -> Model:
     return stored("weighted:0-1", N_LABELS, hidden=6, layers=1, dropout=dropout)
 
 
-def kinds_and_states():
-    random = np.random.default_rng(3)
-    kinds = random.integers(0, N_LABELS, size=N_WORDS)
-    states = np.eye(6)[kinds] + 0.05 * random.normal(size=(2, N_WORDS, 6))
-    return kinds, torch.from_numpy(states.astype(np.float16))
+RANDOM = np.random.default_rng(3)
+KINDS = RANDOM.integers(0, N_LABELS, size=N_WORDS)
+STATES = (np.eye(6)[KINDS] + 0.05 * RANDOM.normal(size=(2, N_WORDS, 6))).astype(np.float16)
+LABELS = np.roll(KINDS, 1)  # that of the word before, so that context is needed
+LABELS[OFFSETS[:-1]] = 0
 
 
 @pytest.fixture
 def inputs() -> VectorInputs:
-    return VectorInputs(kinds_and_states()[1])
-
-
-def labels_of() -> np.ndarray:
-    """Labels that depend on the word before, so that context is needed."""
-    labels = np.roll(kinds_and_states()[0], 1)
-    labels[OFFSETS[:-1]] = 0
-    return labels
-
-
-LABELS = labels_of()
+    return VectorInputs(torch.from_numpy(STATES.copy()))
 
 
 def values(f1: float) -> dict[str, float]:
@@ -99,8 +91,7 @@ def values(f1: float) -> dict[str, float]:
 
 
 def scripted(scores):
-    left = iter(scores)
-    return lambda: values(next(left))
+    return map(values, scores).__next__
 
 
 def rising():
@@ -154,8 +145,7 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit(inputs):
 @pytest.fixture
 def gradients(monkeypatch) -> list[list[torch.Tensor]]:
     """Those of every parameter, step by step."""
-    found = []
-    plain = GradientWatch.clip
+    found, plain = [], GradientWatch.clip
 
     def clip(watch, *args):
         found.append([p.grad.clone() for _, p in watch._named])
@@ -204,13 +194,13 @@ def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients):
 
 
 def test_gradients_are_clipped_over_the_whole_batch(inputs, monkeypatch):
-    norms = []
+    norms, plain = [], GradientWatch.clip
 
-    def noting(watch, norm, *about, plain=GradientWatch.clip):
-        plain(watch, norm, *about)
+    def clip(watch, *args):
+        plain(watch, *args)
         norms.append(float(torch.stack([p.grad.norm() for _, p in watch._named]).norm()))
 
-    monkeypatch.setattr(GradientWatch, "clip", noting)
+    monkeypatch.setattr(GradientWatch, "clip", clip)
     run(inputs, model_of(), SETTINGS.but(clip_norm=1e-3, token_budget=10))
     assert len(norms) == 9  # once a step, not once a part
     np.testing.assert_allclose(norms, 1e-3, rtol=1e-2)
@@ -246,12 +236,10 @@ def test_the_history(inputs):
     assert rates == pytest.approx([1, 6 / 8, 3 / 8])
     assert fitted.flops == 3 * 3 * N_WORDS  # as the inputs count them, each part once
     assert fitted.trained == {n: p.numel() for n, p in model.named_parameters()}
-
-
-def test_without_dev_all_epochs_are_trained_and_the_last_weights_kept(inputs):
+    # Without dev all epochs are trained and the last weights kept; a rising dev keeps them, too.
     model, last = model_of(), model_of()
     fitted = run(inputs, model, SETTINGS.but(patience=1), score_dev=None)
-    run(inputs, last)  # dev rises, so its best weights are the last ones
+    run(inputs, last)
     assert equal(weights(model), weights(last))
     assert fitted.best_epoch == 3
     assert [row.dev_score for row in fitted.history] == [None] * 3
@@ -283,82 +271,67 @@ def test_a_loss_that_is_not_finite_ends_training(inputs, value):
     inputs.states[:, 3] = value
     with pytest.raises(InputError, match=r"nan.* epoch 1.*<0>"):
         run(inputs, model_of())
+    model = model_of()
+    with torch.no_grad():
+        next(model.parameters()).fill_(float("nan"))
+    with pytest.raises(InputError, match=r"batch with <\d+>"):  # no sentence is blamed
+        run(inputs, model, score_dev=None)
 
 
-def test_a_batch_that_does_not_fit_is_refused_with_a_smaller_budget(inputs, monkeypatch):
-    def loss(*_):
+def test_a_batch_that_does_not_fit_is_refused_in_training_and_halved_in_prediction(
+    inputs, monkeypatch
+):
+    def refused(*_):
         raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
 
+    def decode(batch, layout):
+        large = len(layout.lengths) * int(layout.lengths.max()) > 40
+        return refused() if large else plain(batch, layout)
+
     model = model_of()
-    monkeypatch.setattr(model, "loss", loss)
+    expected, plain, budget = predicted(model, inputs), model.decode, TokenBudget(60)
+    monkeypatch.setattr(model, "decode", decode)
+    assert predict(model, inputs, OFFSETS, CPU, budget)[0].tolist() == expected.tolist()
+    assert budget.tokens <= 40
+    monkeypatch.setattr(model, "loss", refused)
     with pytest.raises(InputError, match=r"token_budget.* 500\b"):
         run(inputs, model, SETTINGS.but(token_budget=1000))
 
 
-def test_prediction_halves_a_batch_that_does_not_fit(inputs, monkeypatch):
-    model = model_of()
-    expected, plain = predicted(model, inputs), model.decode
-
-    def decode(batch, layout):
-        if len(layout.lengths) * int(layout.lengths.max()) > 40:
-            raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
-        return plain(batch, layout)
-
-    monkeypatch.setattr(model, "decode", decode)
-    budget = TokenBudget(60)
-    assert predict(model, inputs, OFFSETS, CPU, budget)[0].tolist() == expected.tolist()
-    assert budget.tokens <= 40
-
-
-class Overflowing:
-    """Makes the gradients infinite where a sentence has the word; the loss is finite."""
-
-    def __init__(self, model: Model, word: torch.Tensor) -> None:
-        self.plain, self.word = model.vectors, word
-
-    def __call__(self, batch, lengths):
-        vectors, lengths = self.plain(batch, lengths)
-        if (batch == self.word).all(dim=2).any():
-            vectors.register_hook(lambda gradient: gradient * float("inf"))
-        return vectors, lengths
-
-
 def overflowing(inputs, sentence, monkeypatch) -> Model:
+    """A model with infinite gradients where a batch has a sentence; the loss is finite."""
     model = model_of()
-    word = inputs.states[:, OFFSETS[sentence]][:, None]
-    monkeypatch.setattr(model, "vectors", Overflowing(model, word))
+    word, plain = inputs.states[:, OFFSETS[sentence]][:, None], model.vectors
+
+    def vectors_of(batch, layout):
+        vectors, layout = plain(batch, layout)
+        if (batch == word).all(dim=2).any():
+            vectors.register_hook(lambda gradient: gradient * float("inf"))
+        return vectors, layout
+
+    monkeypatch.setattr(model, "vectors", vectors_of)
     return model
 
 
 @pytest.mark.parametrize("sentence", [0, 17])
-def test_gradients_that_are_not_finite_end_training_before_the_step(inputs, sentence, monkeypatch):
-    model = overflowing(inputs, sentence, monkeypatch)
-    with pytest.raises(InputError, match=rf"step [123] of epoch 1.*<{sentence}>"):
+@pytest.mark.parametrize("on_gpu", [False, True])
+def test_gradients_that_are_not_finite_end_training(inputs, sentence, on_gpu, monkeypatch):
+    """Before the step on a processor; at the end of the epoch on a GPU, for which nothing waits."""
+    if on_gpu:
+        late = property(lambda _: False, lambda *_: None)
+        monkeypatch.setattr(GradientWatch, "is_immediate", late, raising=False)
+    model, ear = overflowing(inputs, sentence, monkeypatch), Ear()
+    with (
+        pytest.raises(
+            InputError, match=rf"step [123] of epoch 1{'' if on_gpu else f'.*<{sentence}>'}"
+        ),
+        heard_by(ear),
+    ):
         run(inputs, model, SETTINGS.but(epochs=1), score_dev=None)
-    assert all(t.isfinite().all() for t in weights(model).values())
-
-
-def test_on_a_gpu_they_are_found_at_the_end_of_the_epoch(inputs, monkeypatch):
-    """Nothing waits for a GPU within a step."""
-    plain = GradientWatch.__init__
-
-    def init(watch, *args):
-        plain(watch, *args)
-        watch.is_immediate = False
-
-    monkeypatch.setattr(GradientWatch, "__init__", init)
-    ear = Ear()
-    with pytest.raises(InputError, match=r"step [123] of epoch 1"), heard_by(ear):
-        run(inputs, overflowing(inputs, 17, monkeypatch), score_dev=None)
-    assert sum(ear.done.values()) == 3
-
-
-def test_where_the_weights_are_wrong_no_sentence_is_blamed(inputs):
-    model = model_of()
-    with torch.no_grad():
-        next(model.parameters()).fill_(float("nan"))
-    with pytest.raises(InputError, match=r"batch with <\d+>"):
-        run(inputs, model, score_dev=None)
+    if on_gpu:
+        assert sum(ear.done.values()) == 3
+    else:
+        assert all(t.isfinite().all() for t in weights(model).values())
 
 
 def test_training_mode_in_training_whatever_scoring_leaves(inputs):
@@ -438,3 +411,57 @@ def test_a_sequence_with_one_loss_counts_once():
     assert [t.losses(np.array([1, 0])) for t in (apart, joint)] == [5, 2]
     some = GoldAnswers(torch.zeros(5), offsets, counted=np.array([1, 0, 1, 0, 0], dtype=bool))
     assert [some.losses(np.array(rows)) for rows in ([0, 1], [0], [1])] == [2, 2, 0]
+
+
+LOSS = torch.tensor(2.5)
+
+
+def layers(scale: float) -> nn.Module:
+    """A module with gradients of about this size; one parameter has none."""
+    torch.manual_seed(1)
+    module = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3), nn.Linear(3, 2))
+    module(torch.randn(8, 5)).pow(2).sum().mul(scale).backward()
+    module[1].bias.grad = None
+    return module
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_it_clips_to_the_numbers_of_torch(scale):
+    ours, theirs = layers(scale), layers(scale)
+    GradientWatch(ours, torch.device("cpu")).clip(0.5, 1, LOSS)
+    nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
+    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
+        assert (a.grad is None) == (b.grad is None)
+        assert a.grad is None or torch.equal(a.grad, b.grad)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["processor", "GPU"])
+def test_steps_are_counted_and_the_first_is_named(at_once):
+    module = layers(1.0)
+    watch = GradientWatch(module, torch.device("cpu"))
+    watch.is_immediate = at_once
+    good = copy.deepcopy([None if p.grad is None else p.grad for p in module.parameters()])
+    for step in range(1, 7):
+        for parameter, gradient in zip(module.parameters(), good, strict=True):
+            parameter.grad = None if gradient is None else gradient.clone()
+        if step == 3:
+            module[1].weight.grad[0, 0] = float("nan")
+            module[2].bias.grad[1] = float("inf")
+        if step == 5:
+            module[0].weight.grad[0, 0] = float("inf")
+        # On a GPU the weights are lost after the first such step, and every later loss with them.
+        watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
+    found = watch.problem()
+    assert re.search(r"\b2\b.*1\.weight.*step 3$", found)
+    assert watch.problem() is None
+
+
+def test_a_norm_too_large_for_float32():
+    """Every gradient is finite, and so is the norm of each parameter."""
+    module = layers(1.0)
+    for parameter in module.parameters():
+        parameter.grad = torch.full_like(parameter, 0.0)
+        parameter.grad.view(-1)[0] = 1.5e19
+    watch = GradientWatch(module, torch.device("cpu"))
+    watch.clip(1.0, 1, LOSS)
+    assert watch.problem().endswith("step 1")

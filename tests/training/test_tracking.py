@@ -92,17 +92,14 @@ def test_points_go_where_accelerate_sends_them(tmp_path, monkeypatch, name):
     with epoch_log(log_folder(name, tmp_path), "a run") as log:
         log(EPOCH)
     if name == "wandb":
-        assert service.init.call_args.kwargs["project"] == "featbert"
-        assert service.init.call_args.kwargs["name"] == "a run"
-        (sent,) = service.init().log.call_args_list
-        assert sent.args[0] == scalars(EPOCH)
-        service.init().finish.assert_called_once()
+        begun, logs, end = service.init, service.init().log, service.init().finish
+        assert begun.call_args_list[0].kwargs["project"] == "featbert"
     else:
-        assert service.start_run.call_args.kwargs["run_name"] == "a run"
-        (sent,) = service.log_metrics.call_args_list
-        assert sent.args[0] == scalars(EPOCH)
-        service.end_run.assert_called_once()
-    assert sent.kwargs["step"] == 1
+        begun, logs, end = service.start_run, service.log_metrics, service.end_run
+    assert begun.call_args_list[0].kwargs["name" if name == "wandb" else "run_name"] == "a run"
+    (sent,) = logs.call_args_list
+    assert (sent.args[0], sent.kwargs["step"]) == (scalars(EPOCH), 1)
+    end.assert_called_once()
 
 
 def test_runs_that_are_logged_are_the_runs_that_are_not(workspace):
