@@ -28,81 +28,60 @@ TEXT = [
 
 
 class Family(NamedTuple):
-    """An architecture: its classes in transformers, its tokenizer, and a published encoder."""
+    """An architecture: its classes in transformers, and its tokenizer."""
 
     classes: str
     tokenizer: str
-    published: str
 
 
 FAMILIES = {
-    "bert": Family("Bert", "WordPiece", "bert-base-cased"),
-    "distilbert": Family("DistilBert", "WordPiece", "distilbert-base-cased"),
-    "electra": Family("Electra", "WordPiece", "google/electra-base-discriminator"),
-    "mpnet": Family("MPNet", "WordPiece", "microsoft/mpnet-base"),
-    "roberta": Family("Roberta", "byte-level BPE", "roberta-base"),
-    "modernbert": Family("ModernBert", "byte-level BPE", "answerdotai/ModernBERT-base"),
-    "xlm-roberta": Family("XLMRoberta", "Unigram", "xlm-roberta-base"),
-    "camembert": Family("Camembert", "Unigram", "almanach/camembert-base"),
-    "deberta-v3": Family("DebertaV2", "Unigram", "microsoft/deberta-v3-base"),
-    "albert": Family("Albert", "Unigram", "albert-base-v2"),
-    "llama": Family("Llama", "BPE with bytes", "meta-llama/Llama-2-7b-hf"),
-    "qwen2": Family("Qwen2", "byte-level BPE", "Qwen/Qwen2.5-0.5B"),
-    "qwen3": Family("Qwen3", "byte-level BPE", "Qwen/Qwen3-0.6B"),
+    "bert": Family("Bert", "WordPiece"),
+    "distilbert": Family("DistilBert", "WordPiece"),
+    "electra": Family("Electra", "WordPiece"),
+    "mpnet": Family("MPNet", "WordPiece"),
+    "roberta": Family("Roberta", "byte-level BPE"),
+    "modernbert": Family("ModernBert", "byte-level BPE"),
+    "xlm-roberta": Family("XLMRoberta", "Unigram"),
+    "camembert": Family("Camembert", "Unigram"),
+    "deberta-v3": Family("DebertaV2", "Unigram"),
+    "albert": Family("Albert", "Unigram"),
+    "llama": Family("Llama", "BPE with bytes"),
+    "qwen2": Family("Qwen2", "byte-level BPE"),
+    "qwen3": Family("Qwen3", "byte-level BPE"),
 }
 DECODERS = ("llama", "qwen2", "qwen3")
 POOLERS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "albert")
 
 
 def write_encoder(
-    folder: Path,
-    family: str = "bert",
-    *,
-    layers: int = 3,
-    hidden: int = 16,
-    positions: int = 40,
-    cased: bool = True,
-    seed: int = 0,
+    folder: Path, family: str = "bert", *, layers: int = 3, positions: int = 40, cased: bool = True
 ) -> Path:
     """A random encoder of `family` with a tokenizer trained on TEXT, saved as transformers do."""
     import transformers as t
 
     t.utils.logging.disable_progress_bar()
-    tokenizer = write_tokenizer(folder, family, cased)
     padded = {"pad_token_id": 1, "max_position_embeddings": positions + 2}
-    decoder = {"num_key_value_heads": 1, "head_dim": hidden // 2}
+    decoder = {"num_key_value_heads": 1, "head_dim": 8}
+    relative = {"relative_attention": True, "position_buckets": 4, "norm_rel_ebd": "layer_norm"}
+    relative |= {"share_att_key": True, "pos_att_type": ["p2c", "c2p"]}
     own: dict[str, Any] = {
         "bert": {"pad_token_id": 0},
-        "distilbert": {"dim": hidden, "n_layers": layers, "n_heads": 2, "hidden_dim": 2 * hidden},
-        "roberta": padded,
-        "xlm-roberta": padded,
-        "electra": {"embedding_size": hidden // 2},
+        "distilbert": {"dim": 16, "n_layers": layers, "n_heads": 2, "hidden_dim": 32},
+        "electra": {"embedding_size": 8},
         "modernbert": {"pad_token_id": 1, "local_attention": 8, "global_attn_every_n_layers": 2},
-        "mpnet": padded,
         "camembert": padded | {"type_vocab_size": 1},
-        "albert": {"embedding_size": hidden // 2, "pad_token_id": 0},
-        "deberta-v3": {
-            "relative_attention": True,
-            "position_buckets": 4,
-            "norm_rel_ebd": "layer_norm",
-            "share_att_key": True,
-            "pos_att_type": ["p2c", "c2p"],
-            "type_vocab_size": 0,
-            "position_biased_input": False,
-        },
+        "albert": {"embedding_size": 8, "pad_token_id": 0},
+        "deberta-v3": relative | {"type_vocab_size": 0, "position_biased_input": False},
         "llama": decoder,
         "qwen2": decoder | {"use_sliding_window": False},
-        "qwen3": decoder | {"head_dim": hidden - 4},
-    }[family]
-    sizes = {
-        "hidden_size": hidden,
-        "num_hidden_layers": layers,
-        "num_attention_heads": 2,
-        "intermediate_size": 2 * hidden,
+        "qwen3": decoder | {"head_dim": 12},
     }
-    torch.manual_seed(seed)
-    common = {"vocab_size": len(tokenizer), "max_position_embeddings": positions}
-    given = common | ({} if family == "distilbert" else sizes) | own
+    sizes = {"hidden_size": 16, "num_hidden_layers": layers, "num_attention_heads": 2}
+    sizes = {} if family == "distilbert" else sizes | {"intermediate_size": 32}
+    torch.manual_seed(0)
+    common = {"vocab_size": len(write_tokenizer(folder, family, cased))}
+    common["max_position_embeddings"] = positions
+    given = common | sizes | own.get(family, padded)
     name = FAMILIES[family].classes
     model = getattr(t, f"{name}Model")(getattr(t, f"{name}Config")(**given))
     for parameter in model.parameters():  # layers that differ, so that mixing them up shows
@@ -130,17 +109,18 @@ def write_tokenizer(folder: Path, family: str, cased: bool = True) -> Any:
     """The tokenizer of a family, trained on TEXT and saved; as its class in transformers has it."""
     import transformers as t
 
-    words = ("<unk>", "<pad>", "<s>", "</s>", "<mask>")
-    kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
+    fast: Tokenizer | None = None
+    names = ["<unk>", "<pad>", "<s>", "</s>", "<mask>"]
     if family in ("bert", "distilbert", "electra"):
-        made, words = _bert(cased), ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]")
+        fast, names = _bert(cased), ["[UNK]", "[PAD]", "[CLS]", "[SEP]", "[MASK]"]
     elif family == "xlm-roberta":
-        made = _unigram()
+        fast = _unigram()
     elif family in ("roberta", "modernbert"):
-        made = _angle_brackets(_byte_level(_ANGLE))
-    if family in ("bert", "distilbert", "electra", "xlm-roberta", "roberta", "modernbert"):
-        names = dict(zip(kinds, words, strict=True))
-        tokenizer: Any = t.PreTrainedTokenizerFast(tokenizer_object=made, **names)
+        fast = _angle_brackets(_byte_level(_ANGLE))
+    if fast is not None:
+        kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
+        named = dict(zip(kinds, names, strict=True))
+        tokenizer: Any = t.PreTrainedTokenizerFast(tokenizer_object=fast, **named)
     elif family == "mpnet":
         vocab = [*_ANGLE[:3], "[UNK]", "<mask>", *_most_frequent(_pieces(TEXT), 155)]
         vocab = {piece: number for number, piece in enumerate(vocab)}
