@@ -345,6 +345,7 @@ def test_columns_that_a_comment_names(read):
         ("EU O\n", {"tag_column": "upos"}, "upos .*1, 2"),
         ("EU NNP\n", {"tag_column": 3}, "tag_column 3 .*line 1: 'EU NNP'; it has 1, 2"),
         ("EU NNP\n", {"token_column": 2}, "both 2"),
+        ("EU;B-ORG\n", {"delimiter": ";;"}, "';;'"),
         ("-DOCSTART- O\n\n", {}, "dev.conll"),
         ("", {}, "dev.conll"),
     ],

@@ -119,13 +119,11 @@ def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
         assert alone["train"].tag_fingerprint == load_corpus(plain)["train"].tag_fingerprint
 
 
-def test_a_number_without_a_name_and_a_long_separator_are_refused(tmp_path):
+def test_a_number_without_a_name_is_refused(tmp_path):
     form, _ = FORMS["data"]
     folder = written(tmp_path / "corpus", "data", form)
     with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
         load_corpus(folder, ReadingOptions(label_names="O,B-PER"))
-    with pytest.raises(InputError, match="';;'"):
-        load_corpus(folder, ReadingOptions(delimiter=";;"))
 
 
 def test_a_limit_reads_the_first_of_each_part(plain):
