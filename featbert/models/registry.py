@@ -34,6 +34,12 @@ BODIES = Registry(
     {
         "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
         "linear": Part("featbert.models.linear:DropoutOnly", "linear", words=False),
+        "logistic": Part(
+            "featbert.models.linear:DropoutOnly",
+            "logistic regression",
+            words=False,
+            trainer="logistic",
+        ),
     },
 )
 OUTPUTS = Registry(

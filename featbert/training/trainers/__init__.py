@@ -6,5 +6,6 @@ TRAINERS = Registry(
     "trainer",
     {
         "gradient": Entry("featbert.training.trainers.gradient:TRAINER"),
+        "logistic": Entry("featbert.training.trainers.logistic:TRAINER"),
     },
 )
