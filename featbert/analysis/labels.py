@@ -153,7 +153,9 @@ class Way:
         """Groups of ways that are compared in a setting or condition."""
         frozen = get_tuning(self.tuning).frozen
         if name in self.conditions:
-            of_side = frozen if name == "training_precision" else None
+            # A solver's precision follows from the body, which is named.
+            trainer = BODIES[self.body].trainer if self.body in BODIES else None
+            of_side = (frozen, trainer) if name == "training_precision" else None
             return [(name, self.table, self.cell, of_side)]
         if name in OF_HEADS:
             return [(name, self.table)]
