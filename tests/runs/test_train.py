@@ -107,8 +107,7 @@ SHARE = {"epochs": 1, "batch_size": 4, "learning_rate": 1e-3, "dropout": 0.0, "t
 SHARED, SHARED_TUNED = defaults("none").but(lstm_size=4, **SHARE), defaults("full").but(**SHARE)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-@pytest.mark.parametrize("context", ["sentence", "document"])
+@pytest.mark.parametrize(("context", "seed"), [("sentence", 1), ("document", 2)])
 def test_both_tunings_learn_from_the_same_documents(small_bert, tmp_path, context, seed):
     """Every document has a type of its own, and so the labels say which ones were learned."""
     rows = [("Smith said so", f"B-D{number // 3} O O") for number in range(60)]
@@ -145,6 +144,9 @@ def test_a_type_outside_of_the_part_is_not_learned_and_counts_as_missed(small_be
     (person,) = run.record.scores["test"].by_class.values()
     assert (person["gold"], person["correct"], run.record.score("test")) == (1, 0, 0.0)
     assert_answers_again(run, rare["test"])
+    whole = load_corpus(write_splits(tmp_path / "one", rows, rows, rows, in_document=9))
+    with pytest.raises(InputError, match="train"):  # one document cannot be parted
+        finetune(whole, str(small_bert), settings=settings, **where)
 
 
 def test_the_corpus_that_was_extracted_is_learned_also_from_a_store_of_another(workspace):
@@ -170,14 +172,6 @@ def test_the_corpus_that_was_extracted_is_learned_also_from_a_store_of_another(w
     assert load_corpus(limited.source, ReadingOptions(**limited.reading)) == limited
     with pytest.raises(InputError, match=store.path.name):  # other text than was extracted
         train(store, "last", limit=2, **where)
-
-
-def test_one_document_cannot_be_parted(small_bert, tmp_path):
-    rows = [("a", "O"), ("b", "O")]
-    folder = write_splits(tmp_path / "one", rows, rows, rows, in_document=2)
-    where = {"runs_dir": tmp_path, "device": "cpu"}
-    with pytest.raises(InputError, match=r"train\.conll"):
-        finetune(str(folder), str(small_bert), settings=SHARED_TUNED, **where)
 
 
 def test_a_run_that_another_process_finished_meanwhile_is_returned(

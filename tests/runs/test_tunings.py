@@ -101,8 +101,6 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     for wrong, run in others.items():
         with pytest.raises(InputError, match=wrong):
             finetune(corpus, model, settings=settings.but(head_from=run.id), **where)
-    with pytest.raises(InputError, match="bilstm"):
-        finetune(corpus, model, settings=settings.but(body="bilstm", lstm_size=4), **where)
     with pytest.raises(InputError, match="train_on"):
         finetune(corpus, model, settings=settings.but(train_on="train+dev"), **where)
     with pytest.raises(MissingError, match="ffffffff"):

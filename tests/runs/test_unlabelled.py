@@ -47,8 +47,10 @@ def write(folder, **parts):
     return folder
 
 
-@pytest.mark.parametrize("task", FORMS)
-@pytest.mark.parametrize("way", ["frozen", "tuned"])
+@pytest.mark.parametrize(
+    ("task", "way"),
+    [*((task, "frozen") for task in FORMS), ("classification", "tuned"), ("spans", "tuned")],
+)
 def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_bert, task, way):
     whole, lacking, found = range(20), {0, 3, 11}, {}
     for name, kept in (("lacking", whole), ("without", [i for i in whole if i not in lacking])):
