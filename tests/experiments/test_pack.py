@@ -122,9 +122,21 @@ def test_an_experiment_has_its_rows_what_was_tried_and_what_these_name(runs, tmp
     file = tmp_path / "trial.jsonl.xz"
     assert pack_runs(runs, file, "trial") == 3
     assert [run.name for run in find_runs(file)] == ["last-1", "last-2", "tuned-1"]
+    packed = find_run("last-1", file)
+    for work, missing in (
+        (lambda: packed.predictions("dev"), r"dev\.conll"),
+        (lambda: packed.counts("dev", ["PER", "MISC"]), "MISC"),
+        (lambda: packed.counts("dev", facets=["type", "seen"]), "seen"),
+        (lambda: check_usable(packed), "weights"),
+    ):
+        with pytest.raises(MissingError, match=missing):
+            work()
     kept = find_run("last-1", file).record
     assert (kept.signature.source, kept.model_source) == ("wikigold", "all-MiniLM-L6-v2")
     assert len(transfer_matrices(find_runs(file))) == 1
+    pack_runs(runs, text := tmp_path / "text.jsonl.xz", "trial", with_text=True)
+    ours, theirs = (find_run("last-2", place).predictions("dev") for place in (runs, text))
+    assert ours == theirs
     experiment(runs, ["last-1", "gone"], [])
     with pytest.raises(MissingError, match="gone"):
         pack_runs(runs, file, "trial")
@@ -141,15 +153,6 @@ def test_evaluations_on_other_data_have_counts(runs, tmp_path) -> None:
     assert theirs.differences == ours.differences != ()
 
 
-def test_predictions_are_kept_with_their_text_if_asked_for(runs, tmp_path) -> None:
-    ours, file = find_run("last-1", runs), tmp_path / "all.jsonl.xz"
-    pack_runs(runs, file)
-    with pytest.raises(MissingError, match=r"dev\.conll"):
-        find_run("last-1", file).predictions("dev")
-    pack_runs(runs, file, with_text=True)
-    assert find_run("last-1", file).predictions("dev") == ours.predictions("dev")
-
-
 def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) -> None:
     tested = analysed(find_runs(runs))
     assert len([*(runs / TESTS).iterdir()]) == 4  # two rows on two splits
@@ -162,17 +165,6 @@ def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) 
     assert [one.pooled for one in kept.differences] == [one.pooled for one in tested.differences]
     assert {one.split: one.uncounted for one in kept.differences} == {"dev": True, "test": False}
     assert len(kept.test_notes) == len(tested.test_notes) + 1
-
-
-def test_counts_of_other_classes_and_weights_are_not_in_the_file(runs, tmp_path) -> None:
-    pack_runs(runs, file := tmp_path / "all.jsonl.xz")
-    run = find_run("last-1", file)
-    with pytest.raises(MissingError, match="MISC"):
-        run.counts("dev", ["PER", "MISC"])
-    with pytest.raises(MissingError, match="seen"):
-        run.counts("dev", facets=["type", "seen"])
-    with pytest.raises(MissingError, match="weights"):
-        check_usable(run)
 
 
 def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
@@ -189,9 +181,6 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     for words in (("rm", "last-1", "--yes"), ("tag", "last-1", "x"), ("note", "last-1", "x")):
         assert file.name in error_of(featbert("runs", *words, "--runs-dir", file))
     (tmp_path / "none").mkdir()
-    packing = ("runs", "pack", "-o", tmp_path / "none.jsonl.xz", "--runs-dir", tmp_path / "none")
-    assert "none" in error_of(featbert(*packing))
-    assert not (tmp_path / "none.jsonl.xz").exists()
+    assert "none" in error_of(featbert("runs", "pack", "-o", file, "--runs-dir", tmp_path / "none"))
     file.write_bytes(file.read_bytes()[:-9])
     assert file.name in error_of(featbert(*asked, file))
-    assert file.name in error_of(featbert("runs", "--runs-dir", file))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from featbert.analysis.transfer import transfer_matrices
-from featbert.encoders.device import computing_threads
 from featbert.errors import FeatbertError, InputError
 from featbert.experiments import schedule
 from featbert.experiments.estimate import Estimates
@@ -24,18 +23,12 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import write_splits
 
 
-def test_threads_are_those_of_the_file(lab):
-    with computing_threads(1):
-        plan = lab.plan(threads=3, features=SMALL, finetune={"epochs": 1})
-    assert [job.run.signature.threads for job in plan.jobs.values()] == [3, 3]
-    assert {j.extraction.manifest.threads for j in plan.jobs.values() if j.extraction} == {3}
-
-
 def test_conditions_next_to_each_other(lab):
     """2 contexts x train, train+dev: one extraction a context, runs on train before train+dev."""
     keys = {
         "features": SMALL | {"epochs": 2},
         "finetune": {"epochs": 2, "freeze_to": 1},
+        "threads": 2,
         "variants": {"context": ["sentence", "document"], "train_on": ["train+dev", "train"]},
     }
     comparison = lab.run(**keys)
@@ -43,6 +36,7 @@ def test_conditions_next_to_each_other(lab):
     assert len(stores) == 2
     runs = {run.name: run.record for run in find_runs(lab.space.runs)}
     assert len(comparison.rows) == len(runs) == 8
+    assert {record.signature.threads for record in runs.values()} == {2}
     assert Counter(tuple(record.scores) for record in runs.values()) == {
         ("dev", "test"): 4,
         ("test",): 4,
@@ -120,24 +114,6 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
-def test_what_a_grid_tries_is_tried_once(lab):
-    # A single layer has no mix, so its rate changes nothing.
-    rates = {"features": {"mix_learning_rate": [1e-3, 1e-2]}}
-    plan = lab.plan(features=SMALL | {"layers": ["last", "weighted_all"]}, grid=rates)
-    assert [(s.layers, len(s.tried)) for s in plan.searches] == [("last", 1), ("weighted_all", 2)]
-    plan = lab.plan(  # variants share the search of what they do not change
-        features=SMALL,
-        finetune={"epochs": 1},
-        variants={"finetune": {"freeze_to": ["none", 0, "all"]}},
-        grid={"features": {"learning_rate": [1e-3, 1e-2]}},
-    )
-    assert len(plan.searches) == 1
-    depths = {"finetune": {"freeze_to": ["none", 0, "all"]}}
-    (search,) = lab.plan(finetune={"epochs": 1}, grid=depths).searches
-    tried = [t.settings for t in search.tried]
-    assert tried == [{"freeze_to": None}, {"freeze_to": 0}, {"freeze_to": 4}]
-
-
 def test_what_fails_holds_up_nothing_else(lab, monkeypatch):
     """Neither a point its row nor an extraction the rows that do not read it."""
 
@@ -209,25 +185,6 @@ def test_time_follows_from_like_runs_or_from_a_short_one(lab):
     assert sorted(lab.space.folder.rglob("*")) == there
 
 
-def test_an_encoder_is_adapted_before_its_runs(lab):
-    """Both tables read the adapted encoder, next to the one as it was."""
-    keys = {
-        "features": SMALL,
-        "finetune": {"epochs": 1},
-        "variant": [{}, {"adapt": {"epochs": 1, "max_length": 32}}],
-    }
-    plan = lab.plan(**keys)
-    assert (len(plan.adaptations), len(plan.jobs)) == (1, 2)
-    comparison = lab.run(**keys)
-    assert len(comparison.rows) == 4
-    signatures = [(r.tuning, r.signature) for r in (x.record for x in find_runs(lab.space.runs))]
-    assert sorted((tuning, s.adapted_epochs) for tuning, s in signatures) == [
-        ("full", 0), ("full", 1), ("none", 0), ("none", 1),
-    ]  # fmt: skip
-    assert len({s.encoder_weights for _, s in signatures}) == 2
-    assert not lab.plan(**keys).adaptations
-
-
 @pytest.fixture
 def languages(tmp_path: Path) -> dict[str, str]:
     """Two corpora with classes that differ: one calls a place PLACE and has no MISC."""
@@ -271,16 +228,6 @@ def test_every_run_is_scored_on_every_language(lab, languages):
     again = lab.carry_out(**keys)
     assert not again.missing
     assert before == {p: p.stat().st_mtime_ns for p in lab.space.runs.rglob("evaluations/*")}
-
-
-def test_runs_are_scored_on_the_corpora_of_their_own_task(lab, languages):
-    corpora = {
-        "words": {"data": languages["en"], "task": "labels"},
-        "names": {"data": languages["nl"], "task": "entities"},
-    }
-    plan = lab.carry_out(corpora=corpora, transfer=True, finetune={"epochs": 1})
-    assert (len(plan.runs), plan.failures) == (2, {})
-    assert not [*lab.space.runs.glob("*/evaluations/*")]
 
 
 def test_another_text_or_encoder_than_was_planned_is_refused(lab):

@@ -18,13 +18,11 @@ from featbert.errors import FeatbertError
 from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
 from featbert.experiments.plan import ExperimentPlan
-from featbert.features.store import FeatureStore
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import train
 from featbert.runs.folder import TESTS
 from featbert.runs.run import find_runs
-from featbert.text import scaled
 from tests.experiments.experiment_files import SMALL
 from tests.listening import Ear
 from tests.processes import ROOT, holding
@@ -154,19 +152,6 @@ def run_words(workspace: Workspace, file: Path) -> list[object]:
     return ["run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs]
 
 
-def planned(workspace: Workspace, file: Path) -> tuple[list[str], Path]:
-    """Names of an experiment's runs, those that tune the encoder last, and its store."""
-    plan = ExperimentPlan(read_experiment(file), workspace.cache, workspace.runs).renewed()
-    (store,) = {job.extraction.path for job in plan.jobs.values() if job.extraction}
-    return sorted(plan.jobs, key=lambda name: ("--full--" in name, name)), store
-
-
-def in_order(runs: Path) -> list[str]:
-    """Names of the runs as they were finished."""
-    records = sorted(runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime_ns)
-    return [path.parent.name for path in records]
-
-
 def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
     """Between opening the file and locking it, its owner may have ended and removed it."""
     real, removed = fcntl.flock, []
@@ -204,44 +189,28 @@ def test_a_single_run_names_the_process_that_trains_it(workspace):
     assert hidden(workspace.runs) == []
 
 
-def test_a_run_of_another_process_is_awaited_at_the_end(workspace, file):
-    names, _ = planned(workspace, file)
-    last = workspace.runs / names[-1] / "record.json"
-    with holding(workspace.runs / names[0], last):
-        done = workspace.carry_out(file)
-    assert done.exit_code == 0, done.output
-    assert "fine-tuning (linear), seed 2: epoch 2" in done.stderr  # lines say of which row and seed
-    # It ended without finishing the run, so the run was trained here in the end.
-    order = in_order(workspace.runs)
-    assert (sorted(order), order[-1]) == (sorted(names), names[0])
-    assert hidden(workspace.runs) == []
-
-
-def test_a_store_of_another_process_is_awaited(workspace, file):
-    names, store = planned(workspace, file)
-    store.parent.mkdir()
-    with holding(store, workspace.runs / names[-1] / "record.json"):
-        done = workspace.carry_out(file)
-    assert done.exit_code == 0, done.output
-    order = in_order(workspace.runs)
-    assert set(order[:2]) == set(names[2:])  # first those that read no store
-    assert set(order) == set(names)
-
-
-def test_an_encoder_that_another_process_adapts_is_awaited(workspace):
-    file = workspace.experiment(
-        "[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\nadapt = {epochs = 1, max_length = 32}\n"
-    )
+@pytest.mark.parametrize("awaited", ["run", "store", "encoder"])
+def test_what_another_process_makes_is_awaited_at_the_end(workspace, file, awaited):
+    """It ends without finishing, and the work is done here after all that could be before."""
+    if awaited == "encoder":
+        adapt = "adapt = {epochs = 1, max_length = 32}"
+        file = workspace.experiment(f"[finetune]\nepochs = 1\n[[variant]]\n[[variant]]\n{adapt}\n")
     plan = ExperimentPlan(read_experiment(file), workspace.cache, workspace.runs).renewed()
-    (folder,), (plain,) = plan.adaptations, plan.jobs
-    with holding(folder, workspace.runs / plain / "record.json"):
-        done = workspace.carry_out(file)
-    assert done.exit_code == 0, done.output
-    # Its owner ended without an encoder, so that it was trained here, after what could be before.
-    order = in_order(workspace.runs)
-    assert (len(order), order[0]) == (2, plain)
-    assert (folder / "adaptation.json").is_file()
-    assert hidden(folder.parent) == hidden(workspace.runs) == []
+    names = sorted(plan.jobs, key=lambda name: ("--full--" in name, name))
+    stores = [job.extraction.path for job in plan.jobs.values() if job.extraction]
+    paths = {"run": [workspace.runs / names[0]], "store": stores, "encoder": [*plan.adaptations]}
+    (path := paths[awaited][0]).parent.mkdir(parents=True, exist_ok=True)
+    with holding(path, workspace.runs / names[-1] / "record.json"):
+        ok(workspace.carry_out(file))
+    records = sorted(workspace.runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime_ns)
+    order = [record.parent.name for record in records]
+    if awaited == "encoder":
+        assert (len(order), order[0]) == (2, names[0])
+        assert (path / "adaptation.json").is_file()
+    else:
+        assert {*order} == {*names}
+        assert order[-1] == names[0] if awaited == "run" else {*order[:2]} == {*names[2:]}
+    assert hidden(path.parent) == hidden(workspace.runs) == []
 
 
 def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypatch):
@@ -267,17 +236,3 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypa
     assert 0 < len(trained) < 4
     assert hidden(workspace.runs) == []
     assert len(find_runs(workspace.runs).runs) == 4
-
-
-def test_every_store_is_announced_with_its_size(lab, caplog):
-    """Also of an encoder that is adapted first, and from Python."""
-    adapted = {"adapt": {"epochs": 1, "max_length": 32}}
-    with caplog.at_level("INFO", logger="featbert"):
-        lab.carry_out(features=SMALL, variant=[{}, adapted])
-    said = [record.getMessage() for record in caplog.records]
-    stores = [FeatureStore(path) for path in lab.space.cache.glob("*.h5")]
-    assert len(stores) == 2
-    for store in stores:
-        named = f"{store.manifest.corpus} with {store.manifest.model} "
-        (line,) = [line for line in said if line.startswith("extracting") and named in line]
-        assert scaled(store.manifest.data_bytes, "B") in line

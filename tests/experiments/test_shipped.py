@@ -20,51 +20,20 @@ from tests.workspace import Workspace, ok, write_corpus
 
 SHIPPED = sorted((Path(__file__).parents[2] / "experiments").glob("*/experiment.toml"))
 QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seeds=[1]")
-TEXTS = ("features.epochs=1", "seeds=[1]", "finetune.epochs=1")
 # Small forms: fewer values of what a file varies, never another way. Others vary what one of
 # these or a page of the documentation varies, too.
 SMALL = {
     "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
-    "budget": (
-        "seeds=[1]",
-        'variant=[{features={layers=["last"],lstm_size=4,epochs=1},search={trials=2,'
-        "features={learning_rate={log_uniform=[1e-3,1e-2]}}}}]",
-    ),
     "fine-tuning-methods": (
         "seeds=[1]",
         "finetune.epochs=2",
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
         'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=12}}]',
     ),
-    "frozen-or-tuned": (
-        "seeds=[1]",
-        'variant=[{corpora=["polarity"],features={layers=["last"],sentence_pooling="cls",epochs=1}},'
-        '{corpora=["wikigold"],features={layers=["last"],lstm_size=4,epochs=1}},'
-        '{corpora=["polarity","wikigold"],finetune={epochs=1}}]',
-    ),
-    "glue": (
-        *TEXTS,
-        "grid.finetune.learning_rate=[1e-4]",
-        'features.layers=["last"]',
-        'variant=[{corpora=["cola","mnli","mrpc","stsb"]}]',
-    ),
-    "mbert-english-german": (
-        "seeds=[1]",
-        "finetune.epochs=1",
-        "grid.finetune={batch_size=[16]}",
-    ),
-    "model-depth": TEXTS,
-    "reproduction-gap": (
-        *QUICK,
-        'variants.context=["document"]',
-        'variants.casing=["original"]',
-    ),
     "squad": (
         "seeds=[1]",
         'variant=[{features={layers=["last"],lstm_size=4,epochs=1}},{finetune={epochs=1}}]',
     ),
-    "swag": (*TEXTS, 'features.layers=["last"]'),
-    "warmup": ("seeds=[1]", "variants.finetune={bias_correction=[false,true],epochs=[1]}"),
     "zero-shot-transfer": (*QUICK, 'features.layers=["last"]', 'variant=[{corpora=["en","de"]}]'),
 }  # fmt: skip
 
