@@ -24,12 +24,13 @@ for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
 # Public names by module: a function for each step, what these return, and what they take.
 _NAMES = {
     "featbert.api": "extract train finetune compare run evaluate predict embed export load "
-    "Evaluation ExperimentResult",
+    "ExperimentResult",
     "featbert.analysis.comparison": "Comparison Comparisons",
     "featbert.config": "Settings",
     "featbert.data.corpus": "Corpus",
     "featbert.errors": "FeatbertError",
     "featbert.features.store": "FeatureStore",
+    "featbert.inference.evaluate": "Evaluation",
     "featbert.inference.load": "LoadedRun",
     "featbert.runs.run": "Run",
 }

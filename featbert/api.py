@@ -63,6 +63,7 @@ from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown_in_python
 from featbert.tasks.base import get_task
 from featbert.text import counted, unusual
+from featbert.training.tracking import log_folder
 
 
 def object_of(module: str, name: str) -> Any:
@@ -81,14 +82,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from featbert.adaptation.plan import Adapted
-    from featbert.analysis.comparison import Comparison, Comparisons
-    from featbert.encoders.encoding import EncodingOptions
+    from featbert.analysis.comparison import Comparisons
     from featbert.experiments.file import Experiment
     from featbert.experiments.plan import ExperimentPlan
     from featbert.features.plan import ExtractionPlan
     from featbert.features.probe import Probed
     from featbert.features.store import FeatureStore
-    from featbert.inference.evaluate import EvaluationRecord
+    from featbert.inference.evaluate import Evaluation
     from featbert.inference.load import LoadedRun
     from featbert.inference.speed import Speed
     from featbert.runs.planned import PlannedRun, RunOptions
@@ -306,7 +306,7 @@ def _plan_extraction(request: ExtractRequest) -> tuple[ExtractionPlan, Corpus]:
     encoding = request.for_encoder(
         layers=request.layers, token_budget=request.token_budget, **request.where
     )
-    _check_encoder(encoding, source, corpus)
+    encoding.announce(source, corpus)
     load_torch(request.threads)
 
     from featbert.features.plan import plan_extraction
@@ -314,15 +314,6 @@ def _plan_extraction(request: ExtractRequest) -> tuple[ExtractionPlan, Corpus]:
     shards = request.shards or 1
     plan = plan_extraction(corpus, source, encoding, cache_dir=request.cache_dir, shards=shards)
     return plan, corpus
-
-
-def _check_encoder(encoding: EncodingOptions, source: EncoderSource, corpus: Corpus) -> None:
-    """Reports how an encoder reads the text. InputError if it cannot read it like this."""
-    encoding.check(source, corpus)
-    if note := encoding.note(source):
-        report(note)
-    if is_uncased(source):  # InputError for a damaged tokenizer
-        report(f"{source.name} is uncased: words are lowercased before they are read")
 
 
 # Training
@@ -369,7 +360,8 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     `on_run` gets each run as soon as it is finished. BusyError if another process trains one of
     them.
     """
-    log_dir = _log_dir(request.log_with, request.runs_dir)
+    check_folder(request.runs_dir, "runs_dir")
+    log_dir = log_folder(request.log_with, request.runs_dir)
     check_folder(request.cache_dir, "cache_dir")
     seeds = parse_seeds(request.seeds)
     store, request = open_store(request)
@@ -405,6 +397,8 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     if extraction is not None and (
         request.overwrite or any(plan.finished is None for plan in plans.values())
     ):
+        from featbert.features.extraction import make_store
+
         store = make_store(extraction)
     classes = "".join(f", {name}" for name in task.classes_of(corpus))
     report(f"{corpus.name}: {corpus.source}{classes}; features: {features.path.name}")
@@ -426,7 +420,8 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
 
     `tuning` chooses the parameters to train. Finished runs and `on_run` are as in `train`.
     """
-    log_dir = _log_dir(request.log_with, request.runs_dir)
+    check_folder(request.runs_dir, "runs_dir")
+    log_dir = log_folder(request.log_with, request.runs_dir)
     seeds, source = parse_seeds(request.seeds), request.source
     settings = request.settings_for(
         "full", source.num_layers or 0, request.task, base=request.settings
@@ -446,7 +441,7 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     check_trainable(corpus, settings)
     notice_doubts(corpus)
     encoding = request.for_encoder()
-    _check_encoder(encoding, source, corpus)
+    encoding.announce(source, corpus)
     load_torch(request.threads)
     plans = {
         f"{tuning.title}, seed {options.seed}": plan_tuned_run(source, corpus, options, encoding)
@@ -483,45 +478,14 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
 def plan_store(
     corpus: Corpus, request: Any, specs: Sequence[str], reads: Sequence[str] = ("words",)
 ) -> ExtractionPlan:
-    """The plan for the store of a text, encoded as a request says. It stores all layers.
-
-    A store that exists needs only the layers of the combinations `specs`, and the vectors that
-    heads read (`Settings.reads`).
-    """
-    source, cache_dir = request.source, request.cache_dir
+    """The plan for the store of a text with the layers `specs`, for heads that read `reads`."""
     encoding = request.for_encoder(reads, layers=specs, **request.where)
-    _check_encoder(encoding, source, corpus)
+    encoding.announce(request.source, corpus)
     load_torch(request.threads)
 
-    from featbert.features.plan import plan_extraction
+    from featbert.features.plan import plan_whole_store
 
-    plan = plan_extraction(corpus, source, encoding, cache_dir=cache_dir)
-    if plan.finished is not None:
-        return plan
-    return plan_extraction(corpus, source, replace(encoding, layers=None), cache_dir=cache_dir)
-
-
-def make_store(plan: ExtractionPlan) -> FeatureStore:
-    """The store of a plan, which is extracted if it does not exist."""
-    if plan.finished is not None:
-        return plan.finished
-    from featbert.features.extraction import run_extraction
-    from featbert.features.plan import start_line
-
-    report(start_line(plan))
-    return run_extraction(plan)
-
-
-def _log_dir(tracker: str | None, runs_dir: Path) -> Path | None:
-    check_folder(runs_dir, "runs_dir")
-    if tracker is None:
-        return None
-    from featbert.training.tracking import log_folder
-
-    folder = log_folder(tracker, runs_dir)
-    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {folder}"}
-    report(f"epochs are logged to {folder}{watch.get(tracker, '')}")
-    return folder
+    return plan_whole_store(corpus, request.source, encoding, request.cache_dir)
 
 
 def _run_options(request: Trained, settings: Settings, seeds: Sequence[int]) -> list[RunOptions]:
@@ -661,7 +625,8 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
     The comparisons have `analyses` besides the scores. FailedRunsError if runs failed. The other
     runs are finished and not trained again.
     """
-    log_dir = _log_dir(request.log_with, request.runs_dir)
+    check_folder(request.runs_dir, "runs_dir")
+    log_dir = log_folder(request.log_with, request.runs_dir)
     engine = request.engine(request.cache_dir, request.runs_dir, jobs=request.jobs)
     plan = plan_run(request)
 
@@ -671,7 +636,7 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
     from featbert.experiments.schedule import carry_out
 
     total = counted(len(plan.jobs), "run")
-    report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{later_runs(plan)}")
+    report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{plan.later_runs}")
     with engine as (compute, at_a_time):
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     comparisons = Comparisons(())
@@ -706,14 +671,6 @@ def plan_run(request: RunRequest) -> ExperimentPlan:
     load_torch()
     plan = ExperimentPlan(experiment, request.cache_dir, request.runs_dir, resources)
     return plan.renewed(at_a_time=request.jobs or 1)
-
-
-def later_runs(plan: ExperimentPlan) -> str:
-    """The end of a line: the causes of further runs, or "" if all runs are known."""
-    searches = sum(search.chosen is None for search in plan.searches)
-    waiting = (len(plan.adaptations), "encoder", "encoders"), (searches, "search", "searches")
-    causes = " and ".join(counted(*cause) for cause in waiting if cause[0])
-    return f"; more runs follow from {causes}" if causes else ""
 
 
 # Finished runs
@@ -853,15 +810,6 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     """Repeat finished evaluations."""
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """A run's scores on a split of other data, and the file of its record."""
-
-    run: UsableRun
-    record: EvaluationRecord
-    path: Path
-
-
 @door("runs", "data", "split")
 def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     """Scores finished runs on splits of corpora. Records and predictions go to their folders.
@@ -873,34 +821,20 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     from featbert.analysis.lookup import named_runs
     from featbert.analysis.rows import once
     from featbert.inference.evaluate import (
-        choose_splits,
+        Evaluation,
         evaluate_planned,
         parse_mapping,
-        plan_evaluation,
+        plan_evaluations,
     )
 
     renamed = request.mapping
     mapping = renamed if isinstance(renamed, dict) else parse_mapping(renamed)
-    options = replace(request.reading, alone="test")
-    load_place = functools.cache(
-        lambda place, targets: files.load_corpus(place, options, targets=targets)
-    )
     runs = once(named_runs(request.runs, request.runs_dir))
     for run in runs:
         check_known("facet", request.by, run.task.facets)
-    plans, all_classes = [], dict[str, None]()
-    for run in runs:
-        usable = _usable(run, request.model)
-        for place in dict.fromkeys(request.data):
-            corpus = place if isinstance(place, Corpus) else load_place(place, usable.task.targets)
-            classes = {*usable.task.classes_of(corpus), *usable.classes}
-            all_classes |= dict.fromkeys(sorted(classes))
-            of_corpus = {
-                old: new for old, new in mapping.items() if len(request.data) == 1 or old in classes
-            }
-            for split in choose_splits(corpus, request.split):
-                plans.append(plan_evaluation(usable, corpus, split, of_corpus))
-    check_known(f"class in {spelling('mapping')}", mapping, all_classes)
+    usable = [_usable(run, request.model) for run in runs]
+    reading = replace(request.reading, alone="test")
+    plans = plan_evaluations(usable, request.data, request.split, mapping, reading)
     evaluations, loaded = [], None
     for plan in plans:
         record = None if request.overwrite else plan.finished
@@ -916,20 +850,6 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
             report(f"evaluated before: {plan.path}")
         evaluations.append(Evaluation(plan.usable, record, plan.path))
     return evaluations
-
-
-def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Comparison]:
-    """Comparisons of evaluated runs on each corpus, with their scores by facets."""
-    from featbert.analysis.compare import compare
-    from featbert.analysis.comparison import grouped
-    from featbert.inference.evaluate import elsewhere
-
-    of_run = grouped(((e.record.source, e.run.folder), e) for e in evaluations)
-    by_corpus = grouped(
-        (source, elsewhere(alike[0].run, [(e.record, e.path) for e in alike]))
-        for (source, _), alike in of_run.items()
-    )
-    return [view for runs in by_corpus.values() for view in compare(runs, Analyses(by=[*by]))]
 
 
 class LoadRequest(UseRequest):
@@ -1184,6 +1104,9 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
     if store is None:
-        store = make_store(plan_store(corpus, request, specs))
+        plan = plan_store(corpus, request, specs)
+        from featbert.features.extraction import make_store
+
+        store = make_store(plan)
     check_same_text(store.manifest, store.path, corpus)
     return probe(store, corpus, task, combinations)

@@ -20,6 +20,7 @@ from featbert.analysis.verdict import with_contests
 from featbert.config import ONLY_SCORES, Analyses
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
+from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
 from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
 from featbert.runs.record import ExperimentRecord, RunRecord
@@ -80,6 +81,16 @@ def compare(
         experiment="" if experiment is None else experiment.name,
         view=dataclasses.replace(View.of(request), show=tuple(show), transfer=transfer),
     )
+
+
+def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Comparison]:
+    """Comparisons of evaluated runs on each corpus, with their scores by facets."""
+    of_run = grouped(((e.record.source, e.run.folder), e) for e in evaluations)
+    by_corpus = grouped(
+        (source, elsewhere(alike[0].run, [(e.record, e.path) for e in alike]))
+        for (source, _), alike in of_run.items()
+    )
+    return [view for runs in by_corpus.values() for view in compare(runs, Analyses(by=[*by]))]
 
 
 def _groups(

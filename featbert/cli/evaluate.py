@@ -25,6 +25,7 @@ def evaluate(request: api.EvaluateRequest, format: o.ReportFormat = o.REPORT_FOR
         rows = [dataclasses.asdict(e.record) | {"path": str(e.path)} for e in evaluations]
         typer.echo(json_text({"evaluations": rows}))
         return
+    from featbert.analysis.compare import breakdowns
     from featbert.inference.evaluate import remarks_on
     from featbert.report.listings import evaluations_tables
     from featbert.report.tables import comparison_tables
@@ -32,6 +33,6 @@ def evaluate(request: api.EvaluateRequest, format: o.ReportFormat = o.REPORT_FOR
     pairs = [(e.run, e.record) for e in evaluations]
     notes = dict.fromkeys(note for run, record in pairs for note in remarks_on(run, record))
     tables = evaluations_tables(pairs, [*notes])
-    for comparison in api.breakdowns(evaluations, request.by) if request.by else ():
+    for comparison in breakdowns(evaluations, request.by) if request.by else ():
         tables += comparison_tables(comparison)["where"]
     show_tables(tables, format)

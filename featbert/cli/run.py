@@ -105,7 +105,7 @@ def _describe(plan: ExperimentPlan, measure: bool) -> str:
         rows.append((label, [seeds, str(len(planned)), time, method]))
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
     runs = f"{counted(len(jobs), 'run')}, {len(to_train):,} to train"
-    head = [f"{plan.experiment.name}: {runs}{api.later_runs(plan)}"]
+    head = [f"{plan.experiment.name}: {runs}{plan.later_runs}"]
     about = "more than" if unknown else "about"
     if expected or not unknown:
         head.append(f"{about} {duration(expected)} here, a run at a time")

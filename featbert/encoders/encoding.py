@@ -16,6 +16,7 @@ from featbert.encoders.layers import stored_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
 from featbert.errors import InputError, check_known, spelling
+from featbert.progress import report
 
 Context = Literal["sentence", "document"]
 Packing = Literal["joint", "apart"]
@@ -66,14 +67,17 @@ class EncodingOptions:
             raise InputError(f"layers are {self.layers}; name at least one, or all")
         return layers
 
-    def note(self, source: EncoderSource) -> str:
-        """A note for users about a decoder's vectors. Empty for other encoders."""
-        if not source.causal:
-            return ""
-        return (
-            f"{source.name} is a decoder: its subwords see only what is before them, so a word is "
-            f"read from its {self.pooling_of(source)} subword, and cls from the last of its text"
-        )
+    def announce(self, source: EncoderSource, corpus: Corpus) -> None:
+        """Reports how the encoder reads the text. InputError if it cannot read it like this."""
+        self.check(source, corpus)
+        if source.causal:
+            report(
+                f"{source.name} is a decoder: its subwords see only what is before them, so a "
+                f"word is read from its {self.pooling_of(source)} subword, and cls from the last "
+                "of its text"
+            )
+        if is_uncased(source):  # InputError for a damaged tokenizer
+            report(f"{source.name} is uncased: words are lowercased before they are read")
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError if these options do not fit the text or the encoder."""

@@ -55,6 +55,7 @@ from featbert.runs.record import (
 )
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
+from featbert.text import counted
 
 # Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
 FEWEST = 5
@@ -140,6 +141,14 @@ class ExperimentPlan:
         for configuration, name in zip(arms, plan.experiment.names, strict=True):
             plan.add(configuration, name)
         return plan
+
+    @property
+    def later_runs(self) -> str:
+        """The end of a line: the causes of further runs, or "" if all runs are known."""
+        searches = sum(search.chosen is None for search in self.searches)
+        waiting = (len(self.adaptations), "encoder", "encoders"), (searches, "search", "searches")
+        causes = " and ".join(counted(*cause) for cause in waiting if cause[0])
+        return f"; more runs follow from {causes}" if causes else ""
 
     @property
     def searches(self) -> list[SearchRecord]:

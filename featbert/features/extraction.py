@@ -22,12 +22,20 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.errors import BusyError, InputError, spelling
 from featbert.features.blocks import block_states
-from featbert.features.plan import ExtractionPlan, check_disk
+from featbert.features.plan import ExtractionPlan, check_disk, start_line
 from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
 from featbert.io import owning
-from featbert.progress import notice, stage
+from featbert.progress import notice, report, stage
 from featbert.text import counted, named_sentence
+
+
+def make_store(plan: ExtractionPlan) -> FeatureStore:
+    """The store of a plan, which is extracted if it does not exist."""
+    if plan.finished is not None:
+        return plan.finished
+    report(start_line(plan))
+    return run_extraction(plan)
 
 
 @freed_memory_kept()

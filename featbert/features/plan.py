@@ -117,6 +117,17 @@ def plan_extraction(
     return locate(plan, Path(cache_dir), incomplete=shards > 1)
 
 
+def plan_whole_store(
+    corpus: Corpus, source: EncoderSource, options: EncodingOptions, cache_dir: Path
+) -> ExtractionPlan:
+    """The plan of a store of all layers. A store that exists needs only those of the options."""
+    plan = plan_extraction(corpus, source, options, cache_dir=cache_dir)
+    if plan.finished is not None:
+        return plan
+    whole = dataclasses.replace(options, layers=None)
+    return plan_extraction(corpus, source, whole, cache_dir=cache_dir)
+
+
 def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
     """The entry of a split in the manifest."""
     return StoredSplit(

@@ -10,6 +10,7 @@ renames gold and predicted answers, all names at the same time (`A=B`, `B=A` exc
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING
 import pydantic.dataclasses
 
 from featbert.data.corpus import EVALUATED, Corpus, Split
+from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files
@@ -71,6 +74,15 @@ class EvaluationRecord:
     versions: dict[str, str]
     started: Moment
     predictions: str
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A run's scores on a split of other data, and the file of its record."""
+
+    run: UsableRun
+    record: EvaluationRecord
+    path: Path
 
 
 def evaluation_path(
@@ -276,6 +288,31 @@ def plan_evaluation(
     path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
     unlinked(path.parent)
     return PlannedEvaluation(usable, corpus, chosen, identity, mapping, path)
+
+
+def plan_evaluations(
+    runs: Sequence[UsableRun],
+    places: Sequence[str | Corpus],
+    splits: Sequence[str],
+    mapping: Mapping[str, str],
+    options: ReadingOptions,
+) -> list[PlannedEvaluation]:
+    """Plans of each run on splits of each corpus. A corpus ignores classes that it does not have.
+
+    InputError for a class in `mapping` that no run and no corpus has.
+    """
+    load = functools.cache(lambda place, kind: load_corpus(place, options, targets=kind))
+    plans, all_classes = [], dict[str, None]()
+    for run in runs:
+        for place in dict.fromkeys(places):
+            corpus = place if isinstance(place, Corpus) else load(place, run.task.targets)
+            classes = {*run.task.classes_of(corpus), *run.classes}
+            all_classes |= dict.fromkeys(sorted(classes))
+            renamed = {n: to for n, to in mapping.items() if len(places) == 1 or n in classes}
+            for split in choose_splits(corpus, splits):
+                plans.append(plan_evaluation(run, corpus, split, renamed))
+    check_known(f"class in {spelling('mapping')}", mapping, all_classes)
+    return plans
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:

@@ -21,18 +21,24 @@ from typing import Any
 
 from featbert.errors import InputError, check_known
 from featbert.io import unlinked, write_text
+from featbert.progress import report
 from featbert.training.history import Epoch
 
 PROJECT = "featbert"
 TRACKERS = ("csv", "tensorboard", "wandb", "mlflow")
 
 
-def log_folder(tracker: str, runs_dir: str | Path) -> Path:
-    """A hidden folder for logs. InputError for a tracker that is unknown or missing."""
+def log_folder(tracker: str | None, runs_dir: Path) -> Path | None:
+    """A hidden folder for logs, or None. InputError for a tracker that is unknown or missing."""
+    if tracker is None:
+        return None
     check_known("tracker", [tracker], TRACKERS)
     if importlib.util.find_spec(tracker) is None:
         raise InputError(f"{tracker} is not installed; pip install 'featbert[{tracker}]'")
-    return Path(runs_dir) / f".{tracker}"
+    folder = runs_dir / f".{tracker}"
+    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {folder}"}
+    report(f"epochs are logged to {folder}{watch.get(tracker, '')}")
+    return folder
 
 
 @contextmanager
