@@ -12,7 +12,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
-from featbert.cli.showing import disk, grid, remove
+from featbert.cli.showing import disk, remove, terminal_width
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, read_json
 from featbert.errors import FeatbertError, InputError, MissingError, check_known
 from featbert.text import counted, json_text, listed, printable
@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 cache_app = typer.Typer(cls=Group, rich_markup_mode=None)
 app.add_typer(cache_app, name="cache", invoke_without_command=True)
+
+
+def _in_cache(folder: Path) -> list[str]:
+    """Feature stores and adapted encoders in the cache, by their paths in it."""
+    encoders = [path.parent for path in folder.glob("models/*/adaptation.json")]
+    return sorted(str(path.relative_to(folder)) for path in (*folder.glob("*.h5"), *encoders))
+
+
+def _cached(ctx: typer.Context) -> list[str]:
+    return _in_cache(completion.folder_of(ctx, "cache_dir"))
 
 
 @cache_app.callback(epilog="Example: featbert cache ls")
@@ -42,7 +52,7 @@ def ls(
     from featbert.runs.run import find_runs
 
     runs = list(find_runs(runs_dir)) if runs_dir.is_dir() else []
-    items = [_about(cache_dir, name, runs) for name in completion.in_cache(cache_dir)]
+    items = [_about(cache_dir, name, runs) for name in _in_cache(cache_dir)]
     if format == "json":
         typer.echo(json_text(items))
         return
@@ -52,23 +62,24 @@ def ls(
     ]
     table, total = f"{cache_dir}: ", "no feature stores or adapted encoders"
     if rows:
-        table = grid([str(cache_dir), "size", "keeps", "made", "runs"], rows)
+        from featbert.report.grid import grid
+
+        header = [str(cache_dir), "size", "keeps", "made", "runs"]
+        table = grid(header, rows, width=terminal_width())
         total = f"{counted(len(rows), 'item')}, {size(sum(item['bytes'] for item in items))}"
     typer.echo(printable(table + total, keep="\n"))
 
 
 @cache_app.command(cls=Command, epilog="Example: featbert cache rm NAME")
 def rm(
-    names: list[str] = o.argument(
-        "NAME", "Names from `featbert cache ls`, or parts.", completion.cached
-    ),
+    names: list[str] = o.argument("NAME", "Names from `featbert cache ls`, or parts.", _cached),
     cache_dir: Path = o.CACHE_DIR,
     yes: bool = o.flag("--yes", "Do not ask."),
 ) -> None:
     """Remove feature stores and adapted encoders, after a question. Runs stay."""
     from featbert.features.index import SHARD_FILES, shards_folder
 
-    items = completion.in_cache(cache_dir)
+    items = _in_cache(cache_dir)
     matches = {part: [name for name in items if part in name] for part in names if len(part) > 3}
     for part, matching in matches.items():
         if len(matching) > 1 and part not in items:

@@ -9,11 +9,7 @@ from typing import Any
 
 import typer
 
-from featbert.encoders.layers import NAMES
-from featbert.report.figures.registry import FIGURES
-
 Completion = Callable[..., Iterable[Any]]
-ENDING = ".experiment.json"
 # Folders of runs and stores, unless an option names others.
 FOLDERS = {"runs_dir": Path("experiments/runs"), "cache_dir": Path("cache")}
 
@@ -23,18 +19,34 @@ def among(*values: Any) -> Completion:
     return lambda: values
 
 
-layers = among(*NAMES.items())
-stored_layers = among(("all", "every hidden state"), *NAMES.items())
-figures = among(*FIGURES)
+def folder_of(ctx: Any, option: str) -> Path:
+    """The folder given to the innermost command that has this option, or the default."""
+    while ctx is not None:
+        if ctx.params.get(option) is not None:
+            return Path(ctx.params[option])
+        ctx = ctx.parent
+    return FOLDERS[option]
 
 
-def runs(ctx: typer.Context) -> list[str]:
-    return _names(_folder(ctx, "runs_dir"), "*--*")
+def within(option: str, pattern: str) -> Completion:
+    """Completes names of files in the folder of an option, without the fixed end of `pattern`."""
+
+    def names(ctx: typer.Context) -> list[str]:
+        from featbert.runs.results import listed_in
+
+        ending = pattern.removeprefix("*") if pattern.endswith(".json") else ""
+        paths = listed_in(folder_of(ctx, option), pattern)
+        return [path.name.removesuffix(ending) for path in paths if path.name[0] != "."]
+
+    return names
 
 
-def experiments(ctx: typer.Context) -> list[str]:
-    names = _names(_folder(ctx, "runs_dir"), f"*{ENDING}")
-    return [name.removesuffix(ENDING) for name in names]
+runs = within("runs_dir", "*--*")
+experiments = within("runs_dir", "*.experiment.json")
+
+
+def stores(ctx: typer.Context) -> list[str]:
+    return [str(path) for path in sorted(folder_of(ctx, "cache_dir").glob("[!.]*.h5"))]
 
 
 def experiment_files() -> list[str]:
@@ -48,32 +60,11 @@ def experiment_files() -> list[str]:
     return [*shipped_experiments()]
 
 
-def stores(ctx: typer.Context) -> list[str]:
-    folder = _folder(ctx, "cache_dir")
-    return [str(folder / name) for name in _names(folder, "*.h5")]
-
-
-def cached(ctx: typer.Context) -> list[str]:
-    return in_cache(_folder(ctx, "cache_dir"))
-
-
-def in_cache(folder: Path) -> list[str]:
-    """Feature stores and adapted encoders in the cache, by their paths in it."""
-    encoders = [path.parent for path in folder.glob("models/*/adaptation.json")]
-    return sorted(str(path.relative_to(folder)) for path in (*folder.glob("*.h5"), *encoders))
-
-
 def models() -> list[str]:
     """Names of packaged, well-known and adapted encoders."""
     from featbert.encoders.source import WELL_KNOWN
 
-    adapted = Path("cache/models")
-    return [*WELL_KNOWN, *(str(adapted / name) for name in _names(adapted, "*"))]
-
-
-def corpora(incomplete: str) -> list[str]:
-    """The embedded sample. The shell offers folders if nothing is typed yet."""
-    return ["sample"] if incomplete else []
+    return [*WELL_KNOWN, *sorted(map(str, Path("cache/models").glob("[!.]*")))]
 
 
 def published() -> list[str]:
@@ -97,16 +88,6 @@ def scores() -> dict[str, None]:
     return {key: None for task in tasks for key in task.columns if key != task.measure.key}
 
 
-def _folder(ctx: Any, option: str) -> Path:
-    """The folder given to the innermost command that has this option, or the default."""
-    while ctx is not None:
-        if ctx.params.get(option) is not None:
-            return Path(ctx.params[option])
-        ctx = ctx.parent
-    return FOLDERS[option]
-
-
-def _names(folder: Path, pattern: str) -> list[str]:
-    from featbert.runs.results import listed_in
-
-    return [path.name for path in listed_in(folder, pattern) if not path.name.startswith(".")]
+def corpora(incomplete: str) -> list[str]:
+    """The embedded sample. The shell offers folders if nothing is typed yet."""
+    return ["sample"] if incomplete else []

@@ -12,7 +12,6 @@ from featbert.units import size
 @o.command(
     "export RUN my-tagger",
     arguments=("run", "folder"),
-    values={"folder": ("FOLDER", None)},
 )
 def export(request: api.ExportRequest) -> None:
     """Write a finished run as a folder to use or share.

@@ -7,13 +7,14 @@ import typer
 from featbert import api
 from featbert.cli import completion
 from featbert.cli import options as o
+from featbert.encoders.layers import NAMES
 from featbert.text import printable, unusual
 
 
 @o.command(
     "extract --model all-MiniLM-L6-v2 --data corpora/wikigold",
     defaults={"task": "none: reads the text without answers", "keep": "words"},
-    values={"layers": ("LAYERS", completion.stored_layers)},
+    completions={"layers": completion.among("all", *NAMES)},
 )
 def extract(
     request: api.ExtractRequest,

@@ -7,7 +7,7 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli import options as o
-from featbert.cli.showing import grid
+from featbert.cli.showing import terminal_width
 from featbert.errors import FeatbertError, InputError
 from featbert.text import counted, json_text, printable
 from featbert.units import size
@@ -22,6 +22,7 @@ def inspect(
 ) -> None:
     """Show the content of a feature store: text, encoder, layers, sizes."""
     from featbert.features.store import FeatureStore
+    from featbert.report.grid import grid
     from featbert.report.listings import store_facts
 
     opened = FeatureStore(store)
@@ -31,7 +32,8 @@ def inspect(
         typer.echo(json_text(manifest))
         return
     typer.echo(printable(str(store)))
-    typer.echo(grid(["", ""], [(n, [text]) for n, text in store_facts(opened)], justify="left"))
+    facts = [(name, [text]) for name, text in store_facts(opened)]
+    typer.echo(grid(["", ""], facts, justify="left", width=terminal_width()))
 
 
 @o.command(f"verify {EXAMPLE}")

@@ -13,8 +13,9 @@ import typer
 
 from featbert.cli import completion
 from featbert.cli.main import Command, app
+from featbert.encoders.layers import NAMES
 from featbert.errors import InputError
-from featbert.report.figures import registry
+from featbert.report.figures.registry import FIGURES
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -68,43 +69,58 @@ REPORT_FORMAT = option(
 )
 TABLE_FORMAT = option(None, "How to print the result.", default="text")
 
-# Metavar and completion of generated options, by field. Fields with names of a registry complete
-# these names.
-_VALUES: dict[str, tuple[str, completion.Completion | None]] = {
-    **dict.fromkeys(("cache_dir", "runs_dir", "models_dir", "out", "folder"), ("DIR", None)),
-    **dict.fromkeys(("token_column", "tag_column", "text", "pair", "target"), ("COLUMN", None)),
-    "data": ("CORPUS", completion.corpora),
-    "model": ("ENCODER", completion.models),
-    "features": ("STORE", completion.stores),
-    "layers": ("LAYERS", completion.layers),
-    "layer": ("LAYERS", completion.layers),
-    "texts": ("FILE", None),
-    "run": ("RUN", completion.runs),
-    "runs": ("RUN", completion.runs),
-    "file": ("FILE", None),
-    "passage": ("FILE", None),
-    "encoding": ("TEXT", completion.among("utf-8", "utf-16", "latin-1", "cp1252")),
-    "scheme": ("TEXT", completion.among("auto", "bio", "iob1", "io", "bioes")),
-    "split": ("SPLIT", completion.among("train", "dev", "test")),
-    "log_with": ("TRACKER", completion.among("csv", "tensorboard", "wandb", "mlflow")),
-    "seeds": ("SEEDS", None),
-    "seed": ("SEED", None),
-    "shards": ("N", None),
-    "jobs": ("RUNS", None),
-    "address": ("HOST:PORT", None),
-    "by": ("FACET", completion.facets),
-    "mapping": ("FROM=TO", None),
-    "changes": ("KEY=VALUE", None),
-    "against": ("ROW", completion.runs),
-    "show": ("SCORE", completion.scores),
-    "published": ("TABLE", completion.published),
-    "experiment": ("NAME", completion.experiments),
-    "on": ("CORPUS", completion.corpora),
-    "vary": ("NAME", None),
-    "figures": ("DIR", None),
-    "report": ("FILE", None),
+# Metavars and completions of generated options, by field. A field with names of a registry or with
+# fixed values completes these.
+_METAVARS = {
+    name: metavar
+    for metavar, names in {
+        "DIR": "cache_dir runs_dir models_dir out figures",
+        "FOLDER": "folder",
+        "COLUMN": "token_column tag_column text pair target",
+        "FILE": "file passage report texts",
+        "CORPUS": "data on",
+        "ENCODER": "model",
+        "STORE": "features",
+        "LAYERS": "layers layer",
+        "RUN": "run runs",
+        "ROW": "against",
+        "SPLIT": "split",
+        "SCORE": "show",
+        "FACET": "by",
+        "TABLE": "published",
+        "NAME": "experiment vary figure",
+        "TRACKER": "log_with",
+        "SEEDS": "seeds",
+        "SEED": "seed",
+        "N": "shards",
+        "RUNS": "jobs",
+        "HOST:PORT": "address",
+        "FROM=TO": "mapping",
+        "KEY=VALUE": "changes",
+    }.items()
+    for name in names.split()
 }
-_TYPES: dict[Any, str | None] = {int: "INT", float: "NUMBER", str: "TEXT"}
+_COMPLETIONS: dict[str, completion.Completion] = {
+    "data": completion.corpora,
+    "on": completion.corpora,
+    "model": completion.models,
+    "features": completion.stores,
+    "layers": completion.among(*NAMES.items()),
+    "layer": completion.among(*NAMES.items()),
+    "run": completion.runs,
+    "runs": completion.runs,
+    "against": completion.runs,
+    "experiment": completion.experiments,
+    "published": completion.published,
+    "by": completion.facets,
+    "show": completion.scores,
+    "figure": completion.among(*FIGURES),
+    "split": completion.among("train", "dev", "test"),
+    "log_with": completion.among("csv", "tensorboard", "wandb", "mlflow"),
+    "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),
+    "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
+}
+_TYPES: dict[Any, str] = {int: "INT", float: "NUMBER", str: "TEXT", list[str]: "TEXT"}
 _NAMES = {"mapping": "--map", "changes": "--set", "file": "--from"}
 # Fields with an option that makes them true, and no --no- option.
 _FLAGS = {"overwrite", "best", "with_encoder", "stats", "cost", "budget", "scorers", "no_text"}
@@ -116,7 +132,7 @@ def command(
     *,
     defaults: Mapping[str, Any] | None = None,
     arguments: Collection[str] = (),
-    values: Mapping[str, tuple[str, completion.Completion | None]] | None = None,
+    completions: Mapping[str, completion.Completion] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes a function a command, with --quiet.
 
@@ -127,7 +143,7 @@ def command(
         example: for the help text, without the program's name.
         defaults: defaults to show in help, by field, instead of the field's.
         arguments: fields that are arguments instead of options.
-        values: metavar and completion by field, instead of the usual ones.
+        completions: by field, instead of the usual ones.
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
@@ -149,7 +165,7 @@ def command(
                 options[name],
                 name,
                 default=(defaults or {}).get(name),
-                value=(values or {}).get(name),
+                complete=(completions or {}).get(name),
                 is_argument=name in arguments,
             )
             parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
@@ -192,20 +208,19 @@ def _option(
     name: str,
     *,
     default: Any,
-    value: tuple[str, completion.Completion | None] | None,
+    complete: completion.Completion | None,
     is_argument: bool,
 ) -> tuple[Any, Any]:
     """A field's type (text if it takes several types) and its option or argument."""
     from featbert.config import CHOICES
 
     field, is_flag = section.model_fields[name], name in _FLAGS
-    if name in section.filters:
-        value = "TEXT", None
     default = field.default if default is None else default
     kinds = [*_kinds(field.annotation)]
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
-    choices = None if value else {**CHOICES, "figure": registry.FIGURES}.get(name)
+    is_filter = name in section.filters
+    choices = None if is_filter else {**CHOICES, "figure": FIGURES}.get(name)
     text = field.description or ""
     first, _, remainder = f"{text} ".partition(". ")
     if choices:
@@ -217,9 +232,12 @@ def _option(
     text = text.replace(" [default: ", "  [default: ")
     if default not in (None, [], {}) and not field.is_required() and not is_flag:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
-    usual_metavar, complete = value or _VALUES.get(name, ("", None))
-    metavar = usual_metavar or ("NAME" if choices else _TYPES.get(kind))
-    complete = complete or (completion.among(*choices) if choices else None)
+    metavar = _METAVARS.get(name) or ("NAME" if choices else _TYPES.get(kind))
+    complete = complete or _COMPLETIONS.get(name)
+    if complete is None and choices:
+        complete = completion.among(*choices)
+    if is_filter:
+        metavar, complete = "TEXT", None
     empty: Any = ... if field.is_required() else None
     if is_argument:
         return kind if empty is ... else kind | None, argument(metavar or "", text, complete, empty)

@@ -20,7 +20,6 @@ from featbert.text import printable
 @o.command(
     "predict RUN notes.txt --format jsonl --out notes.jsonl",
     arguments=("run", "file"),
-    values={"question": ("TEXT", None)},
 )
 def predict(
     request: api.PredictRequest,

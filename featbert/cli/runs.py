@@ -12,7 +12,7 @@ import typer
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
-from featbert.cli.showing import grid, remove, show_tables
+from featbert.cli.showing import remove, show_tables, terminal_width
 from featbert.errors import InputError, MissingError
 from featbert.io import owning
 from featbert.text import counted, json_text, printable
@@ -83,6 +83,7 @@ def show(
     """Show a whole run: scores by type, epochs, settings, cost."""
     from featbert.analysis.labels import signature_line
     from featbert.analysis.lookup import find_run_called
+    from featbert.report.grid import grid
     from featbert.report.listings import epochs_table, run_facts, run_scores_table
 
     chosen = find_run_called(run, runs_dir or ctx.obj, best, data)
@@ -90,7 +91,8 @@ def show(
         typer.echo(printable(signature_line([chosen])))
         return
     *facts, (_, line) = run_facts(chosen)
-    table = grid(["", ""], [(name, [value]) for name, value in facts], justify="left")
+    rows = [(name, [value]) for name, value in facts]
+    table = grid(["", ""], rows, justify="left", width=terminal_width())
     typer.echo(f"{printable(str(chosen.folder))}\n{table}")
     show_tables([run_scores_table(chosen), epochs_table(chosen)], "text")
     typer.echo(f"\nsignature: {line}")  # on one line, to be copied

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 import sys
@@ -18,15 +17,13 @@ from featbert.config import Folder, Section, Several
 from featbert.errors import InputError, check_known, spelling
 from featbert.io import check_folder, check_ours, owning, remove_folder, write_text
 from featbert.progress import report as say
-from featbert.progress import stage
 from featbert.report.figures.registry import FIGURES
 from featbert.text import counted, printable
-from featbert.units import duration, size
+from featbert.units import size
 
 if TYPE_CHECKING:
     from featbert.analysis.comparison import Comparisons
     from featbert.report.table import Table
-    from featbert.runs.run import Run
 
 
 class Outputs(Section):
@@ -71,42 +68,15 @@ class Outputs(Section):
             comparisons = comparisons.without_sentences()
         typer.echo(render(comparisons, self.format, width=terminal_width()), nl=False)
         if self.figures is not None:
-            self._draw(self.figures, comparisons)
+            from featbert.report.figures.files import save_figures
+
+            for line in save_figures(comparisons, self.figures, self.figure):
+                say(line)
         if self.report is not None:
             from featbert.report.html.page import html_report
 
             write_text(self.report, html_report(comparisons))
             say(f"{self.report}: {size(self.report.stat().st_size)}, opens in any browser")
-
-    def _draw(
-        self,
-        folder: Path,
-        comparisons: Comparisons,
-    ) -> None:
-        """Draws figures as PNG and PDF, numbered like the tables if there are several."""
-        from featbert.report.figures.registry import comparison_figures, crossing_figures
-        from featbert.report.figures.style import save_figure
-
-        figures = [
-            (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(view, self.figure))
-            for number, view in enumerate(map(comparisons.view.drawn, comparisons), 1)
-        ]
-        figures.append(("", crossing_figures(comparisons, comparisons.matrices, self.figure)))
-        written, kinds = list[str](), set[str]()
-        with stage("drawing", "figures") as advance:  # their number is not known before
-            for prefix, of_comparison in figures:
-                for kind, name, figure in of_comparison:
-                    kinds.add(kind.name)
-                    for ending in (".png", ".pdf"):
-                        path = folder / f"{prefix}{name}{ending}"
-                        written.append(save_figure(figure, path).name)
-                    advance(1)
-        if written or not self.figure:
-            nothing = "no figure: figures need several rows, epochs or layers"
-            say(f"{folder}: {', '.join(written) or nothing}")
-        for name in dict.fromkeys(self.figure):
-            if name not in kinds:
-                say(f"no figure {name}: it needs {FIGURES.load(name).needs}")
 
 
 def show_tables(tables: Sequence[Table], format: str) -> None:
@@ -148,46 +118,3 @@ def remove(items: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: boo
         else:
             path.unlink(missing_ok=True)
     typer.echo(f"removed {summary}")
-
-
-def grid(
-    header: Sequence[str],
-    rows: Sequence[tuple[str, Sequence[str]]],
-    *,
-    justify: Literal["left", "right"] = "right",
-) -> str:
-    """Rows of a name and aligned cells under a header, as text in the terminal's width."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="")
-    for at, name in enumerate(header):
-        table.add_column(Text(name), justify=justify if at else "left", overflow="fold")
-    for name, cells in rows:
-        table.add_row(*(Text(printable(cell, keep="\n")) for cell in (name, *cells)))
-    out = io.StringIO()
-    Console(file=out, width=terminal_width() or 10_000, color_system=None).print(table)
-    return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
-
-
-def run_line(run: Run, *, was_there: bool) -> str:
-    """A finished run on one line: row, seed, scores in percent, time, id."""
-    from featbert.analysis.labels import label_conditions, listed, run_title
-    from featbert.config import Encoding
-
-    r, key = run.record, run.task.measure.key
-    usual = {n: [f.default, None] for n, f in Encoding.model_fields.items()}
-    usual["pooling"] = ["first", "last"]
-    conditions = label_conditions(vars(r.signature)).items()
-    unusual = {n: value for n, value in conditions if value not in usual.get(n, [value])}
-    title = run_title(r.tuning, r.layers, r.settings, r.task)
-    row = ", ".join(filter(None, (title, listed(unusual))))
-    scores = "  ".join(
-        f"{split} {100 * s.values[key]:.2f}"
-        + ("" if s.floor is None else f" ({run.task.floor} {100 * s.floor:.2f})")
-        for split, s in r.scores.items()
-    )
-    took = "finished before" if was_there else duration(r.cost.training_seconds)
-    line = f"{row}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.id}"
-    return printable(line)

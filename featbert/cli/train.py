@@ -7,7 +7,6 @@ import typer
 
 from featbert import api
 from featbert.cli import options as o
-from featbert.cli.showing import run_line
 from featbert.config import defaults_by_task
 from featbert.progress import report
 from featbert.runs.run import Run
@@ -44,5 +43,7 @@ def finetune(request: api.FinetuneRequest) -> None:
 
 def _shown_since_now() -> Callable[[Run], None]:
     """Prints runs. Runs that began before this call were finished before."""
+    from featbert.report.listings import run_line
+
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return lambda run: typer.echo(run_line(run, was_there=run.record.started < now))

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from featbert import units
 from featbert.analysis.comparison import grouped
-from featbert.analysis.labels import run_title, signature_line
+from featbert.analysis.labels import label_conditions, listed, run_title, signature_line
 from featbert.analysis.listing import PLACE
+from featbert.config import Encoding
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.inference.evaluate import EvaluationRecord, evaluations
 from featbert.report.table import Column, Table, name_column
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
-from featbert.text import counted, unusual
-from featbert.units import percent, visible
+from featbert.text import counted, printable, unusual
+from featbert.units import duration, percent, visible
 
 if TYPE_CHECKING:
     from featbert.features.store import FeatureStore
@@ -238,3 +239,22 @@ def experiments_table(files: Mapping[str, Path]) -> Table:
     columns = [name_column("name"), name_column("what it compares", "about")]
     hint = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
     return Table("", lines, columns, legend=[hint])
+
+
+def run_line(run: Run, *, was_there: bool) -> str:
+    """A finished run on one line: row, seed, scores in percent, time, id."""
+    r, key = run.record, run.task.measure.key
+    usual = {n: [f.default, None] for n, f in Encoding.model_fields.items()}
+    usual["pooling"] = ["first", "last"]
+    conditions = label_conditions(vars(r.signature)).items()
+    shown = {n: value for n, value in conditions if value not in usual.get(n, [value])}
+    title = run_title(r.tuning, r.layers, r.settings, r.task)
+    row = ", ".join(filter(None, (title, listed(shown))))
+    scores = "  ".join(
+        f"{split} {100 * s.values[key]:.2f}"
+        + ("" if s.floor is None else f" ({run.task.floor} {100 * s.floor:.2f})")
+        for split, s in r.scores.items()
+    )
+    took = "finished before" if was_there else duration(r.cost.training_seconds)
+    line = f"{row}  seed {r.seed}  {scores}  best epoch {r.best_epoch}  {took}  {run.id}"
+    return printable(line)

@@ -1,0 +1,52 @@
+"""The plan of an experiment as text, with its time and disk space."""
+
+from featbert.analysis.comparison import grouped
+from featbert.analysis.labels import run_labels, search_line
+from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
+from featbert.experiments.plan import ExperimentPlan
+from featbert.report.grid import grid
+from featbert.text import counted, printable
+from featbert.units import duration, size
+
+
+def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
+    """Existing and planned stores, encoders and rows, with expected time and disk space."""
+    estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
+    stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
+    seconds, n_bytes = list[float | None](), 0
+    for path, job in stores.items():
+        assert job.extraction is not None
+        m, state = job.extraction.manifest, "exists"
+        if job.extraction.finished is None:
+            state = f"to extract, {size(m.data_bytes)}"
+            seconds.append(estimates.extraction(job, m.words))
+            n_bytes += m.data_bytes
+        lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
+    lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
+    lines += [f"search {search_line(search)}" for search in plan.searches]
+    rows, labels, to_train = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
+    for label, alike in grouped((labels[job.name], job) for job in jobs).items():
+        planned = [estimates.run(job) for job in alike if job.name in to_train]
+        estimated = [estimate for estimate in planned if estimate is not None]
+        seconds += [None if estimate is None else estimate[0] for estimate in planned]
+        n_bytes += sum(run_bytes for _, run_bytes, _ in estimated)
+        time = duration(sum(s for s, *_ in estimated)) if estimated else "?" if planned else ""
+        seeds = ", ".join(str(job.run.options.seed) for job in alike)
+        method = estimated[0][2] if estimated else ""
+        rows.append((label, [seeds, str(len(planned)), time, method]))
+    unknown, expected = seconds.count(None), sum(filter(None, seconds))
+    runs = f"{counted(len(jobs), 'run')}, {len(to_train):,} to train"
+    head = [f"{plan.experiment.name}: {runs}{plan.later_runs}"]
+    about = "more than" if unknown else "about"
+    if expected or not unknown:
+        head.append(f"{about} {duration(expected)} here, a run at a time")
+    if unknown:
+        cause = f"; measuring stopped after {PATIENCE:g} s" if estimates.stopped else ""
+        cause = cause if measure else "; leave out --no-measure"
+        head.append(f"time not known: {counted(unknown, 'run or store', 'runs or stores')}{cause}")
+    if n_bytes or not unknown:
+        head.append(f"{about} {size(n_bytes)} of disk")
+    header = ["row", "seeds", "to train", "time", "measured by"]
+    table = grid(header, rows, width=width).rstrip("\n")
+    legend = [SHORT] if estimates.short and measure else []
+    return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])
