@@ -714,8 +714,9 @@ def compare(request: CompareRequest) -> Comparisons:
         from featbert.analysis.document import read_comparisons
 
         for name in sorted(request.of_runs & {*request.given}):
-            option = "RUN" if name == "runs" else f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is for runs, which --from does not read; leave it out")
+            raise InputError(
+                f"{spelling(name)} is for runs, which {spelling('file')} does not read; omit one"
+            )
         return read_comparisons(request.file).with_view(View.of(request))
     from featbert.analysis.compare import compare
     from featbert.analysis.listing import runs_of_kind
@@ -728,7 +729,7 @@ def compare(request: CompareRequest) -> Comparisons:
     runs: Sequence[Run]
     if request.experiment is not None:
         if request.runs:
-            raise InputError("run names and --experiment exclude each other; leave one out")
+            raise InputError(f"run names and {spelling('experiment')} exclude each other; omit one")
         experiment = read_experiment_record(place, request.experiment)
         runs = [Run(place / name, read_record(place / name)) for name in experiment.rows]
     elif request.runs:
@@ -743,7 +744,7 @@ def compare(request: CompareRequest) -> Comparisons:
             )
     runs = runs_of_kind(runs, request.data, request.task)
     if not runs:
-        raise MissingError("no run of that kind; leave out --data or --task")
+        raise MissingError(f"no run of that kind; omit {spelling('data')} or {spelling('task')}")
     if request.on is not None:
         evaluated = runs_elsewhere(runs, request.on)
         notes += dict.fromkeys(remark for run in evaluated for remark in run.remarks)
