@@ -65,6 +65,14 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
         analysed[name] |= columns
     lines = []
     for row in rows:
+        names = {
+            "tuning": row.tuning,
+            "layers": row.layers,
+            **{name: row.varied.get(name, getattr(row, name)) for name in _VARIED},
+            "baseline": row.baseline and comparison.row(row.baseline).label,
+            "is_baseline": row.is_baseline,
+            **{f"setting_{name}": row.settings.get(name) for name in settings},
+        }
         if per == "row":
             parts = [_of_row(row) | analysed[row.name]]
         elif per == "run":
@@ -77,7 +85,6 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
                 for key, value in scores.items()
             ]
         first = {"row": row.name, "label": row.label}
-        names = _names(comparison, row) | {f"setting_{n}": row.settings.get(n) for n in settings}
         lines += [first | part | names for part in parts]
     return [{name: _typed(name, value) for name, value in line.items()} for line in lines]
 
@@ -108,16 +115,6 @@ def statistic(name: str, score: Statistic | None) -> dict[str, float | None]:
     """Mean and standard deviation as two columns."""
     mean, sd = (None, None) if score is None else (score.mean, score.sd)
     return {f"{name}_mean": mean, f"{name}_sd": sd}
-
-
-def _names(comparison: Comparison, row: Row) -> dict[str, Any]:
-    return {
-        "tuning": row.tuning,
-        "layers": row.layers,
-        **{name: row.varied.get(name, getattr(row, name)) for name in _VARIED},
-        "baseline": row.baseline and comparison.row(row.baseline).label,
-        "is_baseline": row.is_baseline,
-    }
 
 
 def _of_row(row: Row) -> dict[str, Any]:

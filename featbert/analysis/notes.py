@@ -28,7 +28,14 @@ def comparison_notes(
         for reason, seeds in grouped(reasons).items():
             unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
     yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
-    yield from _baseline_notes(rows)
+    without = [row.name for row in rows if row.baseline is None]
+    if len(rows) > 1 and not any(row.is_baseline for row in rows):
+        yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
+    elif len(rows) > 1 and without:
+        yield (
+            f"no Δ for {listed(without)}: no baseline was trained on the same text with the same "
+            "encoder"
+        )
     unit = rows[0].task.unit
     shares = {row.train_share for row in rows}
     if len(shares) == 1 and shares != {1.0}:
@@ -43,7 +50,12 @@ def comparison_notes(
     ]
     if any(words_read and stored and words_read < stored for words_read, stored in words):
         yield "costs count extraction for the part of train that a row read alone"
-    yield from _seed_notes(rows)
+    seeds_of = {row.name: row.seeds for row in rows}
+    if len({*seeds_of.values()}) > 1:
+        unequal = [r.name for r in rows if r.baseline and r.seeds != seeds_of[r.baseline]]
+        differences = f"Δ of {listed(unequal)} is of unequal seeds"
+        subject = differences if unequal else "rows have unequal seeds"
+        yield f"{subject}; tests are of the seeds in common"
     machines = Counter(
         f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
         for run in runs
@@ -63,26 +75,6 @@ def left_out(rows: Iterable[Row]) -> Iterator[str]:
                 f"{row.label}: of runs with one seed and settings the newest counts, not "
                 f"{', '.join(row.left_out)}"
             )
-
-
-def _baseline_notes(rows: Sequence[Row]) -> Iterator[str]:
-    without = [row.name for row in rows if row.baseline is None]
-    if len(rows) > 1 and not any(row.is_baseline for row in rows):
-        yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
-    elif len(rows) > 1 and without:
-        yield (
-            f"no Δ for {listed(without)}: no baseline was trained on the same text with the same "
-            "encoder"
-        )
-
-
-def _seed_notes(rows: Sequence[Row]) -> Iterator[str]:
-    seeds = {row.name: row.seeds for row in rows}
-    if len({*seeds.values()}) > 1:
-        unequal = [row.name for row in rows if row.baseline and row.seeds != seeds[row.baseline]]
-        differences = f"Δ of {listed(unequal)} is of unequal seeds"
-        subject = differences if unequal else "rows have unequal seeds"
-        yield f"{subject}; tests are of the seeds in common"
 
 
 def why_unlearned(run: Run) -> str:
