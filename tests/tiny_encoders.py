@@ -28,26 +28,27 @@ TEXT = [
 
 
 class Family(NamedTuple):
-    """An architecture: its classes in transformers, and its tokenizer."""
+    """An architecture: its classes in transformers, its tokenizer, and a published encoder."""
 
     classes: str
     tokenizer: str
+    published: str
 
 
 FAMILIES = {
-    "bert": Family("Bert", "WordPiece"),
-    "distilbert": Family("DistilBert", "WordPiece"),
-    "electra": Family("Electra", "WordPiece"),
-    "mpnet": Family("MPNet", "WordPiece"),
-    "roberta": Family("Roberta", "byte-level BPE"),
-    "modernbert": Family("ModernBert", "byte-level BPE"),
-    "xlm-roberta": Family("XLMRoberta", "Unigram"),
-    "camembert": Family("Camembert", "Unigram"),
-    "deberta-v3": Family("DebertaV2", "Unigram"),
-    "albert": Family("Albert", "Unigram"),
-    "llama": Family("Llama", "BPE with bytes"),
-    "qwen2": Family("Qwen2", "byte-level BPE"),
-    "qwen3": Family("Qwen3", "byte-level BPE"),
+    "bert": Family("Bert", "WordPiece", "bert-base-cased"),
+    "distilbert": Family("DistilBert", "WordPiece", "distilbert-base-cased"),
+    "electra": Family("Electra", "WordPiece", "google/electra-base-discriminator"),
+    "mpnet": Family("MPNet", "WordPiece", "microsoft/mpnet-base"),
+    "roberta": Family("Roberta", "byte-level BPE", "roberta-base"),
+    "modernbert": Family("ModernBert", "byte-level BPE", "answerdotai/ModernBERT-base"),
+    "xlm-roberta": Family("XLMRoberta", "Unigram", "xlm-roberta-base"),
+    "camembert": Family("Camembert", "Unigram", "almanach/camembert-base"),
+    "deberta-v3": Family("DebertaV2", "Unigram", "microsoft/deberta-v3-base"),
+    "albert": Family("Albert", "Unigram", "albert-base-v2"),
+    "llama": Family("Llama", "BPE with bytes", "meta-llama/Llama-2-7b-hf"),
+    "qwen2": Family("Qwen2", "byte-level BPE", "Qwen/Qwen2.5-0.5B"),
+    "qwen3": Family("Qwen3", "byte-level BPE", "Qwen/Qwen3-0.6B"),
 }
 DECODERS = ("llama", "qwen2", "qwen3")
 POOLERS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "albert")
