@@ -225,8 +225,9 @@ class Engine(Section):
         if self.on == "here":
             options = ("address", "cpus_per_run", "gpus_per_run")
             for name in (name for name in options if getattr(self, name) is not None):
-                advice = f"add {spelling('on', 'ray')}, or leave it out"
-                raise InputError(f"is for Ray; {advice}", setting=name)
+                raise InputError(
+                    f"needs {spelling('on', 'ray')}; add that or omit it", setting=name
+                )
             return nullcontext((None, jobs or 1))
         try:
             from featbert.experiments import ray_engine

@@ -502,9 +502,9 @@ class Adapt(Section):
     @model_validator(mode="after")
     def _shares(self) -> Self:
         if self.mask_share + self.random_share > 1 + 1e-9:
-            both = f"{spelling('mask_share')} + {spelling('random_share')}"
+            names = f"{spelling('mask_share')} + {spelling('random_share')}"
             total = self.mask_share + self.random_share
-            raise InputError(f"{both} is {total:g}; at most 1 is possible")
+            raise InputError(f"{names} is {total:g}; at most 1 is possible")
         return self
 
 
@@ -652,10 +652,9 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
                 near = f" (did you mean {' or '.join(map(repr, namesakes))}?)"
             lines[f"unknown key {at!r}{near}"] = []
         elif mistake["type"] == "value_error":
-            text = mistake["msg"].removeprefix("Value error, ")
             if keys and keys[-1] in CHOICES:  # the message names its key
                 subject = at.rpartition(".")[0]
-            lines[f"{subject}: {text}" if subject else text] = []
+            lines[f"{subject}: {mistake['ctx']['error']}".removeprefix(": ")] = []
         else:
             shown = shortened(repr(mistake["input"]), 80)
             expected = mistake["msg"].removeprefix("Input ").replace("Field required", "is missing")
@@ -669,21 +668,18 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
 
 def _keys(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
     for part in place:
-        table = _tables(model).get(str(part))
-        if table is None:
-            return []
-        model = table
+        model = _tables(model).get(str(part), BaseModel)  # which has no fields
     return list(model.model_fields)
 
 
 def _tables(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
     """The tables among a model's fields."""
-    tables = {}
-    for name, info in model.model_fields.items():
-        for kind in (info.annotation, *get_args(info.annotation)):
-            if isinstance(kind, type) and issubclass(kind, BaseModel):
-                tables[name] = kind
-    return tables
+    return {
+        name: kind
+        for name, info in model.model_fields.items()
+        for kind in (info.annotation, *get_args(info.annotation))
+        if isinstance(kind, type) and issubclass(kind, BaseModel)
+    }
 
 
 def keys_named(model: type[BaseModel], name: str) -> list[str]:

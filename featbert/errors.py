@@ -1,20 +1,19 @@
-"""The errors that featbert raises on purpose, and the helpers that word them.
+"""The errors that featbert raises on purpose, and helpers for their messages.
 
-A message says what is wrong (with the value), then where, then what to do, in one line: "tag_column
-is 3, but line 41 of dev.conll has 2 columns: 'EU NNP'". A command writes `--tag-column` in it.
+A message names the wrong value, its place, and what to do, in one line: "tag_column is 3, but line
+41 of dev.conll has 2 columns: 'EU NNP'". In a command it begins with `--tag-column`.
 """
 
 import difflib
 import errno
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-# What people type from habit, and the name of featbert that is meant where it is known.
+# What people type from habit, and the name of featbert that they mean.
 _MEANT = """lr=learning_rate rate=learning_rate batch=batch_size bs=batch_size clip=clip_norm
 hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd=weight_decay
 num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
@@ -23,27 +22,14 @@ columns=show ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex la
 truecase=casing baseline=against classification=classes regression=scores choice=choices"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 
-
 # What torch, oneDNN, the C++ library, safetensors and the loader of libraries say.
 NO_MEMORY = (
     *("out of memory", "can't allocate memory", "not enough memory", "_ALLOC_FAILED"),
     *("std::bad_alloc", "can't start new thread", "could not create a primitive"),
     *("failed to map segment", "Cannot allocate memory", "memory allocation"),
 )
-
-
 # The options of the running command, by parameter. None in Python and for experiment files.
 OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("featbert_options", default=None)
-
-
-@contextmanager
-def spelled_as(options: Mapping[str, str] | None) -> Iterator[None]:
-    """Within the block, messages spell settings as these `OPTIONS`."""
-    before = OPTIONS.set(options)
-    try:
-        yield
-    finally:
-        OPTIONS.reset(before)
 
 
 def spelling(setting: str, value: Any = None) -> str:
@@ -64,9 +50,9 @@ def spelling(setting: str, value: Any = None) -> str:
 
 
 class FeatbertError(Exception):
-    """A mistake that the user can correct; the command line shows it in one line, exit code 1.
+    """A mistake that the user can correct. A command shows it in one line and has exit code 1.
 
-    The text of an error with a `setting` goes on after its name: "is 17, but ...".
+    If the value of a `setting` is wrong, the text follows its name: "is 17, but ...".
     """
 
     def __init__(self, text: object, *, setting: str = "") -> None:
@@ -98,11 +84,11 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def memory_lack(error: BaseException) -> str:
-    """The error in a few words, with the size that did not fit where it is known."""
-    asked = re.search(r"tried to allocate ([0-9.]+) (\w+)", str(error), re.IGNORECASE)
-    if asked is None:
+    """The error in a few words, with the size that did not fit if the error has it."""
+    number = re.search(r"tried to allocate ([0-9.]+) (\w+)", str(error), re.IGNORECASE)
+    if number is None:
         return "out of memory"
-    size = f"{int(asked[1]) / 1e6:,.0f} MB" if asked[2] == "bytes" else f"{asked[1]} {asked[2]}"
+    size = f"{int(number[1]) / 1e6:,.0f} MB" if number[2] == "bytes" else " ".join(number.groups())
     return f"out of memory, {size} more did not fit"
 
 
@@ -114,19 +100,19 @@ def reason(error: Exception, smaller: str = "") -> str:
         smaller = smaller or f"lower {spelling('token_budget')} or {spelling('jobs')}"
         return f"{memory_lack(error)}; {smaller}"
     if isinstance(error, OSError):
-        where = f"{error.filename}: " if error.filename else ""
-        return f"{where}{error.strerror or error}"
+        file = f"{error.filename}: " if error.filename else ""
+        return f"{file}{error.strerror or error}"
     return f"unexpected {type(error).__name__}: {error}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """` (did you mean 'epochs'?)`, or nothing where no known name is near."""
+    """` (did you mean 'epochs'?)`, or nothing if no known name is near."""
     match = _closest(name, known)
     return f" (did you mean {match!r}?)" if match else ""
 
 
 def check_known(noun: str, names: Iterable[str], known: Collection[str]) -> None:
-    """Raises InputError for the first of `names` that is not known; `noun` is what they name."""
+    """Raises InputError for the first of `names` that is not known. A `noun` says their kind."""
     for name in names:
         if name not in known:
             use = f"use {', '.join(known)}" if known else "there are none"
@@ -136,10 +122,10 @@ def check_known(noun: str, names: Iterable[str], known: Collection[str]) -> None
 def nearest_path(path: Path, pattern: str = "*") -> str:
     """` (did you mean 'experiments/runs'?)` for the neighbours of a path that does not exist."""
     try:
-        beside = sorted({p.name for p in path.parent.glob(pattern)} - {path.name})
+        neighbours = sorted({p.name for p in path.parent.glob(pattern)} - {path.name})
     except (OSError, ValueError):
         return ""
-    match = _closest(path.name, beside)
+    match = _closest(path.name, neighbours)
     return f" (did you mean {str(path.with_name(match))!r}?)" if match else ""
 
 
@@ -148,14 +134,14 @@ def _closest(name: str, known: Iterable[str]) -> str | None:
 
     One that begins with it goes first. Case does not matter, nor do the dashes of options.
     """
-    wanted = _plain(name)
-    spellings = {_plain(s): one for one in known for s in (*one.split("--"), one)}
-    if (meant := SYNONYMS.get(wanted)) in spellings:
-        return spellings[meant]
-    begun = [s for s in spellings if len(wanted) > 3 and s.startswith(wanted)]
-    near = sorted(begun, key=len) or difflib.get_close_matches(wanted, spellings, 1, 0.65)
-    return spellings[near[0]] if near else None
 
+    def plain(text: str) -> str:
+        return text.casefold().lstrip("-").replace("-", "_")
 
-def _plain(name: str) -> str:
-    return name.casefold().lstrip("-").replace("-", "_")
+    typed = plain(name)
+    names = {plain(part): full for full in known for part in (*full.split("--"), full)}
+    if (synonym := SYNONYMS.get(typed)) in names:
+        return names[synonym]
+    longer = [part for part in names if len(typed) > 3 and part.startswith(typed)]
+    near = sorted(longer, key=len) or difflib.get_close_matches(typed, names, 1, 0.65)
+    return names[near[0]] if near else None

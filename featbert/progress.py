@@ -88,7 +88,8 @@ def notice(text: str) -> None:
 
 
 @contextmanager
-def _set(variable: ContextVar[T], value: T) -> Iterator[None]:
+def set_within(variable: ContextVar[T], value: T) -> Iterator[None]:
+    """Gives a variable a value for the block."""
     before = variable.set(value)
     try:
         yield
@@ -98,12 +99,12 @@ def _set(variable: ContextVar[T], value: T) -> Iterator[None]:
 
 def labelled(name: str) -> AbstractContextManager[None]:
     """Puts `name: ` before each report and notice of the block."""
-    return _set(_label, f"{name}: ")
+    return set_within(_label, f"{name}: ")
 
 
 def heard_by(listener: Listener) -> AbstractContextManager[None]:
     """Within the block, `listener` gets the messages of stages that begin in this thread."""
-    return _set(_listener, listener)
+    return set_within(_listener, listener)
 
 
 @contextmanager

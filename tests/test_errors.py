@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from featbert.cli.main import app
 from featbert.config import Settings, validated
-from featbert.errors import InputError, MissingError, spelled_as, spelling
+from featbert.errors import OPTIONS, InputError, MissingError, spelling
 from featbert.experiments.file import read_experiment
+from featbert.progress import set_within
 
 COMMAND = {"rank": "--rank", "mapping": "--map"}
 SHARE = "train_share is 0.5 with train_on='train+dev'"
@@ -27,7 +28,7 @@ SHARE = "train_share is 0.5 with train_on='train+dev'"
     ],
 )
 def test_notations(options, texts):
-    with spelled_as(options):
+    with set_within(OPTIONS, options):
         settings = (("rank",), ("rank", 8), ("missing", "-1"), ("mapping", "a b"))
         assert [spelling(*setting) for setting in settings] == texts
         assert spelling("delimiter") == ("--delimiter" if options == COMMAND else "delimiter")

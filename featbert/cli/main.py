@@ -14,9 +14,9 @@ import typer.main
 from typer.core import TyperCommand, TyperGroup
 
 from featbert.encoders.device import check_address_space
-from featbert.errors import SYNONYMS, nearest, reason, spelled_as
+from featbert.errors import OPTIONS, SYNONYMS, nearest, reason
 from featbert.io import cannot_write, utf8_path
-from featbert.progress import shown, tell
+from featbert.progress import set_within, shown, tell
 from featbert.registry import Entry, Registry
 from featbert.text import printable
 
@@ -88,7 +88,7 @@ class Command(TyperCommand):
 
     def invoke(self, ctx: Any) -> Any:
         options = {parameter.name: parameter.opts[0] for parameter in self.params}
-        with spelled_as(options), shown(quiet=bool(ctx.params.get("quiet"))):
+        with set_within(OPTIONS, options), shown(quiet=bool(ctx.params.get("quiet"))):
             if ctx.info_name not in LIGHT:
                 check_address_space("scipy")
             for value in ctx.params.values():  # files are checked when they are recorded
@@ -183,7 +183,6 @@ def _without_output(error: OSError) -> int:
 
 # Messages of typer about wrong usage, and our wording.
 _PLAIN = {
-    r"^Invalid value for '([^']+)': Input should": r"\1 should",
     r"^Missing (?:argument|option|parameter) '?([\w-]+).*": r"\1 is missing",
     r"^Got unexpected extra arguments?\S* \((.*)\)": r"unexpected '\1'",
     r"^Option '([^']+)' requires .*": r"\1 has no value",
@@ -197,8 +196,6 @@ def _show_usage_error(error: Any, command: str) -> None:
         error.show()
         return
     message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
-    message = message.replace("Value error, ", "")
-    message = message.partition(", unable to parse")[0]
     for pattern, plain in _PLAIN.items():
         message = re.sub(pattern, plain, message)
     if hasattr(error, "possibilities"):

@@ -71,11 +71,10 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
 
 def _train_without(splits: Mapping[str, Split], name: str, setting: str) -> Split:
     """Train, of which a part becomes the split `name`. InputError if that exists, or no train."""
-    if name in splits or "train" not in splits:
-        if name in splits:
-            raise InputError(f"is given, but there is a {name} split; omit it", setting=setting)
-        advice = "but there is no train split; name a file train, in a folder"
-        raise InputError(f"is given, {advice}", setting=setting)
+    if name in splits:
+        raise InputError(f"is given, but there is a {name} split; leave it out", setting=setting)
+    if "train" not in splits:
+        raise InputError("needs a train split; name a file train, in a folder", setting=setting)
     return splits["train"]
 
 

@@ -7,6 +7,7 @@ encoder's output, after its final norm if it has one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any
@@ -24,6 +25,7 @@ from featbert.encoders.encoding import Context, Packing, Pooling
 from featbert.encoders.segments import segment_means
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
+from featbert.progress import set_within
 
 # A decoder could read far more positions, with unexpectedly much memory.
 CAUSAL_POSITIONS = 512
@@ -94,17 +96,12 @@ class Encoder(nn.Module):
             if layer == max(numbers):
                 raise _EnoughError
 
-        before = _taking.set(take)
-        try:
+        with suppress(_EnoughError), set_within(_taking, take):
             shared = self.stack is None  # one layer's weights for all (ALBERT)
             outputs = self.model(**_inputs(batch), output_hidden_states=shared)
             for layer, output in enumerate(outputs.hidden_states if shared else ()):
                 take(layer, output)
             take(self.num_layers, outputs.last_hidden_state)
-        except _EnoughError:
-            pass
-        finally:
-            _taking.reset(before)
         if skipped := sorted(set(numbers) - set(states)):
             raise InputError(
                 f"{type(self.model).__name__} does not compute layers "

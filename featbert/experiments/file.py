@@ -35,9 +35,9 @@ from featbert.config import (
 from featbert.data.files import opened
 from featbert.encoders.layers import NAMES, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import InputError, MissingError, check_known, nearest, nearest_path, spelled_as
+from featbert.errors import OPTIONS, InputError, MissingError, check_known, nearest, nearest_path
 from featbert.experiments.published import published_table
-from featbert.progress import notice
+from featbert.progress import notice, set_within
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.record import TriedSettings
 from featbert.text import counted
@@ -409,7 +409,7 @@ def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} cannot be read: {error}") from None
     reader = _Reader(data)
-    with spelled_as(None):  # as keys
+    with set_within(OPTIONS, None):  # settings are keys
         experiment = reader.experiment()
     if reader.wrong or experiment is None:
         wrong = "; ".join(mistake[:400] for mistake in reader.wrong)

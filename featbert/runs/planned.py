@@ -223,8 +223,7 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
     of_head = conditions(head.record, head.record.seed, head.record.layers)
     of_plan = conditions(plan, plan.options.seed, "last")
     if of_plan["train_on"] != "train":
-        advice = "tune a head of it on train only"
-        raise InputError(f"is {of_plan['train_on']}; {advice}", setting="train_on")
+        raise InputError(f"is {of_plan['train_on']}; a head is tuned on train", setting="train_on")
     shown = dict.fromkeys(("train", "encoder_weights"), ("another", "this"))
     if differing := [name for name in of_plan if of_head.get(name) != of_plan[name]]:
         pairs = {n: shown.get(n, (of_head.get(n), of_plan[n])) for n in differing}

@@ -31,8 +31,7 @@ def get_tuning(name: str) -> Tuning:
     if tuning.numbered is None:
         raise InputError(f"is {name!r}, but {family} has no number", setting="tuning")
     if not (number.isascii() and number.isdecimal() and int(number)):
-        advice = f"{family}: takes a number from 1, as in {family}:2"
-        raise InputError(f"is {name!r}; {advice}", setting="tuning")
+        raise InputError(f"{name!r} has no number from 1, as in {family}:2", setting="tuning")
     return tuning.numbered(int(number))
 
 
