@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from featbert.analysis.comparison import Comparison, Comparisons
@@ -168,21 +168,22 @@ def markdown_text(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>|#~$&" else char for char in text)
 
 
+def _joined_cells(
+    table: Table, escape: Callable[[str], str], bold: str, joint: str
+) -> Iterator[str]:
+    """The heads and each row as one text."""
+    for cells in ((Cell(column.head) for column in table.columns), *table.rows()):
+        texts = ((escape(cell.text), cell.best) for cell in cells)
+        yield joint.join(bold.format(text) if best else text for text, best in texts)
+
+
 def as_markdown(table: Table) -> str:
     """A heading, the table with best values bold, and its legend as a list."""
-    columns, rows = table.columns, table.rows()
-
-    def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cells)} |"
-
-    def text(cell: Cell) -> str:
-        return f"**{markdown_text(cell.text)}**" if cell.best else markdown_text(cell.text)
-
+    head, *rows = _joined_cells(table, markdown_text, "**{}**", " | ")
+    rule = " | ".join("---:" if column.right else "---" for column in table.columns)
     lines = [f"### {markdown_text(table.title)}", ""] if table.title else []
     lines += [markdown_text(table.subtitle), ""] if table.subtitle else []
-    lines.append(line([markdown_text(column.head) for column in columns]))
-    lines.append(line(["---:" if column.right else "---" for column in columns]))
-    lines += [line([text(cell) for cell in row]) for row in rows]
+    lines += [f"| {line} |" for line in (head, rule, *rows)]
     about = [f"- {markdown_text(remark)}" for remark in (*table.legend, *table.notes)]
     return "\n".join([*lines, *([""] if about else []), *about]) + "\n"
 
@@ -190,22 +191,18 @@ def as_markdown(table: Table) -> str:
 def as_latex(table: Table) -> str:
     """A `table` environment with booktabs. Best values bold."""
 
-    def line(cells: Iterable[Cell]) -> str:
-        texts = [(cell.text.translate(_LATEX), cell.best) for cell in cells]
-        return " & ".join(rf"\textbf{{{text}}}" if best else text for text, best in texts) + r" \\"
+    def escape(text: str) -> str:
+        return text.translate(_LATEX)
 
+    head, *rows = (rf"{row} \\" for row in _joined_cells(table, escape, r"\textbf{{{}}}", " & "))
     caption = ". ".join(filter(None, (table.title, table.subtitle)))
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
-        *([rf"\caption{{{f'{caption}.'.translate(_LATEX)}}}"] if caption else []),
-        *(rf"\begin{{tabular}}{{{places}}}", r"\toprule"),
-        *(line(Cell(column.head) for column in table.columns), r"\midrule"),
-        *(*map(line, table.rows()), r"\bottomrule", r"\end{tabular}"),
-        *(
-            rf"\par\smallskip {text_line.translate(_LATEX)}"
-            for text_line in (*table.legend, *table.notes)
-        ),
+        *([rf"\caption{{{escape(caption)}.}}"] if caption else []),
+        *(rf"\begin{{tabular}}{{{places}}}", r"\toprule", head, r"\midrule"),
+        *(*rows, r"\bottomrule", r"\end{tabular}"),
+        *(rf"\par\smallskip {escape(remark)}" for remark in (*table.legend, *table.notes)),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -341,14 +341,13 @@ def _cost_table(comparison: Comparison, lines: Lines) -> Table:
 
 def _budget_table(comparison: Comparison) -> Table:
     """A line for each row and for 1, 2, 4, ... and all of its trials."""
-    lines, sections = [], []
+    names = ("trials", "operations", "seconds", "dev", "low", "high", "test")
+    lines = []
     for curve in comparison.budgets:
-        columns_of = {n: v for n, v in vars(curve).items() if n not in ("row", "test", "left_out")}
-        columns_of["test"] = curve.test or [None] * len(curve.trials)
         n = len(curve.trials)
         for k in sorted({n, *(2**power for power in range(n.bit_length()))}):
-            lines.append({"row": curve.row, **{n: v[k - 1] for n, v in columns_of.items()}})
-            sections.append(k == 1 and len(lines) > 1)
+            values = {name: (getattr(curve, name) or [None] * n)[k - 1] for name in names}
+            lines.append({"row": curve.row, **values})
     columns = [
         name_column("row"),
         Column("trials", "trials"),
@@ -363,7 +362,7 @@ def _budget_table(comparison: Comparison) -> Table:
         lines,
         columns,
         " · ".join([comparison.corpus, *machines_of(comparison)]),
-        sections,
+        [place > 0 and line["trials"] == 1 for place, line in enumerate(lines)],
         [
             *map(lead_line, comparison.budget_leads),
             "in percent; best dev: expected best score of that number of random trials; band: its "

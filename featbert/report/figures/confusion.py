@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
-from featbert.report.figures.heat import CELL, draw_cells, name_cells
+from featbert.report.figures.heat import CELL, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
@@ -42,10 +42,11 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     width = width or (COLUMN_WIDTH if len(names) <= 5 else FULL_WIDTH)
     fig = new_figure(width, CELL * len(names) + 0.9)
     axes = fig.subplots()
-    draw_cells(axes, cells, (0, 100), framed=np.eye(len(names), dtype=bool).tolist())
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
-    name_cells(axes, shown, lines, upright=len(names) > 8)
+    draw_cells(
+        axes, cells, (0, 100), shown, lines, upright=len(names) > 8, framed=np.eye(len(names))
+    )
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
     return header(fig, f"Confusions of {row.label} on {split}", about(comparison, seeds))

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
 
 from featbert.report.figures.style import EMPTY, FAINT, INK, TEXT
 
@@ -30,13 +31,16 @@ def draw_cells(
     axes: Axes,
     cells: Cells,
     scale: tuple[float, float],
+    columns: Sequence[str],
+    rows: Sequence[str],
     *,
-    framed: Sequence[Sequence[bool]] | None = None,
-    bold: np.ndarray | None = None,
+    upright: bool = False,
+    framed: ArrayLike = False,
+    bold: ArrayLike = False,
+    pale: ArrayLike = False,
     shades: np.ndarray | None = None,
-    pale: np.ndarray | bool = False,
 ) -> None:
-    """Cells with their numbers in percent, row 0 above. `–` on grey for None.
+    """Cells with their numbers in percent, row 0 above, and names. `–` on grey for None.
 
     `framed`, `bold` and `shades` are (rows, columns). `shades`, on `scale`, replace the numbers'.
     `pale` columns have pale colours.
@@ -44,7 +48,7 @@ def draw_cells(
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
     shades = percent if shades is None else shades
-    weak = np.broadcast_to(pale, percent.shape)
+    framed, bold, weak = (np.broadcast_to(part, percent.shape) for part in (framed, bold, pale))
     axes.pcolormesh(
         shades, cmap=_COLORS, vmin=low, vmax=high, edgecolors="white", linewidth=1, antialiased=True
     ).set_alpha(np.where(weak, _PALE, 1.0).tolist())
@@ -54,7 +58,7 @@ def draw_cells(
     for (i, j), score in np.ndenumerate(percent):
         empty = math.isnan(score)
         dark = shades[i, j] > low + 0.55 * (high - low) and not weak[i, j]
-        if framed is not None and framed[i][j]:
+        if framed[i, j]:
             border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
             axes.add_patch(border)
         axes.annotate(
@@ -63,13 +67,8 @@ def draw_cells(
             ha="center",
             va="center",
             size=TEXT,
-            weight="bold" if bold is not None and bold[i, j] else "normal",
+            weight="bold" if bold[i, j] else "normal",
             color="white" if dark else FAINT if empty else INK,
         )
-
-
-def name_cells(axes: Axes, columns: Sequence[str], rows: Sequence[str], *, upright: bool) -> None:
-    """Names in the middle of columns and rows."""
-    rotation = 90 if upright else 0
-    axes.set_xticks([j + 0.5 for j in range(len(columns))], columns, rotation=rotation)
-    axes.set_yticks([i + 0.5 for i in range(len(rows))], rows)
+    axes.set_xticks(np.arange(len(columns)) + 0.5, columns, rotation=90 if upright else 0)
+    axes.set_yticks(np.arange(len(rows)) + 0.5, rows)

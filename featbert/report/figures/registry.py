@@ -22,20 +22,11 @@ if TYPE_CHECKING:
 FIGURES = Registry(
     "figure",
     {
-        "overview": Entry("featbert.report.figures.overview:overview"),
-        "tradeoff": Entry("featbert.report.figures.tradeoff:tradeoff"),
-        "tasks": Entry("featbert.report.figures.tasks:tasks"),
-        "seeds": Entry("featbert.report.figures.seeds:seeds"),
-        "pareto": Entry("featbert.report.figures.pareto:pareto"),
-        "budget": Entry("featbert.report.figures.budget:budget"),
-        "learning": Entry("featbert.report.figures.learning:learning"),
-        "layers": Entry("featbert.report.figures.layers:layers"),
-        "freezing": Entry("featbert.report.figures.freezing:freezing"),
-        "mix": Entry("featbert.report.figures.mix:mix"),
-        "types": Entry("featbert.report.figures.types:types"),
-        "confusion": Entry("featbert.report.figures.confusion:confusion"),
-        "training": Entry("featbert.report.figures.training:training"),
-        "transfer": Entry("featbert.report.figures.transfer:transfer"),
+        name: Entry(f"featbert.report.figures.{name}:{name}")
+        for name in (
+            *("overview", "tradeoff", "tasks", "seeds", "pareto", "budget", "learning"),
+            *("layers", "freezing", "mix", "types", "confusion", "training", "transfer"),
+        )
     },
 )
 # Parts of the report.

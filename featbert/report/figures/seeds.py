@@ -33,14 +33,19 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         return None
     several = [score.n for score in scored.values() if score.n > 1]
     intervals = bool(several) and min(several) >= FEWEST
-    bars = {i: _bar(rows[i], split, intervals=intervals) for i in scored}
+    bars = {}
+    for i, score in scored.items():
+        if intervals and (interval := rows[i].intervals.get(split)):
+            bars[i] = interval.low, interval.high
+        elif not intervals and score.sd is not None:
+            bars[i] = score.mean - score.sd, score.mean + score.sd
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
     levels, lowest = floors(comparison, split), comparison.task.measure.lowest
     shown = [
         *levels,
         *itertools.chain(*(score.values for score in scored.values())),
-        *itertools.chain(*(bar for bar in bars.values() if bar)),
+        *itertools.chain(*bars.values()),
         *baselines.values(),
     ]
     fig, axes, places = _row_axes(rows, style.percent_limits(shown, lowest), width)
@@ -60,8 +65,8 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
             axes.vlines(
                 100 * baseline, *ends, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED
             )
-        if bar := bars[i]:
-            low, high = (100 * min(max(end, lowest), 1.0) for end in bar)
+        if i in bars:
+            low, high = (100 * min(max(end, lowest), 1.0) for end in bars[i])
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
         if score.n > 1:
             axes.vlines(100 * score.mean, y - 0.075, y + 0.075, color=color, linewidth=1.5)
@@ -87,15 +92,6 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         comparison, f"dots: seeds, tick: mean, bar: {bar_meaning}" if several else "one seed"
     )
     return style.header(fig, f"{score_name(comparison, split)} of every seed", note, keys)
-
-
-def _bar(row: Row, split: str, *, intervals: bool) -> tuple[float, float] | None:
-    score, interval = row.score(split), row.intervals.get(split)
-    if intervals:
-        return None if interval is None else (interval.low, interval.high)
-    if score is None or score.sd is None:
-        return None
-    return score.mean - score.sd, score.mean + score.sd
 
 
 def _row_axes(

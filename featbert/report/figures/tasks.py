@@ -1,7 +1,6 @@
 """Which layer holds what: single layers and learned mixes by task."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,21 +8,12 @@ from matplotlib.figure import Figure
 from featbert.analysis.comparison import Comparison, grouped
 from featbert.analysis.labels import part_of, reading_key
 from featbert.report.figures import style
-from featbert.report.figures.heat import CELL, draw_cells, name_cells
+from featbert.report.figures.heat import CELL, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.units import visible
 
 _FEWEST = 3  # single layers
 _PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
-
-
-@dataclass
-class _Line:
-    """One way to read the layers of one corpus: scores and mix weights by layer."""
-
-    name: str
-    scores: dict[int, float] = field(default_factory=dict)
-    weights: dict[int, float] = field(default_factory=dict)
 
 
 @figure(
@@ -35,34 +25,28 @@ class _Line:
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """Scores of single layers, and weights of learned mixes. Colours are of one row each."""
-    lines = [
-        line
-        for comparison in comparisons
-        for line in _lines(comparison)
-        if len(line.scores) >= _FEWEST
-    ]
+    every = (line for comparison in comparisons for line in _lines(comparison))
+    lines = [(name, panels) for name, panels in every if len(panels["scores"]) >= _FEWEST]
     if len(lines) < 2:
         return None
-    deepest = max(layer for line in lines for layer in (*line.scores, *line.weights))
+    deepest = max(
+        layer for _, panels in lines for by_layer in panels.values() for layer in by_layer
+    )
     columns = ["emb.", *map(str, range(1, deepest + 1))]
-    mixed = any(line.weights for line in lines)
+    mixed = any(panels["weights"] for _, panels in lines)
     width = width or style.FULL_WIDTH
     height = CELL * len(lines) + 0.4
     fig, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
     for axes, (kind, title) in zip(panes, _PANELS.items(), strict=False):
-        values = [getattr(line, kind) for line in lines]
-        cells = np.array(
-            [[by_layer.get(n, np.nan) for n in range(deepest + 1)] for by_layer in values]
-        )
+        by_layers = [panels[kind] for _, panels in lines]
+        cells = np.array([[by.get(n, np.nan) for n in range(deepest + 1)] for by in by_layers])
         finite = np.ma.masked_invalid(cells)  # a row may lack a mix
-        low, high = (
-            np.ma.filled(ends, np.nan) for ends in (finite.min(axis=1), finite.max(axis=1))
-        )
-        shades = (cells - low[:, None]) / np.maximum(high - low, 1e-9)[:, None]
-        best = cells == high[:, None]
-        draw_cells(axes, cells, (0, 1), framed=best.tolist(), bold=best, shades=shades)
-        names = [visible(line.name) if kind == "scores" else "" for line in lines]
-        name_cells(axes, columns, names, upright=False)
+        low = finite.min(axis=1, keepdims=True).filled(np.nan)
+        high = finite.max(axis=1, keepdims=True).filled(np.nan)
+        shades = (cells - low) / np.maximum(high - low, 1e-9)
+        best = cells == high
+        names = [visible(name) if kind == "scores" else "" for name, _ in lines]
+        draw_cells(axes, cells, (0, 1), columns, names, framed=best, bold=best, shades=shades)
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
@@ -70,8 +54,8 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     return style.header(fig, "Layers by task, on frozen features", note)
 
 
-def _lines(comparison: Comparison) -> Iterator[_Line]:
-    """One for each corpus and head of a comparison's rows on features."""
+def _lines(comparison: Comparison) -> Iterator[tuple[str, dict[str, dict[int, float]]]]:
+    """A name for each corpus and head of rows on features: scores and mix weights by layer."""
     rows = [row for row in comparison.rows if row.frozen and row.splits]
     bodies = {row.settings.get("body") for row in rows if len(row.layer_indices or ()) == 1}
     for members in grouped((reading_key(row), row) for row in rows).values():
@@ -79,12 +63,11 @@ def _lines(comparison: Comparison) -> Iterator[_Line]:
         parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
         if len(bodies) > 1:
             parts.append(part_of(first.settings, "body"))
-        line = _Line(" · ".join(filter(None, parts)))
-        for row in members:
-            layers = row.layer_indices or ()
-            if len(layers) == 1:
-                line.scores[layers[0]] = row.mean(row.splits[-1])
-            elif row.mix and len(layers) > len(line.weights):
-                means = (weight.mean for weight in row.mix.weights)
-                line.weights = dict(zip(row.mix.layers, means, strict=True))
-        yield line
+        layered = [(row, row.layer_indices or ()) for row in members]
+        scores = {
+            layers[0]: row.mean(row.splits[-1]) for row, layers in layered if len(layers) == 1
+        }
+        mixes = [row.mix for row, layers in layered if row.mix and len(layers) > 1]
+        mix = max(mixes, key=lambda mix: len(mix.layers), default=None)
+        weights = dict(zip(mix.layers, (w.mean for w in mix.weights), strict=True)) if mix else {}
+        yield " · ".join(filter(None, parts)), {"scores": scores, "weights": weights}

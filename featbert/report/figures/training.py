@@ -1,13 +1,13 @@
 """Dev score and training loss by epoch, one panel per row."""
 
 import math
-from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from featbert.analysis.comparison import ComparedRun, Comparison, Row
+from featbert.analysis.comparison import Comparison, Row
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name, tuning_keys, tuning_look
@@ -41,8 +41,8 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
         if n:
             upper.sharey(score)
             lower.sharey(loss)
-        _curves(upper, row, [_dev_scores(run) for run in row.runs], mark=True)
-        _curves(lower, row, [_losses(run) for run in row.runs], mark=False)
+        _curves(upper, row, loss=False)
+        _curves(lower, row, loss=True)
         upper.set_title(head)
         upper.tick_params(labelbottom=False, labelleft=column == 0)
         lower.tick_params(labelleft=column == 0)
@@ -68,23 +68,17 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     return style.header(fig, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
 
 
-def _dev_scores(run: ComparedRun) -> list[float]:
-    """In percent by epoch. No number if dev was not scored."""
-    return [math.nan if score is None else 100 * score for score in run.dev_scores]
-
-
-def _losses(run: ComparedRun) -> list[float]:
-    """By epoch. No number for a loss that a logarithmic axis cannot show."""
-    return [loss if math.isfinite(loss) and loss > 0 else math.nan for loss in run.losses]
-
-
-def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bool) -> None:
+def _curves(axes: Axes, row: Row, *, loss: bool) -> None:
+    """Losses, or dev scores in percent with a mark at the kept weights. Missing values are gaps."""
     color, marker = tuning_look(row.tuning)
-    last = 1
-    for run, ys in zip(row.runs, values, strict=True):
+    last, is_scored = 1, False
+    for run in row.runs:
         epochs = range(1, len(run.losses) + 1)
-        last = max([last, *epochs])
-        best = run.best_epoch if mark else None
+        ys = np.array(run.losses, float) if loss else 100 * np.array(run.dev_scores, float)
+        if loss:  # a logarithmic axis cannot show others
+            ys[~np.isfinite(ys) | (ys <= 0)] = np.nan
+        last, is_scored = max([last, *epochs]), is_scored or not np.isnan(ys).all()
+        best = None if loss else run.best_epoch
         # A line of one point does not show.
         marked = [i for i, epoch in enumerate(epochs) if epoch == best or len(epochs) == 1]
         axes.plot(
@@ -93,13 +87,13 @@ def _curves(axes: Axes, row: Row, values: Sequence[Sequence[float]], *, mark: bo
             color=color,
             linewidth=1,
             alpha=0.75,
-            marker=marker if mark else ".",
+            marker="." if loss else marker,
             markersize=4,
             markeredgecolor="white",
             markeredgewidth=0.4,
             markevery=marked,
         )
-    if mark and all(math.isnan(y) for ys in values for y in ys):
+    if not loss and not is_scored:
         axes.annotate("no dev score", (0.04, 0.5), xycoords="axes fraction", color=style.FAINT)
     axes.grid(axis="y")
     axes.margins(y=0.06)

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Breakdown, Comparison
 from featbert.report.figures import style
-from featbert.report.figures.heat import CELL, draw_cells, name_cells, scale_of
+from featbert.report.figures.heat import CELL, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
 from featbert.units import visible
@@ -58,13 +58,13 @@ def _draw(
     fig = style.new_figure(width, blocks * (len(rows) * height + head))
     for n, axes in enumerate(fig.subplots(blocks, 1, squeeze=False).flat):
         part = slice(n * columns, (n + 1) * columns)
-        draw_cells(axes, cells[:, part], scale, bold=best[:, part], pale=few[part])
-        axes.set_xlim(0, columns)
         heads = [
             f"{visible(b) if upright else style.wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
             for b in buckets[part]
         ]
-        name_cells(axes, heads, names, upright=upright)
+        marks = {"bold": best[:, part], "pale": few[part]}
+        draw_cells(axes, cells[:, part], scale, heads, names, upright=upright, **marks)
+        axes.set_xlim(0, columns)
         axes.tick_params(axis="x", top=False, labeltop=True, bottom=False, labelbottom=False)
     seeds = max(score.n for row in breakdown.rows.values() for score in row.values())
     title = f"{score_name(comparison, breakdown.split)} by {breakdown.meaning}"
