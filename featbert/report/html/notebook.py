@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.report import tables
 from featbert.report.table import Table
+from featbert.units import percent, visible
 
 
 def html_template(name: str) -> Template:
@@ -21,6 +22,7 @@ def html_template(name: str) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"percent": percent, "visible": visible}
     return environment.get_template(name)
 
 

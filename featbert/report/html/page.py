@@ -18,7 +18,7 @@ from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup, escape
 
 from featbert import __version__
-from featbert.analysis.comparison import ComparedRun, Comparison, Comparisons, Row, shared
+from featbert.analysis.comparison import Comparison, Comparisons, shared
 from featbert.analysis.labels import way_order
 from featbert.encoders.tunings import tuning_title
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
@@ -26,7 +26,6 @@ from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
 from featbert.report.html.notebook import html_template
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.text import enumerated
-from featbert.units import percent, visible
 from featbert.versions import library_versions
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def html_report(comparisons: Sequence[Comparison]) -> str:
         overview_figures=crossed.get("tasks", []),
         transfer=transfer_tables(matrices, shown.published) if matrices else [],
         transfer_figures=crossed.get("transfer", []),
-        notes=[visible(note) for note in shown.notes],
+        notes=shown.notes,
         version=__version__,
         versions={n: v for n, v in library_versions().items() if n != "featbert"},
         script=Markup(script),
@@ -79,34 +78,18 @@ def _title(comparisons: Comparisons) -> str:
 
 def _section(comparison: Comparison, number: int) -> dict[str, Any]:
     """One comparison. Tables and figures by the part of the page that has them."""
-    tables, task = comparison_tables(comparison), comparison.task
     runs = [(row, run) for row in comparison.rows for run in row.runs]
-    alike = shared([run.facts for _, run in runs]) if len(runs) > 1 else {}
     texts = [dataclasses.asdict(text) for text in comparison.texts]
     browser = htmlsafe_json_dumps({"texts": texts}, ensure_ascii=False, separators=(",", ":"))
-    findings = [(contest.about, contest.findings) for contest in comparison.contests]
     return {
         "number": number,
-        "title": tables["scores"][0].title,
-        "subtitle": tables["scores"][0].subtitle,
-        "verdict": " ".join(comparison.verdicts),
-        "findings": findings,
-        "tables": tables,
+        "comparison": comparison,
+        "kinds": [*comparison.task.facets.values()],
+        "tables": comparison_tables(comparison),
         "figures": _figures(comparison_figures(comparison), f"f{number}"),
         "browser": browser if any(text["sentences"] for text in texts) else None,
-        "unit": task.unit,
-        "kind": next(iter(task.facets.values())).title,
-        "shared": alike,
-        "signatures": [visible(row.quote) for row in comparison.rows],
-        "runs": [
-            {
-                "name": visible(run.name),
-                "line": visible(f"{row.name}, seed {run.seed}: {_scores(row, run)}"),
-                "facts": {n: v for n, v in run.facts.items() if n not in alike},
-            }
-            for row, run in runs
-        ],
-        "notes": [visible(note) for note in comparison.missing_texts],
+        "runs": runs,
+        "shared": shared([run.facts for _, run in runs]) if len(runs) > 1 else {},
     }
 
 
@@ -137,15 +120,6 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     head, end, body = re.sub(r"\n\s*", "\n", text).partition(">")
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + body
-
-
-def _scores(row: Row, run: ComparedRun) -> str:
-    measure = row.task.measure
-    scores = [
-        f"{split} {measure.name} {percent(by_key.get(measure.key))}"
-        for split, by_key in run.scores.items()
-    ]
-    return ", ".join([*scores, f"best epoch {run.best_epoch}"])
 
 
 def _asset(name: str) -> str:
