@@ -41,22 +41,22 @@ def html(shown: Any) -> str:
     """HTML of an object of featbert."""
     if isinstance(shown, Comparison | Comparisons):
         comparisons = Comparisons.of([shown] if isinstance(shown, Comparison) else shown).viewed()
-        drawn = tables.tables(comparisons, show=comparisons.view.show)
-        return as_html(drawn) or "<p>no finished runs to compare</p>\n"
+        parts = tables.tables(comparisons, show=comparisons.view.show)
+        return as_html(parts) or "<p>no finished runs to compare</p>\n"
     from featbert.analysis.listing import run_lines
     from featbert.report import listings
 
     match type(shown).__name__:
         case "Run":
             facts = listings.facts_table(shown.name, listings.run_facts(shown))
-            drawn = [listings.run_scores_table(shown), facts, listings.epochs_table(shown)]
+            parts = [listings.run_scores_table(shown), facts, listings.epochs_table(shown)]
         case "FoundRuns":
-            drawn = [listings.runs_table(run_lines(shown))]
+            parts = [listings.runs_table(run_lines(shown))]
         case "Corpus":
-            drawn = [listings.corpus_table(shown)]
+            parts = [listings.corpus_table(shown)]
         case _:
-            drawn = [listings.facts_table(shown.path.name, listings.store_facts(shown))]
-    return as_html(drawn)
+            parts = [listings.facts_table(shown.path.name, listings.store_facts(shown))]
+    return as_html(parts)
 
 
 # Modules and names of classes that `html` shows.
