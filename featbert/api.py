@@ -587,7 +587,7 @@ class RunRequest(Engine, InRuns, Cached, Request):
     file: Folder | str | Experiment
     """Experiment file (TOML), or a name of --list."""
     changes: Several[str] = Field([])
-    """Override a key, such as features.epochs=2; may be given several times."""
+    """Override a key, such as features.epochs=2. May be given several times."""
     threads: int | None = Field(None, ge=1)
     """Threads of each run. Replaces the file's key."""
     seeds: str | None = None
@@ -798,16 +798,16 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     """Finished runs: folders or names."""
     data: Several[str | InstanceOf[Corpus]] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
-        "sample, or hf:NAME; may be given several times."
+        "sample, or hf:NAME. May be given several times."
     )
     split: Several[str] = Field([])
-    """Split to score; may be given several times.  [default: test, or dev without it]"""
+    """Split to score. May be given several times.  [default: test, or dev without it]"""
     mapping: dict[str, str] | list[str] = Field({})
-    """Rename a class in gold and predictions, such as person=PER; O removes it. May be given
+    """Rename a class in gold and predictions, such as person=PER. O removes it. May be given
     several times."""
     model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
     by: Several[str] = Field([])
-    """Scores also by a facet, such as type or length; may be given several times."""
+    """Scores also by a facet, such as type or length. May be given several times."""
     overwrite: bool = False
     """Repeat finished evaluations."""
 
@@ -951,7 +951,7 @@ class PredictRequest(Compute, UseRequest, Data):
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
     file: Annotated[str, _name] = "-"
-    """File to tag; - is standard input."""
+    """File to tag. - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
     """Kind of input: raw text with one sentence per line (text), tokenised text (conll, jsonl) or
     columns of texts (tsv, csv, jsonl). Auto infers it from the file's suffix, and reads standard
@@ -959,7 +959,7 @@ class PredictRequest(Compute, UseRequest, Data):
     format: Literal["conll", "jsonl"] = "conll"
     """Kind of output: columns, or jsonl with offsets and probabilities."""
     question: Several[str] = Field([])
-    """Question that the passage answers; may be given several times."""
+    """Question that the passage answers. May be given several times."""
     passage: Folder | None = None
     """Text file with the passage of the questions."""
 

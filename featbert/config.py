@@ -515,7 +515,7 @@ class Analyses(Section):
     """Row that all others are compared with: its label, or one of its runs.  [default: the best
     fine-tuned row]"""
     show: Several[str] = Field([])
-    """Further score, such as precision or word_f1; may be given several times."""
+    """Further score, such as precision or word_f1. May be given several times."""
     published: Several[str] = Field([])
     """Published table to show with it, such as devlin2019-table7."""
     stats: bool = False
@@ -525,9 +525,9 @@ class Analyses(Section):
     budget: bool = False
     """Best scores of random searches by trials, operations and time, and who leads."""
     scorers: bool = False
-    """Scores also by the task's other scorers, and where they disagree."""
+    """Scores also by the task's other scorers, and their disagreements."""
     by: Several[str] = Field([])
-    """Scores also by a facet, such as type or length; may be given several times."""
+    """Scores also by a facet, such as type or length. May be given several times."""
     vary: Several[str] = Field([])
     """Conditions in which named runs may differ: context, corpus, model, scorer, ..."""
     transfer: Annotated[bool, NO_OPTION] = False

@@ -64,10 +64,10 @@ RUN_DATA = option("TEXT", "Only runs on corpora with this in their name.")
 RUN_TASK = option("TEXT", "Only runs of this task.")
 REPORT_FORMAT = option(
     None,
-    "How to print the tables; csv has a line per row and json everything, unrounded.",
+    "Format of the tables. csv has a line per row. json has everything, unrounded.",
     default="text",
 )
-TABLE_FORMAT = option(None, "How to print the result.", default="text")
+TABLE_FORMAT = option(None, "Format of the result.", default="text")
 
 # Metavars and completions of generated options, by field. A field with names of a registry or with
 # fixed values completes these.
@@ -173,14 +173,14 @@ def command(
 
         @functools.wraps(function)
         def called(*, quiet: bool, **values: Any) -> None:  # `Command` reads --quiet
-            given = {name: values.pop(name) for name in options}
+            option_values = {name: values.pop(name) for name in options}
             for section, kind in sections.items():
                 values[section] = _validated(
                     kind,
                     {
-                        name: _number(given[name], field)
+                        name: _number(option_values[name], field)
                         for name, field in fields[section].items()
-                        if given[name] not in (None, [])
+                        if option_values[name] not in (None, [])
                     },
                 )
             function(**values)

@@ -30,7 +30,7 @@ class Outputs(Section):
     """How comparisons are shown."""
 
     format: Literal["text", "markdown", "latex", "csv", "json"] = "text"
-    """How to print the tables; csv has a line per row and json everything, unrounded."""
+    """Format of the tables. csv has a line per row. json has everything, unrounded."""
     figures: Folder | None = None
     """Draw figures to this folder, as PNG and PDF."""
     figure: Several[str] = Field([])
