@@ -296,7 +296,7 @@ def test_only_an_export_is_replaced_and_a_damaged_one_is_refused(tuned, tmp_path
     usable, folder = check_usable(tuned("classification")), tmp_path / "out"
     folder.mkdir()  # an empty one is free
     export(usable, folder, "featbert", card="first")
-    with pytest.raises(InputError, match="--overwrite"):
+    with pytest.raises(InputError, match="overwrite"):
         export(usable, folder, "featbert", card="second")
     assert (folder / "README.md").read_text("utf-8") == "first"
     export(usable, folder, "transformers", card="second", overwrite=True)
