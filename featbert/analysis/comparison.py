@@ -572,8 +572,8 @@ class Comparison:
     @property
     def remarks(self) -> list[str]:
         """All notes, in the order of the analyses."""
-        missing = self.missing_breakdowns
-        unread = (f"no scores by {', '.join(facets)} on {reason}" for facets, reason in missing)
+        reasons = self.missing_breakdowns
+        unread = (f"no scores by {', '.join(facets)} on {reason}" for facets, reason in reasons)
         return [*self.notes, *self.test_notes, *self.cost_notes, *unread]
 
     @property

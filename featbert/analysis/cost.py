@@ -67,9 +67,9 @@ def spent(row: Row, currency: str) -> tuple[float | None, float]:
 
 def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
     """The fully tuned row that features are compared with: like their baseline, or the first."""
-    label = next((other.label for other in rows if other.name == row.baseline), None)
+    label = next((r.label for r in rows if r.name == row.baseline), None)
     tuned = [r for r in rows if row.frozen and r.tuning == BASELINE and same_task(r, row)]
-    return min(tuned, key=lambda other: other.label != label, default=None)
+    return min(tuned, key=lambda r: r.label != label, default=None)
 
 
 # Quality against cost ---------------------------------------------------------------------------

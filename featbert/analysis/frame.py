@@ -174,7 +174,7 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
         scores = run.scores.get(split, {})
         line |= {f"{split}_{key}": scores.get(key) for key in row.task.columns}
         rival = comparison.rival(row, split)
-        by_seed = {other.seed: other.scores for other in rival.runs} if rival else {}
+        by_seed = {rival_run.seed: rival_run.scores for rival_run in rival.runs} if rival else {}
         ours, theirs = scores.get(measure), by_seed.get(run.seed, {}).get(split, {}).get(measure)
         difference = None if ours is None or theirs is None else ours - theirs
         line[f"{split}_{measure}_difference"] = difference
