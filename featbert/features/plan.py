@@ -114,7 +114,7 @@ def plan_extraction(
         of_texts=corpus.has_texts,
     )
     plan = ExtractionPlan(Path(), manifest, source, texts, indexes)
-    return locate(plan, Path(cache_dir), incomplete=shards > 1)
+    return with_store(plan, Path(cache_dir), incomplete=shards > 1)
 
 
 def plan_whole_store(
@@ -135,14 +135,36 @@ def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
     )
 
 
-def locate(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> ExtractionPlan:
-    """The plan with its path in a folder, and the store that is there.
+def with_store(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> ExtractionPlan:
+    """The plan with its path in a folder, and the store in it, if that has all of the plan.
 
     A store with fewer layers is replaced by one with the layers of both. A set that lacks shards
     counts as absent if it may be `incomplete`, and else raises MissingError.
     """
-    manifest, store = plan.manifest, None
-    path = folder / manifest.file_name
+    manifest = plan.manifest
+    path, store = _existing(manifest, folder, incomplete=incomplete)
+    if store is not None:
+        if {*manifest.layers} <= {*store.layers}:
+            return dataclasses.replace(plan, path=path, finished=store)
+        union = tuple(sorted({*manifest.layers, *store.layers}))
+        manifest = dataclasses.replace(manifest, layers=union)
+    if manifest.keep == "pooled":  # a store of words may have all of it
+        words = dataclasses.replace(plan.manifest, keep="words")
+        words_path, whole = _existing(words, folder)
+        if (
+            whole is not None
+            and {*words.layers} <= {*whole.layers}
+            and {*manifest.kinds} <= {*whole.manifest.kinds}
+        ):
+            return dataclasses.replace(plan, path=words_path, manifest=words, finished=whole)
+    return dataclasses.replace(plan, path=path, manifest=manifest)
+
+
+def _existing(
+    manifest: Manifest, folder: Path, *, incomplete: bool = False
+) -> tuple[Path, FeatureStore | None]:
+    """The path of a store in a folder, and the store, if there is one."""
+    path, store = folder / manifest.file_name, None
     if not path.is_file():  # the same text under another name
         ending = path.name.removeprefix(slug(manifest.corpus))
         path = min(folder.glob(f"*{ending}"), default=path)
@@ -162,16 +184,7 @@ def locate(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) -> E
                 f"{path} was extracted with another {', '.join(differences)} than its name says; "
                 "move it away and extract again"
             )
-        if set(manifest.layers) <= set(store.layers):
-            return dataclasses.replace(plan, path=path, finished=store)
-        union = tuple(sorted({*manifest.layers, *store.layers}))
-        manifest = dataclasses.replace(manifest, layers=union)
-    if manifest.keep == "pooled":  # a store of words may have all of it
-        words = dataclasses.replace(plan.manifest, keep="words")
-        whole = locate(dataclasses.replace(plan, manifest=words), folder)
-        if whole.finished is not None and {*manifest.kinds} <= {*whole.finished.manifest.kinds}:
-            return whole
-    return dataclasses.replace(plan, path=path, manifest=manifest)
+    return path, store
 
 
 def stored_size(m: Manifest) -> str:

@@ -28,7 +28,7 @@ from featbert.features.index import (
     write_attributes,
     write_index,
 )
-from featbert.features.plan import ExtractionPlan, check_disk, locate, stored_split
+from featbert.features.plan import ExtractionPlan, check_disk, stored_split, with_store
 from featbert.features.store import FeatureStore
 from featbert.io import check_ours, explaining, owning, replacing
 from featbert.progress import notice, report, stage
@@ -127,7 +127,7 @@ def _shard_plans(
         part = dataclasses.replace(
             plan, manifest=manifest, texts=texts, indexes=indexes, finished=None
         )
-        plans.append(locate(part, shards_folder(plan.path)))
+        plans.append(with_store(part, shards_folder(plan.path)))
     return plans
 
 

@@ -30,7 +30,7 @@ from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
 from featbert.runs.results import listed_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from torch import nn
 
@@ -92,6 +92,18 @@ def clean_run_folder(folder: Path) -> None:
                 path.unlink()
 
 
+@contextlib.contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Within it only this process writes the run.
+
+    BusyError if another process does, InputError if a folder of the run holds other files.
+    """
+    with owning(folder):
+        for place, ours in folders_of(folder).items():
+            check_ours(place, ours)
+        yield
+
+
 def recover(folder: Path, *, overwrite: bool = False) -> None:
     """Finishes the last steps of a run that was killed.
 
@@ -99,9 +111,7 @@ def recover(folder: Path, *, overwrite: bool = False) -> None:
     run. An unfinished one is removed, unless `overwrite` resumes it. Nothing is done if another
     process trains the run, the folder cannot be written to, or holds other files (`check_ours`).
     """
-    with contextlib.suppress(OSError, FeatbertError), owning(folder):
-        for place, ours in folders_of(folder).items():
-            check_ours(place, ours)
+    with contextlib.suppress(OSError, FeatbertError), claimed(folder):
         if ((written := hidden_folder(folder)) / RECORD_NAME).is_file():
             read_record(written)  # refuses a damaged one
             move_into_place(written, folder)

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,16 +20,16 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
-from featbert.io import check_ours, explaining, file_hash, json_hash, owning, write_text
+from featbert.io import explaining, file_hash, json_hash, write_text
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import notice, report, stage
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
     WEIGHTS,
+    claimed,
     clean_run_folder,
     evaluation_files,
-    folders_of,
     load_weights,
     move_into_place,
     recover,
@@ -84,11 +84,9 @@ def train_planned(
     base = None
     if plan.base is not None:
         base = train_planned(plan.base, state_source, corpus, log_dir=log_dir)
-    with owning(plan.folder):
+    with claimed(plan.folder):
         if not overwrite and (done := plan.finished) is not None:
             return done
-        for folder, ours in folders_of(plan.folder).items():
-            check_ours(folder, ours)
         # A step on pooled vectors is so short that several threads would wait for each other.
         settings = plan.options.settings
         is_short = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS
@@ -230,9 +228,9 @@ class _Training:
         """Values on dev, the task's measure first. None if the run learns from dev."""
         if "dev" in self.settings.trained_splits:
             return None
-        dev, numbers = self.corpus["dev"], self._predict("dev")
-        predicted = self._answers(numbers, dev, self._threshold({"dev": numbers}))
-        return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted))
+        dev = self.corpus["dev"]
+        predicted, _ = self._answers([dev])
+        return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted["dev"]))
 
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
         """Writes an epoch to the run's folder and to the log, and reports it."""
@@ -246,11 +244,7 @@ class _Training:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
         clock = time.perf_counter()
-        numbers = {split.name: self._predict(split.name) for split in self.scored_splits}
-        threshold = self._threshold(numbers)
-        predicted = {
-            s.name: self._answers(numbers[s.name], s, threshold) for s in self.scored_splits
-        }
+        predicted, threshold = self._answers(self.scored_splits)
         prediction_seconds = time.perf_counter() - clock
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored_splits}
         for split in self.scored_splits:
@@ -293,21 +287,26 @@ class _Training:
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
 
-    def _predict(self, name: str) -> Any:
-        """The answers to a split's items, as numbers."""
-        inputs = self.inputs[name]
-        budget = prediction_budget(inputs, self.settings, self.device)
-        items = self.task.items(self.corpus[name])
-        return predict(self.model, inputs, items, self.backend, budget)[0]
+    def _answers(self, splits: Sequence[Split]) -> tuple[dict[str, Any], float | None]:
+        """Predicted answers by split, and their threshold.
 
-    def _threshold(self, numbers: Mapping[str, Any]) -> float | None:
-        """The best threshold on dev, or of the run on train if this run learns from dev."""
+        The threshold is the best one on dev, or if the run learns from dev, the one of the run on
+        train.
+        """
+        numbers: dict[str, Any] = {}
+        for split in splits:
+            inputs, items = self.inputs[split.name], self.task.items(split)
+            budget = prediction_budget(inputs, self.settings, self.device)
+            (numbers[split.name],) = predict(self.model, inputs, items, self.backend, budget)
         if self.base is not None:
-            return self.base.record.threshold
-        return self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
-
-    def _answers(self, numbers: Any, split: Split, threshold: float | None) -> Any:
-        return self.task.answers(numbers, self.classes, split, self.scheme, threshold)
+            threshold = self.base.record.threshold
+        else:
+            threshold = self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
+        answers = {
+            s.name: self.task.answers(numbers[s.name], self.classes, s, self.scheme, threshold)
+            for s in splits
+        }
+        return answers, threshold
 
     def _prediction_flops(self, split: str) -> float:
         return prediction_flops(self.model, self.inputs[split], self.settings, self.device)

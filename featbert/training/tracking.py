@@ -1,6 +1,7 @@
 """Live logging of training to `<runs>/.<tracker>`: a point an epoch, by accelerate's trackers.
 
 train/loss  train/seconds  train/parameters       of the epoch, parameters that are trained
+train/C                                            of a solver (`Epoch.step_value`)
 dev/f1  dev/precision  dev/recall                  in percent, none if dev is trained on
 learning_rate/<group>                              highest of the epoch
 
@@ -93,6 +94,7 @@ def scalars(row: Epoch) -> dict[str, float]:
         "train/seconds": row.seconds,
         "train/parameters": sum(group.parameters for group in row.groups),
     }
+    values |= {f"train/{name}": value for name, value in row.step_value.items()}
     values |= {f"dev/{key}": 100 * share for key, share in (row.dev or {}).items()}
     for group in row.groups:  # TensorBoard's names hold no spaces: "layer 7"
         values[f"learning_rate/{group.name.replace(' ', '_')}"] = group.learning_rate

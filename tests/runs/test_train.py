@@ -188,6 +188,6 @@ def test_a_run_that_another_process_finished_meanwhile_is_returned(
         with owning(folder):
             yield
 
-    monkeypatch.setattr(training, "owning", late)
+    monkeypatch.setattr(training, "claimed", late)
     monkeypatch.setattr(training, "Fitting", None)
     assert finetune(corpus, model, runs_dir=workspace.runs, **where).record == done.record
