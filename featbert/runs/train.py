@@ -151,7 +151,7 @@ class _Training:
         self.model = self.states.model(self.targets)
         if (head := plan.head) is not None:
             load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
-        # By split; "train" is all that the run learns from
+        # By split. "train" has all texts that the run learns from.
         texts = {"train": (learned, self.train, numbers_in_whole)}
         texts |= {split.name: ((split.name,), split, None) for split in self.scored_splits}
         self.inputs = {
@@ -290,8 +290,7 @@ class _Training:
     def _answers(self, splits: Sequence[Split]) -> tuple[dict[str, Any], float | None]:
         """Predicted answers by split, and their threshold.
 
-        The threshold is the best one on dev, or if the run learns from dev, the one of the run on
-        train.
+        The threshold is chosen on dev, by the run on train if this run learns from dev.
         """
         numbers: dict[str, Any] = {}
         for split in splits:

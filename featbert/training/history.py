@@ -30,8 +30,8 @@ class Epoch:
         epoch: from 1.
         dev: values on dev by key, the task's measure first. None if dev is not scored.
         seconds: of training and dev scoring.
-        step_value: the value that the epoch stands for, by the name of what a solver varies: C.
-            Empty if epochs are passes over the text.
+        step_value: the solver's parameter in this epoch, such as {"C": 0.01}. Empty if epochs are
+            passes over the text.
     """
 
     epoch: Count

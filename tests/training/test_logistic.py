@@ -10,6 +10,7 @@ from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.training import checkpoint
+from featbert.training.tracking import scalars
 from featbert.training.trainers.logistic import LogisticPath
 
 TEXTS = {"good": ["a fine fox", "the quick lamb won", "Jordan beat the Herald", "fine EU"]}
@@ -39,6 +40,7 @@ def test_it_predicts_as_scikit_learn(store, tmp_path):
     assert [row.step_value["C"] for row in record.history] == pytest.approx(
         10 ** (-4 + np.arange(7) / 2)
     )
+    assert scalars(record.history[2])["train/C"] == pytest.approx(1e-3)
     chosen = record.history[record.best_epoch - 1].step_value["C"]
     loaded = load(run)
     inputs, _ = loaded.split_inputs(store.corpus, test_set, tmp_path)

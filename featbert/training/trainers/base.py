@@ -34,13 +34,13 @@ class Epochs(Protocol):
 class Trainer:
     """A method of fitting a model.
 
-    After each epoch dev is scored. The best weights on dev are the result, whatever an epoch is: a
-    pass over the text, or one of the values of a solver's parameter (`Epoch.step_value`).
+    After each epoch dev is scored. The best weights on dev are the result. An epoch is a pass over
+    the text, or one value of a solver's parameter (`Epoch.step_value`).
 
     Attributes:
         title: for people: "gradient steps".
-        settings: names of the settings that it reads, besides those of all trainers. Other settings
-            are refused, and are neither in a run's record nor in its name.
+        settings: names of the settings that it reads, in addition to the settings of all runs.
+            Others are refused, and are neither in a run's record nor in its name.
         begin: gets (model, training text, settings, backend, seed).
         precision: of its numbers, or None for the run's `precision`.
         has_seed: whether its numbers depend on the seed.

@@ -1,7 +1,7 @@
 """scikit-learn's logistic regression on standardised vectors of texts.
 
-Epoch k stands for the inverse penalty C = 10^(-4 + (k - 1) / 2), and begins with the solution of
-epoch k - 1. So the score on dev chooses C as it chooses the epoch of other trainers. The mean m and
+Epoch k has the inverse penalty C = 10^(-4 + (k - 1) / 2), and begins with the solution of epoch
+k - 1. So the score on dev chooses C as it chooses the epoch of other trainers. The mean m and
 the deviation s of the vectors x become part of the classifier:
 
     W (x - m) / s + b = (W / s) x + (b - W m / s)
