@@ -124,8 +124,10 @@ def plan_whole_store(
     plan = plan_extraction(corpus, source, options, cache_dir=cache_dir)
     if plan.finished is not None:
         return plan
-    whole = dataclasses.replace(options, layers=None)
-    return plan_extraction(corpus, source, whole, cache_dir=cache_dir)
+    every_layer = tuple(range(plan.manifest.num_layers + 1))
+    return dataclasses.replace(
+        plan, manifest=dataclasses.replace(plan.manifest, layers=every_layer)
+    )
 
 
 def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
