@@ -321,3 +321,8 @@ def file_hash(path: Path) -> str:
     """SHA-256 (hex) of the bytes of a regular file."""
     with regular_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def disk(path: Path) -> int:
+    """Bytes of a file or of the files in a folder. 0 if it does not exist."""
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())

@@ -4,7 +4,7 @@ import typer
 
 from featbert import api
 from featbert.cli import options as o
-from featbert.cli.showing import disk
+from featbert.io import disk
 from featbert.text import printable
 from featbert.units import size
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -14,14 +13,11 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import remove, show_tables, terminal_width
 from featbert.errors import InputError, MissingError
-from featbert.io import owning
 from featbert.text import counted, json_text, printable
 
 if TYPE_CHECKING:
     from featbert.runs.record import Notes
 
-# Seconds to wait for other processes that change the notes of a run.
-PATIENCE = 30.0
 # Also accepted after `show`, `rm` and others. By default the value before the subcommand.
 RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
@@ -114,7 +110,7 @@ def rm(
     """Remove runs with their weights and predictions, after a question."""
     from featbert.analysis.listing import run_lines
     from featbert.runs.folder import folders_of
-    from featbert.runs.run import find_runs
+    from featbert.runs.run import find_runs, own_folder
 
     place = runs_dir or ctx.obj
     if not names and data is None:
@@ -123,7 +119,7 @@ def rm(
         names = [line["run"] for line in run_lines(find_runs(place), {"corpus": data})]
         if not names:
             raise MissingError(f"no run on {data!r} in {place}; featbert runs lists all")
-    folders = dict.fromkeys(_run_folder(name, place, data) for name in names)
+    folders = dict.fromkeys(own_folder(name, place, data) for name in names)
     remove([*map(folders_of, folders)], "run", yes=yes)
 
 
@@ -136,13 +132,16 @@ def tag(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Add or remove tags."""
-    folder = _run_folder(name, runs_dir or ctx.obj)
+    from featbert.runs.record import change_notes
+    from featbert.runs.run import own_folder
+
+    folder = own_folder(name, runs_dir or ctx.obj)
 
     def change(notes: Notes) -> Notes:
         result = [name for name in notes.tags if name not in tags]
         return replace(notes, tags=result if remove else [*result, *dict.fromkeys(tags)])
 
-    notes = _changed(folder, change)
+    notes = change_notes(folder, change)
     typer.echo(printable(f"{folder.name}: {', '.join(notes.tags) or 'no tags'}"))
 
 
@@ -154,8 +153,11 @@ def note(
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Write a note on a run."""
-    folder = _run_folder(name, runs_dir or ctx.obj)
-    notes = _changed(folder, lambda notes: replace(notes, note=text))
+    from featbert.runs.record import change_notes
+    from featbert.runs.run import own_folder
+
+    folder = own_folder(name, runs_dir or ctx.obj)
+    notes = change_notes(folder, lambda notes: replace(notes, note=text))
     typer.echo(printable(f"{folder.name}: {notes.note or 'no note'}"))
 
 
@@ -185,37 +187,3 @@ def pack(
 
     runs = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
     typer.echo(printable(f"{output}: {counted(runs, 'run')}, {size(output.stat().st_size)}"))
-
-
-def _changed(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
-    """Changes the notes of a run and returns them. Other processes wait meanwhile."""
-    from featbert.runs.record import NOTES, read_notes, write_json
-
-    with owning(folder / NOTES, PATIENCE):
-        notes = change(read_notes(folder))
-        write_json(folder / NOTES, notes)
-    return notes
-
-
-def _run_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
-    """The folder of a run in the runs directory, finished or not.
-
-    If several folders match the name, the one with `data` in its corpus.
-    """
-    from featbert.runs.results import results_file
-    from featbert.runs.run import find_folder, find_folders
-
-    folders = find_folders(name, runs_dir) if data else []
-    of_data = [
-        f for f in folders if data and data.casefold() in f.name.partition("--")[0].casefold()
-    ]
-    if results_file(runs_dir) is not None:
-        raise InputError(f"{runs_dir} is a results file, which is only read; name a folder of runs")
-    folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
-    if data and folder not in of_data:
-        raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")
-    # An encoder has a config.json, too. Only folders of the runs directory are removed.
-    made = any((folder / name).is_file() for name in ("record.json", "config.json"))
-    if not made or folder.is_symlink() or folder.resolve().parent != runs_dir.resolve():
-        raise InputError(f"{folder} is no run in {runs_dir}; remove it by hand, or give --runs-dir")
-    return folder

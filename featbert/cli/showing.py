@@ -15,7 +15,7 @@ from pydantic import Field
 
 from featbert.config import Folder, Section, Several
 from featbert.errors import InputError, check_known, spelling
-from featbert.io import check_folder, check_ours, owning, remove_folder, write_text
+from featbert.io import check_folder, check_ours, disk, owning, remove_folder, write_text
 from featbert.progress import report as say
 from featbert.report.figures.registry import FIGURES
 from featbert.text import counted, printable
@@ -90,11 +90,6 @@ def terminal_width() -> int | None:
     """Width of the terminal or, if stdout is none, of COLUMNS. None without both."""
     is_limited = sys.stdout.isatty() or os.environ.get("COLUMNS")
     return shutil.get_terminal_size().columns if is_limited else None
-
-
-def disk(path: Path) -> int:
-    """Bytes of a file or of the files in a folder. 0 if it does not exist."""
-    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file())
 
 
 def remove(items: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: bool) -> None:

@@ -25,7 +25,7 @@ from featbert.encoders.encoding import Casing, Context, Packing, Pooling
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
-from featbert.io import regular_file, slug, write_text
+from featbert.io import owning, regular_file, slug, write_text
 from featbert.progress import notice
 from featbert.runs.results import listed_in, read_text
 from featbert.schema import STRICT, Amount, Count, Moment, Number, Seconds, Share
@@ -36,6 +36,8 @@ RECORD_NAME = "record.json"
 # The record of an exported run, in a folder of any name.
 EXPORTED = "featbert.json"
 NOTES = "notes.json"
+# Seconds to wait for other processes that change the notes of a run.
+NOTES_PATIENCE = 30.0
 SUFFIX = ".experiment.json"
 Kept = TypeVar("Kept")
 
@@ -301,6 +303,14 @@ def read_notes(folder: Path) -> Notes:
     with contextlib.suppress(MissingError):
         return read_json(folder / NOTES, Notes, "")
     return Notes()
+
+
+def change_notes(folder: Path, change: Callable[[Notes], Notes]) -> Notes:
+    """Changes the notes of a run and returns them. Other processes wait meanwhile."""
+    with owning(folder / NOTES, NOTES_PATIENCE):
+        notes = change(read_notes(folder))
+        write_json(folder / NOTES, notes)
+    return notes
 
 
 def read_record(folder: Path) -> RunRecord:
