@@ -1,0 +1,123 @@
+"""Vectors of texts, against `SentenceTransformer.encode` on the same texts.
+
+    python -m benchmarks.embed --rounds 5 --threads 2
+    python -m benchmarks.embed --data polarity
+
+Contestants, in turn: `encode` with its defaults (float32, batches of 32), featbert in fp32, and
+featbert with `--precision auto` if that is another precision. Each goes from texts in memory to an
+array, loading of the encoder included. All wait for threads as featbert sets it
+(`OMP_WAIT_POLICY`). CPU seconds, of all threads, say more than seconds on a machine with other
+work. Needs sentence-transformers.
+"""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import featbert
+from benchmarks.harness import (
+    Options,
+    Record,
+    Work,
+    add_text_options,
+    in_turn,
+    parser_of,
+    ratio,
+    run,
+)
+from benchmarks.machine import facts, precisions
+from benchmarks.text import WARM_UP, corpus_of, described
+from featbert.encoders.device import find_device
+from featbert.encoders.source import find_encoder
+from featbert.errors import MissingError
+
+BASELINE = "sentence-transformers fp32"
+Vectors = NDArray[np.float32]
+
+
+def encode(texts: Sequence[str], folder: Path) -> Vectors:
+    """The vectors of sentence-transformers."""
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise MissingError("pip install sentence-transformers for the baseline") from None
+    model = SentenceTransformer(str(folder), device="cpu")
+    vectors: Vectors = model.encode(list(texts), show_progress_bar=False)
+    return vectors
+
+
+class Contest:
+    """The contestants on one list of texts, and the vectors that each made last."""
+
+    def __init__(self, texts: Sequence[str], model: str) -> None:
+        self.texts, self.model = texts, model
+        self.vectors: dict[str, Vectors] = {}
+        self.cpu_seconds: dict[str, list[float]] = {}
+
+    def works(self, names: Sequence[str]) -> dict[str, Work]:
+        """The baseline, and featbert in each precision."""
+        folder = find_encoder(self.model).folder
+        makers: dict[str, Callable[[], Vectors]] = {BASELINE: lambda: encode(self.texts, folder)}
+        for precision in names:
+            options: Any = {"device": "cpu", "precision": precision}
+            makers[f"featbert {precision}"] = partial(
+                featbert.embed, self.texts, self.model, **options
+            )
+        return {name: partial(self._timed, name, make) for name, make in makers.items()}
+
+    def _timed(self, name: str, make: Callable[[], Vectors], _: int) -> float:
+        started, cpu_started = time.perf_counter(), time.process_time()
+        self.vectors[name] = make()
+        self.cpu_seconds.setdefault(name, []).append(time.process_time() - cpu_started)
+        return time.perf_counter() - started
+
+    def differences(self, name: str) -> NDArray[np.float64]:
+        """(n,) of each text, the largest difference of a number from the baseline's."""
+        differences = np.abs(self.vectors[name] - self.vectors[BASELINE])
+        return differences.max(axis=1).astype(float)
+
+
+def measure(options: Options) -> Record:
+    """All contestants in turn."""
+    device = find_device("cpu")
+    corpus = corpus_of(options, ["train"], targets=None)
+    sentences = corpus["train"].sentences
+    texts = [s.texts[0] if s.texts else " ".join(s.words) for s in sentences]
+    names = precisions(device)
+    in_turn(Contest(texts[:WARM_UP], options.model).works(names), 1)
+    contest = Contest(texts, options.model)
+    seconds = in_turn(contest.works(names), options.rounds)
+    measured = {
+        name: {
+            "seconds": times,
+            "texts_per_second": len(texts) / statistics.median(times),
+            "cpu_seconds": contest.cpu_seconds[name],
+            "median_difference": float(np.median(contest.differences(name))),
+            "texts_within_0.001": float(np.mean(contest.differences(name) < 1e-3)),
+        }
+        for name, times in seconds.items()
+    }
+    ratios = {
+        f"{name} over {BASELINE}{unit}": ratio(times[BASELINE], times[name])
+        for unit, times in (("", seconds), (", CPU seconds", contest.cpu_seconds))
+        for name in times
+        if name != BASELINE
+    }
+    about = {**described(corpus), "model": Path(options.model).name}
+    return Record("embed", options.command, facts(device), about, measured, ratios)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = parser_of("embed", __doc__)
+    add_text_options(parser, sentences=2000)
+    run(parser, measure, arguments)
+
+
+if __name__ == "__main__":
+    main()
