@@ -12,8 +12,10 @@ first. Each process has its own (`n_jobs`).
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
@@ -169,7 +171,7 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _plan(self) -> tuple[EncoderSource, LayerCombination, TextPooling]:
         """The encoder's files, the layers and the pooling. InputError for wrong parameters."""
         check_known("pooling", [self.pooling], ("auto", *KEPT_POOLINGS))
-        source = find_encoder(str(self.model))
+        source = _source(str(self.model))
         layers = fixed_layers(self.layer, source.num_layers)
         return source, layers, text_pooling(source, self.pooling)
 
@@ -185,6 +187,14 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.string = True
         tags.requires_fit = False
         return tags
+
+
+def _source(model: str) -> EncoderSource:
+    """The encoder. The Hub is asked once for each name."""
+    return find_encoder(model) if Path(model).expanduser().is_dir() else _named_source(model)
+
+
+_named_source = functools.cache(find_encoder)
 
 
 def rows_of(X: Iterable[Any]) -> Sequence[Any]:

@@ -11,7 +11,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from benchmarks import busy, extract, finetune, gpu, precision, rows, scale, scaling, start, train
+from benchmarks import (
+    busy,
+    embed,
+    extract,
+    finetune,
+    gpu,
+    precision,
+    rows,
+    scale,
+    scaling,
+    start,
+    train,
+)
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import FeatbertError
@@ -52,7 +64,7 @@ def recorded(tmp_path: Path) -> Recorded:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """One precision on every machine. Its limit is not measured for long."""
     monkeypatch.setattr("benchmarks.machine.CHUNK_SECONDS", 1e-4)
-    for module in ("extract", "contestants"):
+    for module in ("extract", "contestants", "embed"):
         monkeypatch.setattr(f"benchmarks.{module}.precisions", lambda _: ["fp32"])
 
 
@@ -111,6 +123,17 @@ def test_sentences(
     assert len(measured["7 rows of 1 seeds"]["seconds"]) == 1
     epochs = measured["an epoch of a linear head"]["seconds"]
     assert len(epochs) == 7 * defaults("none", "classification").epochs
+
+
+def test_embed(recorded: Recorded, reader: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A constant stands for the vectors of sentence-transformers."""
+    monkeypatch.setattr(embed, "encode", lambda texts, _: np.full((len(texts), 16), 9, np.float32))
+    record = recorded(embed.main, "--sentences", 20, "--rounds", 2, "--model", reader)
+    row = record["measured"]["featbert fp32"]
+    assert len(row["seconds"]) == len(row["cpu_seconds"]) == 2
+    assert row["median_difference"] > 1
+    assert row["texts_within_0.001"] == 0
+    assert len(record["ratios"]) == 2
 
 
 def test_start(recorded: Recorded) -> None:

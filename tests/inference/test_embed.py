@@ -137,6 +137,7 @@ def test_damaged_modules_are_refused(tiny_bert, tmp_path, content):
         (TEXTS, {"layer": "weighted_all"}),
         (TEXTS, {"pooling": "word_mean"}),
         ([], {}),
+        ("a single text", {}),
         (["a", 3], {}),
         (["a", None], {}),
         (["a", ("b", "c")], {}),
