@@ -79,8 +79,9 @@ class Contest:
 
     def differences(self, name: str) -> NDArray[np.float64]:
         """(n,) of each text, the largest difference of a number from the baseline's."""
-        differences = np.abs(self.vectors[name] - self.vectors[BASELINE])
-        return differences.max(axis=1).astype(float)
+        differences: NDArray[np.float64] = np.abs(self.vectors[name] - self.vectors[BASELINE])
+        largest: NDArray[np.float64] = differences.max(axis=1)
+        return largest
 
 
 def measure(options: Options) -> Record:
