@@ -143,6 +143,8 @@ class Data(Section):
     escape: str | None = None
     """Escape character before separators and quotation marks inside a field of a table, such
     as \\."""
+    class_separator: str = "|"
+    """Separator between the classes of a text with several, in a column of the task multilabel."""
     label_names: str | None = None
     """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default read from
     labels.txt next to the files."""
@@ -262,6 +264,8 @@ class Head(Section):
     """Layers of the BiLSTM."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout of the head."""
+    thresholds: Literal["one", "each"] = "one"
+    """Thresholds of the probabilities of classes, chosen on dev: one for all, or each its own."""
     longest_answer: int = Field(30, ge=1)
     """Longest span that can be an answer, in words."""
 

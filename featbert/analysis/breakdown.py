@@ -110,15 +110,31 @@ def with_confusions(comparison: Comparison, members: Members) -> Comparison:
 
 
 def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
-    """Pairs of a gold and a predicted class, summed over runs of one task."""
+    """Pairs of a gold and a predicted class, summed over runs of one task.
+
+    An answer is a set of classes at places. Two classes of one place are confused if they are the
+    only ones there that gold or only the row has.
+    """
     pairs: Counter[tuple[str, str]] = Counter()
     spans = runs[0].task.spans
     for run in runs:
         predictions = run.predictions(split)
         rows = zip(spans(predictions.gold), spans(predictions.predicted), strict=True)
-        for gold_spans, predicted_spans in rows:
-            gold = {(first, last): name for name, first, last in gold_spans}
-            predicted = {(first, last): name for name, first, last in predicted_spans}
-            places = gold | predicted
-            pairs.update((gold.get(at, NONE), predicted.get(at, NONE)) for at in places)
+        for gold, predicted in rows:
+            pairs.update((name, name) for name, *_ in gold & predicted)
+            missed, extra = _by_place(gold - predicted), _by_place(predicted - gold)
+            for place in missed.keys() | extra.keys():
+                lacking, given = missed.get(place, []), extra.get(place, [])
+                if len(lacking) == len(given) == 1:
+                    pairs[lacking[0], given[0]] += 1
+                else:
+                    pairs.update((name, NONE) for name in lacking)
+                    pairs.update((NONE, name) for name in given)
     return pairs
+
+
+def _by_place(spans: set[tuple[str, int, int]]) -> dict[tuple[int, int], list[str]]:
+    places: dict[tuple[int, int], list[str]] = {}
+    for name, first, last in spans:
+        places.setdefault((first, last), []).append(name)
+    return places

@@ -11,7 +11,7 @@ from featbert.data.answers import doubtful_classes, number_of
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.folder import not_read
-from featbert.data.tags import spans
+from featbert.data.tags import TARGETS, TargetKind, spans
 from featbert.errors import spelling
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed, shortened
@@ -278,16 +278,11 @@ class _Contents:
         self.words = Counter(word for s in read for word in s.words)
         self.kinds: Counter[str] = Counter()
         self.forms: set[Words] = set()
+        kind = TARGETS.get(targets or "", TargetKind("", None))
         for s in track(split.sentences, f"counting {targets} of {split.name}", "sentences"):
-            tags = s.tags or ()
+            self.kinds.update(kind.classes_of(s.tags or ()))
             if targets == "entities":
-                entities = spans(tags)
-                self.kinds.update(entity.type for entity in entities)
-                self.forms.update(s.words[entity.start : entity.end] for entity in entities)
-            elif targets == "spans":
-                self.kinds.update("answerable" if tag else "unanswerable" for tag in tags[:1])
-            elif targets != "scores":
-                self.kinds.update(tag for tag in tags if tag != UNLABELLED)
+                self.forms.update(s.words[e.start : e.end] for e in spans(s.tags or ()))
         self.sentences = {s.words for s in split}
 
     def report(self) -> SplitReport:
@@ -296,7 +291,7 @@ class _Contents:
         answers = {(s.words, s.pair, s.tags) for s in examples if s.tags is not None}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
-        has_one_answer = self.targets in ("classes", "scores", "choices")
+        has_one_answer = self.targets in ("classes", "sets", "scores", "choices")
         unlabelled = sum(s.tags is None for s in examples) if examples.is_tagged else 0
         if self.targets in ("entities", "labels"):
             tags = (["" for _ in s.words] if s.tags is None else s.tags for s in examples)

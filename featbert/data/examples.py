@@ -213,13 +213,18 @@ class ClassReader(TextReader):
         shown = excerpt(repr(value))[1:-1]
         if isinstance(value, list):
             raise ValueError(f"several classes, {shown} (one is learned for each text),")
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if not isinstance(value, str | int) or SURROGATE.search(str(value)):
-            raise ValueError(f"{shown} is no class")
-        return str(value).strip() or None
+        return class_name(value) or None
+
+
+def class_name(value: Any) -> str:
+    """The name of a class that is a text, a number or a boolean. ValueError for another value."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, str | int) or SURROGATE.search(str(value)):
+        raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
+    return str(value).strip()
 
 
 class ScoreReader(TextReader):

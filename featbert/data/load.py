@@ -113,6 +113,7 @@ def load_corpus(
         ("answerable", kind.name == "spans"),
         ("missing", kind.name != "spans"),
         ("first_choice", kind.name == "choices"),
+        ("class_separator", bool(kind.separator)),
     ):
         if option in options.changed and kind.keys is not None and not fits:
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)
@@ -140,7 +141,7 @@ def load_corpus(
     names = options.label_names.split(",") if options.label_names else []
     names = names or (read_file(labels_file, options.encoding) if labels_file.is_file() else [])
     if names and not kind.numbered and kind.keys is not None:
-        raw = [(split, _with_names(file, names)) for split, file in raw]
+        raw = [(split, _with_names(file, names, kind.separator)) for split, file in raw]
     splits = _splits(raw, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
@@ -394,15 +395,29 @@ def _without_language(file: RawFile) -> RawFile:
     return file.with_sentences(sentences, dialects=dialects)
 
 
-def _with_names(file: RawFile, names: Sequence[str]) -> RawFile:
-    """The file with names for tags that are numbers. InputError for one without a name."""
+def _with_names(file: RawFile, names: Sequence[str], separator: str) -> RawFile:
+    """The file with names for tags that are numbers. InputError for one without a name.
+
+    `separator` is between the numbers of a tag that has several, or "".
+    """
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
-    tags = {tag for s in file.sentences for tag in s.tags or ()}
-    if unnamed := [tag for tag in tags - by_number.keys() if tag.isdecimal()]:
+
+    def parts(tag: str) -> list[str]:
+        return tag.split(separator) if separator else [tag]
+
+    numbers = {part for s in file.sentences for tag in s.tags or () for part in parts(tag)}
+    if unnamed := [number for number in numbers - by_number.keys() if number.isdecimal()]:
         names_given = f"there are {len(by_number)}, from 0"
         raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {names_given}")
     return file.with_sentences(
-        replace(s, tags=s.tags and tuple(by_number.get(tag, tag) for tag in s.tags))
+        replace(
+            s,
+            tags=s.tags
+            and tuple(
+                separator.join(sorted(by_number.get(part, part) for part in parts(tag)))
+                for tag in s.tags
+            ),
+        )
         for s in file.sentences
     )
 

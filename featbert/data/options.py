@@ -23,6 +23,7 @@ class ReadingOptions:
         delimiter: the character between columns, by default the lines show it.
         quoting: whether fields are quoted: "none", "double", or "auto" to detect it.
         escape: character that makes a separator or quotation mark after it part of the text.
+        class_separator: between the classes of a text with several, "price|service".
         label_names: names of numeric tags or classes, "O,B-PER,I-PER", by default the lines of
             labels.txt in the folder of the files.
         limit: number of sentences or examples to read from each split.
@@ -43,6 +44,7 @@ class ReadingOptions:
     delimiter: str | None = None
     quoting: str = "auto"
     escape: str | None = None
+    class_separator: str = "|"
     label_names: str | None = None
     text: Column | None = None
     pair: Column | None = None
@@ -60,6 +62,8 @@ class ReadingOptions:
         for name, sign in (("delimiter", self.delimiter), ("escape", self.escape)):
             if sign is not None and (len(sign) != 1 or sign in '"\r\n'):
                 raise InputError(f"{sign!r} is not one character other than a quote", setting=name)
+        if not self.class_separator:
+            raise InputError("is empty; give one or several characters", setting="class_separator")
         check_known(spelling("quoting"), [self.quoting], ("auto", "none", "double"))
 
     @property

@@ -16,7 +16,7 @@ correct file of the scheme has for the same entities.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +31,7 @@ from featbert.data.columns import (
 )
 from featbert.data.corpus import UNLABELLED
 from featbert.data.examples import ClassReader, ScoreReader, TextReader
+from featbert.data.sets import SEPARATOR, SetReader, classes_of
 from featbert.data.spans import QuestionReader
 from featbert.errors import InputError, check_known
 from featbert.text import excerpt
@@ -177,6 +178,11 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
     return tuple(tags)
 
 
+def labelled(tags: Sequence[str]) -> list[str]:
+    """The tags without those of words that have none."""
+    return [tag for tag in tags if tag != UNLABELLED]
+
+
 @dataclass(frozen=True)
 class TargetKind:
     """A kind of answers that a corpus is read for.
@@ -185,6 +191,8 @@ class TargetKind:
         keys: usual names of their column; None reads no answers.
         conllu: their column in CoNLL-U, if there is one.
         reader: reads examples with such answers, or None if each word has a tag.
+        separator: between the classes of one tag, if it can hold several.
+        classes_of: the classes of an answer, for counts of a corpus.
         numbered: whether answers have no names: a dataset's class is its number.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
     """
@@ -193,17 +201,35 @@ class TargetKind:
     keys: tuple[str, ...] | None
     conllu: str | None = None
     reader: type[TextReader] | None = None
+    classes_of: Callable[[Sequence[str]], Sequence[str]] = labelled
     numbered: bool = False
     has_scheme: bool = False
+    separator: str = ""
+
+
+def _types(tags: Sequence[str]) -> list[str]:
+    return [entity.type for entity in spans(tags)]
+
+
+def _members(tags: Sequence[str]) -> list[str]:
+    return [name for tag in tags for name in classes_of(tag)]
+
+
+def _answerable(tags: Sequence[str]) -> list[str]:
+    return ["answerable" if tag else "unanswerable" for tag in tags[:1]]
 
 
 TARGETS = {
-    "entities": TargetKind("entities", ENTITY_KEYS, has_scheme=True),
-    "labels": TargetKind("labels", LABEL_KEYS, "upos"),
-    "classes": TargetKind("classes", CLASS_KEYS, reader=ClassReader),
-    "scores": TargetKind("scores", SCORE_KEYS, reader=ScoreReader, numbered=True),
-    "choices": TargetKind("choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True),
-    "spans": TargetKind("spans", ANSWER_KEYS, reader=QuestionReader, numbered=True),
+    kind.name: kind
+    for kind in (
+        TargetKind("entities", ENTITY_KEYS, classes_of=_types, has_scheme=True),
+        TargetKind("labels", LABEL_KEYS, "upos"),
+        TargetKind("classes", CLASS_KEYS, reader=ClassReader),
+        TargetKind("sets", CLASS_KEYS, None, SetReader, _members, separator=SEPARATOR),
+        TargetKind("scores", SCORE_KEYS, None, ScoreReader, lambda _: (), numbered=True),
+        TargetKind("choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True),
+        TargetKind("spans", ANSWER_KEYS, None, QuestionReader, _answerable, numbered=True),
+    )
 }
 
 

@@ -47,6 +47,9 @@ OUTPUTS = Registry(
     {
         "softmax": Part("featbert.models.softmax:Softmax", "softmax", answers=("class", "tags")),
         "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
+        "sigmoid": Part(
+            "featbert.models.sigmoid:Sigmoid", "sigmoid", ("thresholds",), answers=("set",)
+        ),
         "score": Part("featbert.models.score:Score", "score", answers=("score",)),
         "choice": Part("featbert.models.choice:GroupSoftmax", "choice", answers=("choice",)),
         "span": Part(

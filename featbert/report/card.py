@@ -114,7 +114,7 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
 
 def _notes(run: Run, form: str) -> list[str]:
     """Advice to users of transformers for the same answers as the run's."""
-    over = run.record.threshold
+    over, classes = run.record.threshold, run.record.targets.classes
     always = (
         "featbert reads texts of any length in windows, and gives the answers that were scored."
     )
@@ -125,8 +125,7 @@ def _notes(run: Run, form: str) -> list[str]:
         "It was trained on whole documents: give documents, not sentences.": (
             run.record.signature.context == "document"
         ),
-        "A question has an answer if the best span's score exceeds the score of no answer (the "
-        f"first token) by more than {over or 0:.4f}.": over is not None,
+        "" if over is None else run.task.threshold_note(over, classes): over is not None,
     }
     return [always, *(note for note, holds in notes.items() if holds and form != "featbert")]
 

@@ -243,7 +243,8 @@ class RunRecord:
         predictions: SHA-256 of the predictions file by split.
         train_sentences, train_words: number of sentences (or other examples) and words that were
             learned from.
-        threshold: lower bound of an answer's margin, chosen on dev. None without margins.
+        threshold: lower bound of an answer's margin or probability, or one for each class, chosen
+            on dev. None if answers have neither.
     """
 
     name: str
@@ -273,7 +274,7 @@ class RunRecord:
     predictions: dict[str, str]
     train_sentences: Count
     train_words: Count
-    threshold: Number | None = None
+    threshold: Number | list[Number] | None = None
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default of the task's measure. None without scores."""

@@ -40,7 +40,7 @@ from featbert.runs.planned import PlannedRun
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import Run
 from featbert.runs.states import StoredStates, TunedStates
-from featbert.tasks.base import IGNORED, get_task
+from featbert.tasks.base import IGNORED, Threshold, get_task
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.fitting import Fitting
@@ -287,7 +287,7 @@ class _Training:
             predictions={name: file_hash(path) for name, path in paths.items()},
         )
 
-    def _answers(self, splits: Sequence[Split]) -> tuple[dict[str, Any], float | None]:
+    def _answers(self, splits: Sequence[Split]) -> tuple[dict[str, Any], Threshold]:
         """Predicted answers by split, and their threshold.
 
         The threshold is chosen on dev, by the run on train if this run learns from dev.
@@ -297,10 +297,13 @@ class _Training:
             inputs, items = self.inputs[split.name], self.task.items(split)
             budget = prediction_budget(inputs, self.settings, self.device)
             (numbers[split.name],) = predict(self.model, inputs, items, self.backend, budget)
+        threshold: Threshold
         if self.base is not None:
             threshold = self.base.record.threshold
         else:
-            threshold = self.task.threshold(numbers["dev"], self.corpus["dev"], self.classes)
+            threshold = self.task.threshold(
+                numbers["dev"], self.corpus["dev"], self.classes, self.settings
+            )
         answers = {
             s.name: self.task.answers(numbers[s.name], self.classes, s, self.scheme, threshold)
             for s in splits

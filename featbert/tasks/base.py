@@ -24,6 +24,7 @@ from featbert.progress import notice
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
 
+Threshold = float | list[float] | None
 Rows = Sequence[Sequence[str]]
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,6 +36,7 @@ TASKS = Registry(
         "entities": Entry("featbert.tasks.entities:TASK"),
         "labels": Entry("featbert.tasks.labels:TASK"),
         "classification": Entry("featbert.tasks.classification:TASK"),
+        "multilabel": Entry("featbert.tasks.multilabel:TASK"),
         "regression": Entry("featbert.tasks.regression:TASK"),
         "choice": Entry("featbert.tasks.choice:TASK"),
         "spans": Entry("featbert.tasks.spans:TASK"),
@@ -43,6 +45,7 @@ TASKS = Registry(
 # Kinds of answers that outputs give and tasks need, and what they are.
 ANSWERS = {
     "class": "one class for each text",
+    "set": "any number of classes for each text",
     "tags": "one tag for each word",
     "score": "a score for each text",
     "choice": "one of several texts",
@@ -335,11 +338,11 @@ class Task(ABC):
         classes: tuple[str, ...],
         sentences: Sequence[Sentence] | Split,
         scheme: str,
-        threshold: float | None = None,
+        threshold: Threshold = None,
     ) -> Rows:
         """Answers by sequence, from the numbers of their items.
 
-        If answers have margins, they are given only with a margin above `threshold`.
+        If answers have margins or probabilities, only those above `threshold` are given.
         """
         rows = np.split(self.named(numbers, classes), self.items(sentences)[1:-1])
         return [self.read(row.tolist(), scheme) for row in rows]
@@ -358,10 +361,17 @@ class Task(ABC):
         return answer
 
     def threshold(
-        self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...]
-    ) -> float | None:
-        """The threshold with which these answers have the best score; None without one."""
+        self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...], settings: Any
+    ) -> Threshold:
+        """The threshold, or one for each class, with which these answers have the best score.
+
+        None without one. `settings` are those of the run.
+        """
         return None
+
+    def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
+        """How users of an exported model apply the threshold, in a sentence."""
+        return ""
 
     def gold(self, split: Split) -> Rows:
         """The right answers by sequence, () for an example without one."""

@@ -36,6 +36,7 @@ from featbert.tasks.base import (
     Scores,
     TargetSummary,
     Task,
+    Threshold,
     in_buckets,
 )
 from featbert.tasks.examples import ExampleTask, single
@@ -160,7 +161,7 @@ class Spans(ExampleTask):
         classes: tuple[str, ...],
         sentences: Sequence[Sentence] | Split,
         scheme: str,
-        threshold: float | None = None,
+        threshold: Threshold = None,
     ) -> Rows:
         """Answers from (S, 3) first and last place of the best span, and its margin."""
         return [
@@ -170,7 +171,9 @@ class Spans(ExampleTask):
             for sentence, (first, last, margin) in zip(sentences, numbers.tolist(), strict=True)
         ]
 
-    def threshold(self, numbers: Any, split: Split, classes: tuple[str, ...]) -> float | None:
+    def threshold(
+        self, numbers: Any, split: Split, classes: tuple[str, ...], settings: Any
+    ) -> Threshold:
         """In the middle between the margins of two questions of dev, or beyond all of them."""
         if CLASSES[1] not in classes:
             return None
@@ -192,6 +195,12 @@ class Spans(ExampleTask):
         low = margins[k - 1] if k else margins[0] - 2
         high = margins[k] if k < len(margins) else margins[-1] + 2
         return float((low + high) / 2)
+
+    def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
+        return (
+            "A question has an answer if the best span's score exceeds the score of no answer (the "
+            f"first token) by more than {threshold:.4f}."
+        )
 
     def taught(self, classes: Sequence[str]) -> tuple[str, ...]:
         return tuple(classes)

@@ -8,6 +8,7 @@ import re
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -25,6 +26,7 @@ from featbert.runs.run import Run, check_usable, find_run
 from featbert.tasks.base import get_task
 from tests.runs import finished_runs, questions, test_choices, test_examples
 from tests.single_runs import finetune
+from tests.tasks import test_multilabel
 from tests.tiny_encoders import write_encoder
 from tests.workspace import error_of, ok
 
@@ -32,6 +34,7 @@ CORPORA = {
     "entities": finished_runs.write_corpus,
     "labels": finished_runs.write_corpus,
     "classification": lambda folder: test_examples.write_corpus(folder, pairs=False),
+    "multilabel": test_multilabel.write_sets,
     "regression": lambda folder: test_examples.write_corpus(folder, pairs=True),
     "choice": test_choices.write_corpus,
     "spans": questions.write_questions,
@@ -104,6 +107,12 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
     pipe = transformers.pipeline("text-classification", made, tokenizer=tokenizer)
     if isinstance(given[0], tuple):
         given = [{"text": first, "text_pair": second} for first, second in given]
+    if run.task.name == "multilabel":
+        classes = run.record.targets.classes
+        limits = dict(zip(classes, np.broadcast_to(run.record.threshold, 3), strict=True))
+        rows = pipe(given, top_k=None)
+        above = [[d["label"] for d in row if d["score"] > limits[d["label"]]] for row in rows]
+        return [["|".join(sorted(names))] for names in above]
     key = "label" if run.task.name == "classification" else "score"
     return [[row[key]] for row in pipe(given)]
 

@@ -1,0 +1,255 @@
+"""Several classes: each text or pair has no, one or several of them.
+
+    micro F1          2 tp / (predicted + gold), all classes together
+    macro F1          mean of the F1 of each class that occurs
+    subset accuracy   share of texts with exactly the gold classes
+
+Micro F1 chooses the epoch unless another measure is named: "multilabel:macro_f1",
+"multilabel:accuracy". A class is given if its probability is above a threshold. On dev the one
+with the highest measure is chosen for all classes, or, with `thresholds = "each"`, for each class
+the one with its highest F1; among equal ones the lowest.
+
+A system without skill gives each text the same classes: the k most frequent ones, k as good as any.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from featbert.data.corpus import Sentence, Split
+from featbert.data.sets import classes_of, joined
+from featbert.errors import InputError
+from featbert.tasks.base import (
+    Facet,
+    Floats,
+    Parts,
+    Predictions,
+    Rows,
+    Scores,
+    TargetSummary,
+    Threshold,
+)
+from featbert.tasks.examples import FACETS, ExampleTask, single
+from featbert.tasks.measures import (
+    Counts,
+    ExampleMeasure,
+    accuracy_of,
+    f1_of,
+    macro_f1_of,
+    prf,
+)
+from featbert.text import natural
+
+# Thresholds for all classes that are tried, at most.
+_TRIED = 200
+
+
+def members(answers: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
+    """(S, C) whether each answer, classes in one string, has each class."""
+    place = {name: i for i, name in enumerate(classes)}
+    has = np.zeros((len(answers), len(classes)), dtype=bool)
+    for row, answer in enumerate(answers):
+        has[row, [place[name] for name in classes_of(answer)]] = True
+    return has
+
+
+def _by_class(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
+    """(S, C, 3) true positives, predicted and gold."""
+    return np.stack([gold & predicted, predicted, gold], axis=2).astype(np.int64)
+
+
+def _micro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
+    counts: Counts = _by_class(gold, predicted).sum(axis=1)
+    return counts
+
+
+def _macro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
+    return _by_class(gold, predicted).reshape(len(gold), -1)
+
+
+def _exact(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
+    right = (gold == predicted).all(axis=1)
+    return np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
+
+
+# By measure, counts (S, K) of gold and predicted classes (S, C).
+_COUNTS = {"micro_f1": _micro, "macro_f1": _macro, "accuracy": _exact}
+
+
+def _counted(
+    key: str, gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]
+) -> Counts:
+    return _COUNTS[key](members(gold, classes), members(predicted, classes))
+
+
+MEASURES = {
+    key: ExampleMeasure(key, name, of, partial(_counted, key))
+    for key, name, of in (
+        ("micro_f1", "micro F1", f1_of),
+        ("macro_f1", "macro F1", macro_f1_of),
+        ("accuracy", "subset accuracy", accuracy_of),
+    )
+}
+
+
+class Multilabel(ExampleTask):
+    """The task of several classes a text."""
+
+    name = "multilabel"
+    title = "texts with several classes"
+    targets = "sets"
+    answer = "set"
+    kinds = "classes"
+    output = "sigmoid"
+    floor = "the same classes for each text"
+    measures = MEASURES
+    facets: Mapping[str, Facet] = {
+        "class": Facet("class"),
+        "number": Facet("number of gold classes"),
+        **FACETS,
+    }
+
+    def score(self, gold: Rows, predicted: Rows) -> Scores:
+        classes = self.classes_in([*gold, *predicted])
+        sides = [members(single(rows), classes) for rows in (gold, predicted)]
+        by_class = {
+            name: prf(*counts)
+            for name, counts in zip(classes, _by_class(*sides).sum(axis=0).tolist(), strict=True)
+        }
+        floor = self._floor(gold, classes) if gold else None
+        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
+
+    def _floor(self, gold: Rows, classes: Sequence[str]) -> float:
+        """The best measure of the same classes for each text."""
+        has = members(single(gold), classes)
+        order = np.argsort(-has.sum(axis=0), kind="stable")
+        answers = (joined(classes[i] for i in order[:k]) for k in range(len(classes) + 1))
+        rows = ([[answer]] * len(gold) for answer in answers)
+        return max(float(self.measure.of(self.counts(gold, row).sum(axis=0))) for row in rows)
+
+    def classes_in(self, gold: Rows) -> list[str]:
+        names = {name for row in gold for answer in row for name in classes_of(answer)}
+        return sorted(names, key=natural)
+
+    def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
+        """(S, C) 1 for each class of a text."""
+        return members(["".join(row) for row in self.gold(split)], classes).astype(np.int64)
+
+    def summary(self, train: Split, scheme: str) -> TargetSummary:
+        classes = self.classes(train, scheme)
+        counts = self.encode(train, classes, scheme).sum(axis=0)
+        if not classes:
+            raise InputError(f"no text of {train.path or train.name} has a class")
+        return TargetSummary(classes, tuple(counts.tolist()), len(train))
+
+    def answers(
+        self,
+        numbers: NDArray[Any],
+        classes: tuple[str, ...],
+        sentences: Sequence[Sentence] | Split,
+        scheme: str,
+        threshold: Threshold = None,
+    ) -> Rows:
+        """Answers from (S, C) probabilities: the classes above the threshold, by default 0.5."""
+        given = numbers > (0.5 if threshold is None else np.array(threshold))
+        return [[joined(np.array(classes, dtype=object)[row])] for row in given]
+
+    def threshold(
+        self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...], settings: Any
+    ) -> Threshold:
+        gold = self.gold(split)
+        known = [joined(c for c in classes_of("".join(row)) if c in classes) for row in gold]
+        labelled = [i for i, row in enumerate(gold) if row]
+        right = members(known, classes)[labelled]
+        shares = numbers[labelled].astype(np.float64)
+        if settings.thresholds == "each":
+            return [_best_f1(shares[:, c], right[:, c]) for c in range(len(classes))]
+        edges = np.unique(np.quantile(shares, np.linspace(0, 1, _TRIED)))
+        tried = [0.0, *((edges[1:] + edges[:-1]) / 2).tolist()]
+        count = _COUNTS[self.measure.key]
+        values = [float(self.measure.of(count(right, shares > t).sum(axis=0))) for t in tried]
+        return float(tried[int(np.argmax(np.round(values, 12)))])
+
+    def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
+        if isinstance(threshold, list):
+            pairs = zip(classes, threshold, strict=True)
+            listed = ", ".join(f"{name} {lowest:.4f}" for name, lowest in pairs)
+            return f"A class is given if its probability is above its threshold: {listed}."
+        return f"A class is given if its probability is above {threshold:.4f}."
+
+    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+        """An item is a class of a text, gold or predicted; for subset accuracy it is a text."""
+        if self.measure.key == "accuracy":
+            return super().parts(found, known)
+        classes = self.classes_in([*found.gold, *found.predicted])
+        gold, predicted = (members(single(rows), classes) for rows in (found.gold, found.predicted))
+        texts, places = np.nonzero(gold | predicted)
+        of_items = _by_class(gold, predicted)[texts, places]
+        counts = of_items
+        if self.measure.key == "macro_f1":
+            counts = np.zeros((len(texts), len(classes), 3), dtype=np.int64)
+            counts[np.arange(len(texts)), places] = of_items
+            counts = counts.reshape(len(texts), 3 * len(classes))
+
+        def buckets(facet: str) -> tuple[list[str], list[str]]:
+            if facet == "class":
+                return [classes[place] for place in places], [*classes]
+            names, order = self._buckets(facet, found)
+            return [names[text] for text in texts], order
+
+        return counts, of_items[:, 2], buckets
+
+    def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
+        if facet not in ("class", "number"):
+            return super()._buckets(facet, found)
+        sets = map(classes_of, single(found.gold))
+        names = [" + ".join(s) or "none" if facet == "class" else str(len(s)) for s in sets]
+        return names, sorted({*names}, key=natural)
+
+    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
+        """The classes, before the first word."""
+        return [{(name, 0, -1) for name in classes_of(answer)} for answer in single(rows)]
+
+    def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
+        return super().model_config(classes) | {"problem_type": "multi_label_classification"}
+
+    def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
+        return [joined(mapping.get(name, name) for name in classes_of(tag)) for tag in tags]
+
+    def answered(
+        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
+    ) -> tuple[list[str], dict[str, Any]]:
+        (text,) = answer
+        row = self.shown(sentences) | {"answer": classes_of(text), "probabilities": shares[0]}
+        return [*sentences[0].texts, text], row
+
+    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
+        gold = sentences[0].tags
+        return {
+            "gold": None if gold is None else classes_of(gold[0]),
+            "predicted": classes_of(answer[0]),
+        }
+
+    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
+        texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
+        gold = [] if row["gold"] is None else [joined(map(str, row["gold"]))]
+        return texts, gold, [joined(map(str, row["predicted"]))]
+
+
+def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
+    """The lowest threshold with the best F1 of a class; 0.5 if no text has it."""
+    if not right.any():
+        return 0.5
+    order = np.argsort(-shares, kind="stable")
+    ordered = shares[order]
+    f1 = 2 * right[order].cumsum() / (np.arange(1, len(right) + 1) + right.sum())
+    f1[:-1][ordered[:-1] == ordered[1:]] = -1  # no threshold is between equal shares
+    k = len(f1) - 1 - int(np.round(f1, 12)[::-1].argmax())
+    below = ordered[k + 1] if k + 1 < len(ordered) else 0.0
+    return float((ordered[k] + below) / 2)
+
+
+TASK = Multilabel()
