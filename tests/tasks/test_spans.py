@@ -144,7 +144,7 @@ def test_the_threshold_is_the_best_of_all(rows) -> None:
         answers = TASK.answers(numbers, CLASSES, split, "", threshold)
         return round(TASK.dev_values(TASK.gold(split), answers)["f1"], 9)
 
-    found = TASK.threshold(numbers, split, CLASSES)
+    found = TASK.threshold(numbers, split, CLASSES, None)
     tried = {t: value(t) for t in (-2.0, -0.5, 0.25, 1.0, 3.0)}
     assert value(found) == max(tried.values())
     best = [t for t, v in tried.items() if v == max(tried.values())]
