@@ -292,9 +292,7 @@ def _plan(
     """A run with its signature and its name. `encoding` are the signature's fields on states."""
     settings, task, device = options.settings, get_task(options.task), options.device
     layers = None if combination is None else combination.name
-    task.check(settings)
-    _check_options(corpus, encoding, options, frozen=combination is not None)
-    settings.trainer.check(settings, task, combination)
+    _check_options(corpus, encoding, options, combination)
     precision = settings.trainer.precision or find_precision(options.precision, device)
     if combination is not None and device.kind == "cuda" and settings.trainer.precision is None:
         precision = "fp32"  # cuDNN's LSTM knows no bf16 autocast: see `models/bilstm.py`
@@ -328,10 +326,16 @@ def _plan(
 
 
 def _check_options(
-    corpus: Corpus, encoding: Mapping[str, Any], options: RunOptions, *, frozen: bool
+    corpus: Corpus,
+    encoding: Mapping[str, Any],
+    options: RunOptions,
+    combination: LayerCombination | None,
 ) -> None:
-    """Raises InputError for settings that the text, the encoder or the task cannot have."""
-    settings, task = options.settings, get_task(options.task)
+    """Raises InputError for settings that the text, the encoder or the trainer cannot have.
+
+    The settings fit the task (`Rows.settings_for`).
+    """
+    settings, task, frozen = options.settings, get_task(options.task), combination is not None
     if get_tuning(settings.tuning).frozen != frozen:
         raise InputError(
             f"is {settings.tuning!r}, but the encoder is {'frozen' if frozen else 'tuned'}; "
@@ -342,6 +346,7 @@ def _check_options(
         raise InputError(f"{settings.output} reads pairs, not single texts", setting="output")
     if options.tag_scheme != "bio" and not task.has_scheme:
         raise InputError(f"{options.tag_scheme} is not for {task.title}", setting="tag_scheme")
+    settings.trainer.check(settings, task, combination)
     n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
     if n_classes > limit:
         raise InputError(
