@@ -172,6 +172,9 @@ class Data(Section):
     first_choice: int | None = Field(None, ge=0, le=1)
     """Number of the first choice in labels, 0 or 1. By default 1 if 0 never occurs and the highest
     label is the number of choices."""
+    nested: Literal["outermost", "innermost", "first"] = "outermost"
+    """Which of several entities on the same words to read from texts with spans: outermost (the
+    longest), innermost (the shortest), or first in the file."""
     tag_scheme: Literal["bio", "iob1"] = "bio"
     """Scheme of the learned labels. Scores compare entities."""
 

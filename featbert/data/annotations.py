@@ -13,7 +13,7 @@ from featbert.data.columns import CLASS_KEYS, WORD_KEYS, lower_names
 from featbert.data.files import RawRow, word_fault
 from featbert.data.offsets import Part, Place
 from featbert.errors import InputError
-from featbert.text import counted, excerpt, listed
+from featbert.text import counted, excerpt
 
 # Keys of a text, of its spans, and in a span of its type, ends and text.
 TEXT_KEYS = ("text", "data", "content", "document", "sentence")
@@ -86,8 +86,8 @@ def _mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def part_of(row: RawRow, text: str, span: Any) -> tuple[Part, str]:
-    """A span as the file gives it, and its type."""
+def parts_of(row: RawRow, text: str, span: Any) -> list[tuple[Part, str]]:
+    """A span as the file gives it, with each of its types."""
     item, surface = span, None
     if isinstance(span, dict):
         item = span | dict(_mapping(span.get("value")))  # Label Studio's result
@@ -97,13 +97,13 @@ def part_of(row: RawRow, text: str, span: Any) -> tuple[Part, str]:
         item = [*ends, next((item[key] for key in TYPE_KEYS if key in item), None)]
     shown = excerpt(json.dumps(span))
     match item:
-        case [int(start), int(end), str(kind) | [str(kind)], *_] if not word_fault(kind.strip()):
-            return Part(text, start, end, surface, row.where), kind.strip()
-        case [int(), int(), [_, _, *_] as kinds, *_]:
-            labels = listed(map(str, kinds))
-            fail(row, f"{shown} has the labels {labels}; a word has one tag, so keep one")
         case [int(), int(), None | [], *_] | [int(), int()]:
             fail(row, f"{shown} has no label; add one, or remove the span")
+        case [int(start), int(end), str() | list() as label, *_]:
+            kinds = [label] if isinstance(label, str) else label
+            if all(isinstance(kind, str) and not word_fault(kind.strip()) for kind in kinds):
+                part = Part(text, start, end, surface, row.where)
+                return [(part, kind.strip()) for kind in kinds]
     return fail(row, f"{shown} is no start, end and label of a span")
 
 

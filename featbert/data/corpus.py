@@ -87,6 +87,7 @@ class ReadingNotes:
             their offsets.
         misplaced_answers: answers and entities without such a place, left out.
         partial_words: answers and entities that begin or end inside a word.
+        overlapping_entities: entities left out, as they share words with others (`nested`).
         missing: by value that is no answer, how often it occurs.
     """
 
@@ -105,6 +106,7 @@ class ReadingNotes:
     moved_answers: int = 0
     misplaced_answers: int = 0
     partial_words: int = 0
+    overlapping_entities: int = 0
     missing: dict[str, int] = field(default_factory=dict)
 
 

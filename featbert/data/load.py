@@ -114,6 +114,7 @@ def load_corpus(
         ("missing", kind.name != "spans"),
         ("first_choice", kind.name == "choices"),
         ("class_separator", bool(kind.separator)),
+        ("nested", kind.reader is None),
     ):
         if option in options.changed and kind.keys is not None and not fits:
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)

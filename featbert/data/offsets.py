@@ -158,7 +158,7 @@ def places_of(
         (moved, "are not at their offsets and are read where their text occurs once"),
         (lost, "are left out, as their text is neither at their offsets nor once elsewhere"),
     ):
-        _notice([(part.own or "", part.where) for part in group], path, noun, fault)
+        notice_parts([(part.own or "", part.where) for part in group], path, noun, fault)
     notes.update(moved_answers=len(moved), misplaced_answers=len(lost))
     return places
 
@@ -168,10 +168,11 @@ def notice_partial(
 ) -> None:
     """Logs and counts parts that begin or end inside a word, by their texts and places."""
     notes["partial_words"] = len(parts)
-    _notice(parts, path, noun, "begin or end inside a word, which is taken whole")
+    notice_parts(parts, path, noun, "begin or end inside a word, which is taken whole")
 
 
-def _notice(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault: str) -> None:
+def notice_parts(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault: str) -> None:
+    """Logs how many parts have a fault, and the text and the place of the first one."""
     if parts:
         text, place = parts[0]
         first = f"the first is {excerpt(text)}, {place}"

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from featbert.data.columns import Column, lower_names
+from featbert.data.nested import NESTED
 from featbert.errors import InputError, check_known, spelling
 
 
@@ -33,6 +34,8 @@ class ReadingOptions:
         missing: values that are no answer, "-,NA". An empty one among them means empty cells, and
             only "" means none. By default as in `answers`.
         first_choice: number of the first choice in labels, 0 or 1, by default the labels show it.
+        nested: entities that are read if some share words: "outermost", "innermost" or "first"
+            (`nested`).
         alone: split of a single file, if its name says none.
     """
 
@@ -56,6 +59,7 @@ class ReadingOptions:
     answerable: bool = False
     missing: str | None = None
     first_choice: int | None = None
+    nested: str = "outermost"
     alone: str = "train"
 
     def __post_init__(self) -> None:
@@ -65,6 +69,7 @@ class ReadingOptions:
         if not self.class_separator:
             raise InputError("is empty; give one or several characters", setting="class_separator")
         check_known(spelling("quoting"), [self.quoting], ("auto", "none", "double"))
+        check_known(spelling("nested"), [self.nested], NESTED)
 
     @property
     def changed(self) -> dict[str, Any]:

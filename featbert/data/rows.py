@@ -24,7 +24,7 @@ from featbert.data.annotations import (
     fail,
     finished_annotations,
     is_unanswered,
-    part_of,
+    parts_of,
     text_and_spans,
     text_in,
     trimmed_place,
@@ -34,7 +34,16 @@ from featbert.data.columns import DOCUMENT_KEYS, WORD_KEYS, Column, only_column
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import DOCSTART, Documents, RawFile, RawRow, word_fault
-from featbert.data.offsets import UNITS, Part, Place, notice_partial, places_of, unit_of
+from featbert.data.nested import TextEntity, flat_entities
+from featbert.data.offsets import (
+    UNITS,
+    Part,
+    Place,
+    notice_partial,
+    notice_parts,
+    places_of,
+    unit_of,
+)
 from featbert.data.spans import words_at
 from featbert.errors import InputError, spelling
 from featbert.progress import notice
@@ -128,7 +137,8 @@ class WordReader(TextReader):
         if (several := len(finished_annotations(row.values))) > 1:
             fail(row, f"{several} annotations of one text; keep one of them")
         if self.keys and not rejected(row.values):
-            self.annotated[row.number] = row, places, [part_of(row, text, s) for s in spans]
+            parts = [part for span in spans for part in parts_of(row, text, span)]
+            self.annotated[row.number] = row, places, parts
         keys = (*DOCUMENT_KEYS, "answer", "annotations", "data")
         values = {key: row.values[key] for key in keys if row.values.get(key, text) != text}
         words = [text[a:b] for a, b in places]
@@ -137,12 +147,14 @@ class WordReader(TextReader):
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sentences, with the tags of their spans."""
         parts = [part for *_, spans in self.annotated.values() for part, _ in spans]
+        rule = self.options.nested
         places = iter(places_of(parts, self.path, "entities", self.notes))
         self._doubt([part for part in parts if part.own is None])
         partial: list[tuple[str, str]] = []
+        overlapping: list[tuple[str, str]] = []
         tags: dict[int, tuple[str, ...]] = {}
         for number, (row, words, spans) in self.annotated.items():
-            entities: dict[int, tuple[str, str]] = {}  # text and tag of the entity of a word
+            entities: list[TextEntity] = []
             for part, kind in spans:
                 if (place := next(places)) is None and part.own is not None:
                     continue
@@ -150,15 +162,23 @@ class WordReader(TextReader):
                 first, last = words_at(words, start, end - start)
                 if (words[first][0], words[last][1]) != (start, end):
                     partial.append((part.text[start:end], part.where))
-                entity = f"{excerpt(part.text[start:end])} ({kind})"
-                overlapping = {entities[i][0] for i in range(first, last + 1) if i in entities}
-                if overlapping - {entity}:
-                    advice = "a word has one tag, so keep one entity where some nest or overlap"
-                    fail(row, f"the entities {min(overlapping)} and {entity} share words; {advice}")
-                inside = dict.fromkeys(range(first, last + 1), (entity, f"I-{kind}"))
-                entities |= inside | {first: (entity, f"B-{kind}")}
-            tags[number] = tuple(entities.get(i, ("", "O"))[1] for i in range(len(words)))
+                entities.append(TextEntity(kind, first, last, part.text[start:end], part.where))
+            by_word, pairs = flat_entities(entities, rule)
+            overlapping += (
+                (
+                    f"{entity.text} ({entity.type})",
+                    f"with {rival.text} ({rival.type}), {rival.where}",
+                )
+                for entity, rival in pairs
+            )
+            row_tags = ["O"] * len(words)
+            for word, entity in by_word.items():
+                row_tags[word] = f"{'B' if word == entity.first else 'I'}-{entity.type}"
+            tags[number] = tuple(row_tags)
         notice_partial(partial, self.path, "entities", self.notes)
+        self.notes["overlapping_entities"] = len(overlapping)
+        fault = f"share words with others and are left out ({spelling('nested', rule)})"
+        notice_parts(overlapping, self.path, "entities", fault)
         return [replace(s, tags=tags.get(s.lines[0], s.tags)) for s in sentences]
 
     def _doubt(self, parts: Sequence[Part]) -> None:

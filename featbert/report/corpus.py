@@ -28,6 +28,7 @@ _UNUSUAL = {
     "answers or entities found elsewhere": "moved_answers",
     "answers or entities not found, left out": "misplaced_answers",
     "answers or entities with a part of a word": "partial_words",
+    "overlapping entities, left out": "overlapping_entities",
     "without an answer": "unlabelled",
 }
 
