@@ -70,6 +70,14 @@ CHOICES: dict[str, Mapping[str, Any]] = {
 }
 
 
+def later(default: Any, **bounds: Any) -> Any:
+    """A setting that is newer than finished runs.
+
+    Records and names of runs leave out its default, so that it renames no finished run.
+    """
+    return Field(default, json_schema_extra={"later": True}, **bounds)
+
+
 class Section(BaseModel):
     """Settings that belong together. Typed and frozen. Unknown keys are errors.
 
@@ -420,8 +428,14 @@ class Settings(Training, Tuning, Head):
         """The settings that take effect, flat, without the tuning.
 
         These are the settings of all runs, and those that the body, the output, the tuning or the
-        trainer reads. `weighted`: whether the run reads a layer combination with a scalar mix.
+        trainer reads. Defaults of `later` settings are left out. `weighted`: whether the run reads
+        a layer combination with a scalar mix.
         """
+        defaults = {name for name, value in LATER.items() if getattr(self, name) == value}
+        return self.model_dump(include=self.read(weighted=weighted) - defaults)
+
+    def read(self, *, weighted: bool = False) -> set[str]:
+        """Names of the settings that take effect, whether or not they have their defaults."""
         readers = (*self._parts.values(), self.trainer)
         names = {name for reader in readers for name in reader.settings} | _OF_ALL_RUNS
         without_effect = {
@@ -431,13 +445,11 @@ class Settings(Training, Tuning, Head):
             "head_from": self.head_from is None,
             "head_epochs": self.head_from is not None,
         }
-        names -= {name for name, is_idle in without_effect.items() if is_idle}
-        return self.model_dump(include=names)
+        return names - {name for name, is_idle in without_effect.items() if is_idle}
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
         """The given settings that have no effect with these settings."""
-        used = self.used(weighted=weighted).keys()
-        return {*given} & {*Settings.model_fields} - {"tuning", *used}
+        return {*given} & {*Settings.model_fields} - {"tuning", *self.read(weighted=weighted)}
 
     def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
         """Raises InputError for given settings that are `idle`, with the options that read them."""
@@ -456,6 +468,12 @@ class Settings(Training, Tuning, Head):
         return f"without {readers or 'another value'}"
 
 
+# Defaults of the settings that are newer than finished runs (`later`).
+LATER: dict[str, Any] = {
+    name: field.default
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.json_schema_extra, dict) and "later" in field.json_schema_extra
+}
 # Settings that all runs have.
 _OF_ALL_RUNS = {
     *("body", "output", "sentence_pooling", "epochs", "patience", "token_budget"),
@@ -566,6 +584,17 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     if reads_words and not entry.frozen:  # it learns as fast as on features
         by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
     return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body})
+
+
+def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
+    """All settings of a run, given the settings in its record. InputError for impossible ones."""
+    return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
+
+
+def with_later(settings: Mapping[str, Any], tuning: str) -> dict[str, Any]:
+    """The settings in a run's record, with the defaults of `later` ones that it reads."""
+    names = Settings.model_construct(**{**settings, "tuning": tuning}).read()
+    return {n: value for n, value in LATER.items() if n in names} | {**settings}
 
 
 def defaults_by_task(tuning: str) -> dict[str, Any]:

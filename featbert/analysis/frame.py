@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from featbert.analysis.comparison import ComparedRun, Comparison, FoldMeans, Row, Statistic
 from featbert.analysis.cost import spent
+from featbert.config import with_later
 from featbert.data.corpus import EVALUATED
 
 if TYPE_CHECKING:
@@ -65,13 +66,14 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
         analysed[name] |= columns
     lines = []
     for row in rows:
+        row_settings = with_later(row.settings, row.tuning)
         names = {
             "tuning": row.tuning,
             "layers": row.layers,
             **{name: row.varied.get(name, getattr(row, name)) for name in _VARIED},
             "baseline": row.baseline and comparison.row(row.baseline).label,
             "is_baseline": row.is_baseline,
-            **{f"setting_{name}": row.settings.get(name) for name in settings},
+            **{f"setting_{name}": row_settings.get(name) for name in settings},
         }
         if per == "row":
             parts = [_of_row(row) | analysed[row.name]]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from featbert.analysis.comparison import Row, grouped
-from featbert.config import defaults
+from featbert.config import Settings, defaults, with_later
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.io import json_hash
@@ -27,7 +27,8 @@ PARTS = {"body": (BODIES, "linear"), "output": (OUTPUTS, "softmax")}
 # Settings that labels show without their key.
 BARE = (*PARTS, "sentence_pooling")
 # Settings that labels name if any two rows of a table differ in them.
-OF_HEADS = (*BARE, "lstm_size", "lstm_layers", "longest_answer")
+_parts = (*BODIES.values(), *OUTPUTS.values())
+OF_HEADS = (*BARE, *dict.fromkeys(name for part in _parts for name in part.settings))
 # Parts of the signature that say how words become vectors, and others that labels may name.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
 _PRECISIONS = ("encoder_precision", "training_precision")
@@ -67,9 +68,7 @@ def setting_text(settings: Mapping[str, Any], name: str) -> str:
     """A setting as labels show it."""
     if name in PARTS:
         return part_of(settings, name)
-    if name not in settings:
-        return "unset"
-    value = settings[name]
+    value = settings[name] if name in settings else Settings.model_fields[name].default
     if value is None:
         return "none"
     if isinstance(value, float):
@@ -142,7 +141,7 @@ class Way:
     def values(self) -> dict[str, Any]:
         """Settings and conditions as they are compared. Only frozen rows have a store."""
         parts = {name: without for name, (_, without) in PARTS.items()}
-        values = {**parts, **self.conditions, **self.settings}
+        values = {**parts, **self.conditions, **with_later(self.settings, self.tuning)}
         if (precision := values.get("encoder_precision")) is not None:
             values["encoder_precision"] = precision.removesuffix("-autocast")
         if not get_tuning(self.tuning).frozen:
@@ -171,7 +170,7 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     values_by_scope: dict[tuple[Any, ...], set[str | None]] = {}
     candidates = list[list[str]]()
     for way, valued in zip(ways, values, strict=True):
-        # A setting that only namesakes have is unset here. Settings of heads depend on the body.
+        # A setting that only namesakes have has its default here. Heads read settings of their own.
         namesake_settings = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
         names = dict.fromkeys([*OF_HEADS, *valued, *sorted(namesake_settings - {*OF_HEADS})])
         candidates.append([n for n in names if n in valued or n in namesake_settings - {*OF_HEADS}])

@@ -99,7 +99,7 @@ def _is_called(row: Row, published: PublishedRow) -> bool:
 def _agrees(said: object, shown: str) -> bool:
     """Whether a published setting fits a label. `true` fits any value but none."""
     if isinstance(said, bool):
-        return said == (shown not in ("0", "false", "none", "unset"))
+        return said == (shown not in ("0", "false", "none"))
     return str(said).casefold() == shown.casefold()
 
 

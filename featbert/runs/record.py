@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeVar
 import pydantic.dataclasses
 from pydantic import TypeAdapter, ValidationError
 
-from featbert.config import Settings, defaults, validated
+from featbert.config import recorded
 from featbert.data.corpus import SPLITS
 from featbert.encoders.device import Precision
 from featbert.encoders.encoding import Casing, Context, Packing, Pooling
@@ -352,7 +352,7 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
 def _parts(record: RunRecord) -> dict[str, bool]:
     """Parts of a record, and whether each fits the others. InputError for unknown names."""
     signature, task, scores = record.signature, get_task(record.task), record.scores
-    validated(Settings, defaults(record.tuning, record.task).model_dump() | record.settings)
+    recorded(record.settings, record.tuning, record.task)
     check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
     if frozen := get_tuning(record.tuning).frozen:
         parse_layers(record.layers or "", signature.encoder_layers)

@@ -13,7 +13,7 @@ from typing import Any
 import pydantic.dataclasses
 from pydantic import ConfigDict, TypeAdapter
 
-from featbert.config import RUNS_DIR, Settings, defaults
+from featbert.config import RUNS_DIR, Settings, recorded
 from featbert.data.corpus import SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -313,7 +313,7 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
         text = regular_file(folder / "config.json").read_text("utf-8")
         config = TypeAdapter(_Config).validate_json(text, context="read")
-        settings = defaults(config.tuning, config.task).but(**config.settings)
+        settings = recorded(config.settings, config.tuning, config.task)
         signature = {n: v for n, v in config.signature.items() if isinstance(v, str | int | None)}
         facts |= {n: getattr(config, n) for n in ("task", "tuning", "layers", "seed", "settings")}
         facts |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
@@ -374,7 +374,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             f"{source.folder} is not the encoder of {run.name}: {'; '.join(differences)}; name the "
             f"right one with {spelling('model')}"
         )
-    settings = defaults(record.tuning, record.task).but(**record.settings)
+    settings = recorded(record.settings, record.tuning, record.task)
     record = dataclasses.replace(record, model_source=source.reference)
     return UsableRun(run.folder, record, source, settings, WordCasing(cased, signature.casing))
 

@@ -32,17 +32,17 @@ CASES = {
     "settings that differ among rows of one name": (
         [
             *settings(
-                {"epochs": 4, RATE: 0.001, "scheme": "x"},
-                {"epochs": 4, RATE: 3e-5, "scheme": "y"},
-                {"epochs": 4, RATE: 3e-5, "scheme": "y", "crf": True},
+                {"epochs": 4, RATE: 0.001, "schedule": "linear"},
+                {"epochs": 4, RATE: 3e-5, "schedule": "constant"},
+                {"epochs": 4, RATE: 3e-5, "schedule": "constant", "dora": True},
             ),
             {"layers": "last", "settings": {"epochs": 9}},
         ],
         [
             "last (epochs=9)",
-            "concat_last4 (epochs=4, learning_rate=3e-05, scheme=y, crf=true)",
-            "concat_last4 (epochs=4, learning_rate=3e-05, scheme=y, crf=unset)",
-            "concat_last4 (epochs=4, learning_rate=0.001, scheme=x, crf=unset)",
+            "concat_last4 (epochs=4, learning_rate=3e-05, schedule=constant, dora=false)",
+            "concat_last4 (epochs=4, learning_rate=3e-05, schedule=constant, dora=true)",
+            "concat_last4 (epochs=4, learning_rate=0.001, schedule=linear, dora=false)",
         ],
     ),
     "a setting in place of another": (
@@ -50,8 +50,8 @@ CASES = {
         [f"concat_last4 ({n})" for n in ("head_epochs=1", "head_epochs=2", "head_from=e2a3")],
     ),
     "bodies and outputs by their titles": (
-        settings(LINEAR | {"output": "crf"}, {"body": "hidden", "output": "crf"}, LINEAR),
-        [f"concat_last4 ({name})" for name in ("hidden, CRF", "linear, CRF", "linear, softmax")],
+        settings(LINEAR | {"output": "crf"}, {"body": "logistic", "output": "crf"}, LINEAR),
+        [f"concat_last4 ({name})" for name in ("linear, CRF", "linear, softmax", "logistic regression, CRF")],
     ),
     "numbers in order": (
         settings(*({RATE: rate, "epochs": 4} for rate in (0.01, 2e-5, 1e-4, 5e-3, 1e-5))),
@@ -178,10 +178,10 @@ def test_rows_of_other_layers_say_what_else_differs(changes, named):
 
 
 def test_numbers_as_texts_come_in_their_order():
-    values = ["unset", "1e-05", "true", "none", "10", "nan", "inf", "0.001", "9", "-1", "0.5"]
+    values = ["auto", "1e-05", "true", "none", "10", "nan", "inf", "0.001", "9", "-1", "0.5"]
     assert sorted(values, key=by_value) == [
         *("-1", "1e-05", "0.001", "0.5", "9", "10"),
-        *sorted(["unset", "true", "none", "nan", "inf"]),
+        *sorted(["auto", "true", "none", "nan", "inf"]),
     ]
     names = ["", "a", "layer:0", "layer:9", "layer:010", "layer:11", "layers", "1" + "0" * 5000]
     assert sorted(["", names[-1], *names[1:-1]], key=natural) == names

@@ -1,15 +1,18 @@
 """Classification and regression end to end: what rows share, what is equal, what is refused."""
 
+import dataclasses
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from featbert.analysis.frame import comparison_lines
 from featbert.api import extract, load
-from featbert.config import defaults
+from featbert.config import LATER, defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
 from featbert.encoders.alignment import align
@@ -24,6 +27,8 @@ from featbert.runs.run import Run
 from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
+from featbert.training.trainers import TRAINERS
+from tests.analysis.records import compare_runs
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.single_runs import finetune, train
 
@@ -216,6 +221,33 @@ def test_settings_of_another_tuning_or_number_of_classes_are_refused(made, tmp_p
         (tmp_path / f"{split}.tsv").write_text("sentence\tlabel\na\tx\nb\ty\nc\tz\n", "utf-8")
     with pytest.raises(InputError, match="3"):
         finetune(str(tmp_path), made["model"], task="classification:f1", **where)
+
+
+def test_a_later_setting_renames_no_finished_run(made, tmp_path, monkeypatch):
+    def again(**given):
+        return trained(made, ("texts", "joint", "pooled"), "classification", tmp_path, **given)
+
+    with monkeypatch.context() as before:  # the setting did not exist
+        trainer = TRAINERS.load("gradient")
+        names = tuple(name for name in trainer.settings if name != "weight_decay")
+        trainer = dataclasses.replace(trainer, settings=names)
+        before.setitem(TRAINERS, "gradient", SimpleNamespace(load=lambda: trainer))
+        old = again()
+    assert "weight_decay" not in old.record.settings
+    assert again().name != old.name
+    monkeypatch.setitem(LATER, "weight_decay", 0.01)
+    for given in ({}, {"weight_decay": 0.01}):
+        run = again(**given)
+        assert (run.name, run.record.started) == (old.name, old.record.started)
+        assert load(run, device="cpu").settings.weight_decay == 0.01
+    changed = again(weight_decay=0.1)
+    assert changed.record.settings["weight_decay"] == 0.1
+    comparison = compare_runs([old, changed])
+    shown = {"weight_decay=0.01", "weight_decay=0.1"}
+    assert {row.label for row in comparison.rows} == {f"weighted_all ({text})" for text in shown}
+    assert sorted(line["setting_weight_decay"] for line in comparison_lines(comparison)) == [
+        *(0.01, 0.1)
+    ]
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
