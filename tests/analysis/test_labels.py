@@ -51,7 +51,10 @@ CASES = {
     ),
     "bodies and outputs by their titles": (
         settings(LINEAR | {"output": "crf"}, {"body": "logistic", "output": "crf"}, LINEAR),
-        [f"concat_last4 ({name})" for name in ("linear, CRF", "linear, softmax", "logistic regression, CRF")],
+        [
+            f"concat_last4 ({name})"
+            for name in ("linear, CRF", "linear, softmax", "logistic regression, CRF")
+        ],
     ),
     "numbers in order": (
         settings(*({RATE: rate, "epochs": 4} for rate in (0.01, 2e-5, 1e-4, 5e-3, 1e-5))),
