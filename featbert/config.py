@@ -130,7 +130,7 @@ class Data(Section):
 
     data: str = "sample"
     """Corpus: a folder with train, dev and test files, a file with all of train, sample,
-    sample:choice or sample:spans, or hf:NAME."""
+    sample:choice, sample:multilabel or sample:spans, or hf:NAME."""
     task: str = "entities"
     """Task to solve on the text."""
     language: str | None = None

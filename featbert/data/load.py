@@ -65,7 +65,7 @@ from featbert.text import excerpt, listed
 
 SAMPLE = "sample"
 # Folders of the embedded samples.
-SAMPLES = {SAMPLE: ".", "sample:choice": "choice", "sample:spans": "spans"}
+SAMPLES = {SAMPLE: "."} | {f"sample:{name}": name for name in ("choice", "multilabel", "spans")}
 # Languages of ISO 639-1.
 _LANGUAGE = re.compile(
     "a[abefkmnrsvyz]|b[aegimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
@@ -92,7 +92,7 @@ def load_corpus(
     Args:
         path: a folder with split files; one file, the corpus of the split in its name, else of
             `options.alone`; None or "sample" for the embedded sample (a folder of that name is
-            "./sample"), "sample:choice" and "sample:spans" for samples of other tasks; "hf:NAME",
+            "./sample"), "sample:choice", ... for samples of other tasks; "hf:NAME",
             a dataset of the Hugging Face Hub (`hub`), or a folder with one. Files ending in .jsonl,
             .ndjson or .json hold JSON; .tsv and .csv examples or words, all others words in
             columns.

@@ -145,5 +145,6 @@ def test_classes_in_their_order(tmp_path, classes, options, advice):
 
 
 def test_the_samples_raise_no_doubt():
-    for name, targets in (("sample", "entities"), ("sample:choice", "choices")):
+    samples = {"sample": "entities", "sample:choice": "choices", "sample:multilabel": "sets"}
+    for name, targets in samples.items():
         assert check_corpus(load_corpus(name, targets=targets)).doubts == []

@@ -133,7 +133,7 @@ def cheap(words: list[str]) -> list[str]:
     pairs = zip(words, ["", *words], strict=False)
     words = [word for word, before in pairs if not {word, before} & ON_RAY]
     added, most = CHEAP.get(words[0], []), MOST
-    if words[0] == "train" and not {"linear", "classification", "choice"} & {*words}:
+    if words[0] == "train" and not {"linear", "classification", "choice", "multilabel"} & {*words}:
         added = [*added, "--lstm-size", "8"]
     if words[0] == "run":
         added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]

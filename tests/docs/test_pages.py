@@ -47,12 +47,13 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("data")
     sample = shutil.copytree(ROOT / "featbert" / "data" / "sample", folder / "sample")
     for split in SPLITS:
-        columns, rows, questions = (
-            sample / name.format(split) for name in ("{}.conll", "choice/{}.jsonl", "spans/{}.json")
-        )
+        names = ("{}.conll", "spans/{}.json", "choice/{}.jsonl", "multilabel/{}.jsonl")
+        columns, questions, *examples = (sample / name.format(split) for name in names)
         parts = columns.read_text("utf-8").split("-DOCSTART-")
         columns.write_text("-DOCSTART-".join(parts[: DOCUMENTS[split] + 1]), "utf-8")
-        rows.write_text("".join(rows.read_text("utf-8").splitlines(keepends=True)[:8]), "utf-8")
+        for rows in examples:
+            first = rows.read_text("utf-8").splitlines(keepends=True)[:8]
+            rows.write_text("".join(first), "utf-8")
         article = json.loads(questions.read_text("utf-8"))["data"][0]
         article["paragraphs"] = article["paragraphs"][:3]
         questions.write_text(json.dumps({"data": [article]}), "utf-8")
