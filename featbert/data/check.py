@@ -11,7 +11,7 @@ from featbert.data.answers import doubtful_classes, number_of
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.folder import not_read
-from featbert.data.tags import TARGETS, TargetKind, spans
+from featbert.data.tags import TargetKind, kind_of, spans
 from featbert.errors import spelling
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed, shortened
@@ -106,7 +106,7 @@ class CorpusReport:
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Counts the corpus. Time is linear in its words."""
     examples = whole_examples(corpus)
-    contents = {n: _Contents(s, corpus[n], corpus.targets) for n, s in examples.splits.items()}
+    contents = {n: _Contents(s, corpus[n], kind_of(corpus)) for n, s in examples.splits.items()}
     reports = {name: content.report() for name, content in contents.items()}
     train, folder = contents.get("train"), Path(corpus.source)
     held_out = ((name, content) for name, content in contents.items() if name != "train")
@@ -138,7 +138,7 @@ def doubts(corpus: Corpus) -> list[str]:
     labels = {
         n: Counter(t for s in split for t in s.tags or ()) for n, split in corpus.splits.items()
     }
-    for counts in labels.values() if corpus.targets != "spans" else ():
+    for counts in labels.values() if not kind_of(corpus).has_places else ():
         del counts[UNLABELLED]
     for name, split in corpus.splits.items():
         for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
@@ -156,7 +156,7 @@ def doubts(corpus: Corpus) -> list[str]:
     classes, says_missing = {*sum(labels.values(), Counter[str]())}, "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
         all_doubts.append(f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}")
-    if corpus.targets == "classes":
+    if kind_of(corpus).one_class:
         if doubtful := [] if says_missing else doubtful_classes(classes):
             all_doubts.append(
                 f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
@@ -186,15 +186,15 @@ def notice_doubts(*corpora: Corpus) -> None:
 def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus) -> Iterator[str]:
     """Doubts about the labels of a part, given the labels of all parts."""
     split, counts, limit = corpus[name], labels[name], corpus.reading.get("limit")
-    all_labels, targets = sum(labels.values(), Counter[str]()), corpus.targets
-    if not counts or targets not in ("entities", "labels", "classes"):
+    all_labels, kind = sum(labels.values(), Counter[str]()), kind_of(corpus)
+    if not counts or not kind.has_names or kind.separator:
         return
     label = shortened(next(iter(counts)))
-    if targets == "entities" and counts.keys() == {"O"} != all_labels.keys():
+    if kind.has_scheme and counts.keys() == {"O"} != all_labels.keys():
         effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
         advice = f"raise {spelling('limit')}" if limit else "add sentences with entities to it"
         yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {advice}"
-    elif targets == "classes" and limit and 1 < limit <= len(split) and _is_sorted(split):
+    elif kind.one_class and limit and 1 < limit <= len(split) and _is_sorted(split):
         order = f"all {label}" if len(counts) == 1 else "in the order of their classes"
         yield (
             f"the first {len(split):,} examples, which {spelling('limit')} takes, are {order}; is "
@@ -204,23 +204,23 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
         option = spelling("target" if split.sentences[0].texts else "tag_column")
         advice = f", or raise {spelling('limit')}" if limit else ""
         yield f"all labels are {label}; is {option} another column?{advice}"
-    elif targets == "classes" and counts.total() >= _SOME and 2 * len(counts) > counts.total():
+    elif kind.one_class and counts.total() >= _SOME and 2 * len(counts) > counts.total():
         are_numbers = all(number_of(label) == number_of(label) for label in counts)
         question = f"is {spelling('target')} another column?"
         if are_numbers:
             question = f"are they scores, for {spelling('task', 'regression')}?"
         yield f"{len(counts):,} classes of {counts.total():,} examples; {question}"
-    elif targets != "entities" and len(counts) == 1 < counts.total():
+    elif not kind.has_scheme and len(counts) == 1 < counts.total():
         advice = "mix the parts"
-        if targets == "classes" and next(iter(counts)) not in labels.get("train", counts):
+        if kind.one_class and next(iter(counts)) not in labels.get("train", counts):
             advice = f"if it hides the answers, give {spelling('missing', label)}"
         yield f"all labels are {label}, of {len(all_labels)} in the corpus; {advice}"
     if name != "train" and "train" in labels and len(counts) > 1:
-        kinds = {t: n for t, n in labels["train"].items() if targets != "entities" or t[:2] == "B-"}
-        lacking = sorted(kinds.keys() - counts.keys())
-        if lacking and 2 * sum(kinds[kind] for kind in lacking) >= sum(kinds.values()):
-            prefix = "B-" if targets == "entities" else ""
-            names = listed(kind.removeprefix(prefix) for kind in lacking)
+        prefix = "B-" if kind.has_scheme else ""
+        in_train = {t: n for t, n in labels["train"].items() if t.startswith(prefix)}
+        lacking = sorted(in_train.keys() - counts.keys())
+        if lacking and 2 * sum(in_train[tag] for tag in lacking) >= sum(in_train.values()):
+            names = listed(tag.removeprefix(prefix) for tag in lacking)
             yield f"no {names}, at least half of what train has, so scores do not measure that"
 
 
@@ -242,9 +242,10 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
     is_unique = first.tags and labels[first.tags[0]] == 1 < len(split) and not notes.header_lines
-    of_words = corpus.targets == "labels" or notes.scheme == "IO"
+    kind = kind_of(corpus)
+    of_words = (kind.of_words and not kind.has_scheme) or notes.scheme == "IO"
     repeat = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
-    if is_unique and (repeat or (corpus.targets == "classes" and 2 * len(labels) < len(split))):
+    if is_unique and (repeat or (kind.one_class and 2 * len(labels) < len(split))):
         begin = (first.texts or first.words)[0]
         item, option = ("text", "text") if first.texts else ("word", "token_column")
         yield (
@@ -273,27 +274,27 @@ class _Contents:
     `read` is the split with a sequence for each choice.
     """
 
-    def __init__(self, split: Split, read: Split, targets: str | None) -> None:
-        self.split, self.read, self.targets = split, read, targets
+    def __init__(self, split: Split, read: Split, kind: TargetKind) -> None:
+        self.split, self.read, self.kind = split, read, kind
         self.words = Counter(word for s in read for word in s.words)
         self.kinds: Counter[str] = Counter()
         self.forms: set[Words] = set()
-        kind = TARGETS.get(targets or "", TargetKind("", None))
-        for s in track(split.sentences, f"counting {targets} of {split.name}", "sentences"):
+        for s in track(split.sentences, f"counting {kind.name} of {split.name}", "sentences"):
             self.kinds.update(kind.classes_of(s.tags or ()))
-            if targets == "entities":
+            if kind.has_scheme:
                 self.forms.update(s.words[e.start : e.end] for e in spans(s.tags or ()))
         self.sentences = {s.words for s in split}
 
     def report(self) -> SplitReport:
-        examples, split = self.split, self.read
-        scores = [float(s.tags[0]) for s in split if s.tags] if self.targets == "scores" else []
+        examples, split, kind = self.split, self.read, self.kind
+        is_scored = kind.numbered and not (kind.in_groups or kind.has_places)
+        scores = [float(s.tags[0]) for s in split if s.tags] if is_scored else []
         answers = {(s.words, s.pair, s.tags) for s in examples if s.tags is not None}
         answers_of = Counter((words, pair) for words, pair, _ in answers)
         contradictions = sum(answers_of[s.words, s.pair] > 1 for s in examples)
-        has_one_answer = self.targets in ("classes", "sets", "scores", "choices")
+        has_one_answer = kind.reader is not None and not kind.has_places
         unlabelled = sum(s.tags is None for s in examples) if examples.is_tagged else 0
-        if self.targets in ("entities", "labels"):
+        if kind.of_words:
             tags = (["" for _ in s.words] if s.tags is None else s.tags for s in examples)
             unlabelled = sum(row.count(UNLABELLED) for row in tags)
         return SplitReport(
@@ -302,7 +303,7 @@ class _Contents:
             words=split.n_words,
             labels=dict(sorted(self.kinds.items())),
             scores=(min(scores), max(scores)) if scores else None,
-            choices=len(split) if self.targets == "choices" else 0,
+            choices=len(split) if kind.in_groups else 0,
             contradictions=contradictions if has_one_answer else 0,
             answers=sum(s.tags is not None for s in examples),
             unlabelled=unlabelled,

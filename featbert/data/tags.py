@@ -29,7 +29,7 @@ from featbert.data.columns import (
     RIGHT_CHOICE_KEYS,
     SCORE_KEYS,
 )
-from featbert.data.corpus import UNLABELLED
+from featbert.data.corpus import UNLABELLED, Corpus
 from featbert.data.examples import ClassReader, ScoreReader, TextReader
 from featbert.data.sets import SEPARATOR, SetReader, classes_of
 from featbert.data.spans import QuestionReader
@@ -195,6 +195,9 @@ class TargetKind:
         classes_of: the classes of an answer, for counts of a corpus.
         numbered: whether answers have no names: a dataset's class is its number.
         has_scheme: whether the labels are tags of a scheme, which become BIO.
+        one_class: whether each text has exactly one class.
+        in_groups: whether an example has several texts, with an answer each.
+        has_places: whether answers are places in their texts.
     """
 
     name: str
@@ -205,6 +208,19 @@ class TargetKind:
     numbered: bool = False
     has_scheme: bool = False
     separator: str = ""
+    one_class: bool = False
+    in_groups: bool = False
+    has_places: bool = False
+
+    @property
+    def of_words(self) -> bool:
+        """Whether each word has an answer."""
+        return self.reader is None and self.keys is not None
+
+    @property
+    def has_names(self) -> bool:
+        """Whether answers are classes with names."""
+        return self.keys is not None and not self.numbered
 
 
 def _types(tags: Sequence[str]) -> list[str]:
@@ -224,13 +240,27 @@ TARGETS = {
     for kind in (
         TargetKind("entities", ENTITY_KEYS, classes_of=_types, has_scheme=True),
         TargetKind("labels", LABEL_KEYS, "upos"),
-        TargetKind("classes", CLASS_KEYS, reader=ClassReader),
+        TargetKind("classes", CLASS_KEYS, reader=ClassReader, one_class=True),
         TargetKind("sets", CLASS_KEYS, None, SetReader, _members, separator=SEPARATOR),
         TargetKind("scores", SCORE_KEYS, None, ScoreReader, lambda _: (), numbered=True),
-        TargetKind("choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True),
-        TargetKind("spans", ANSWER_KEYS, None, QuestionReader, _answerable, numbered=True),
+        TargetKind(
+            "choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True, in_groups=True
+        ),
+        TargetKind(
+            "spans",
+            ANSWER_KEYS,
+            reader=QuestionReader,
+            classes_of=_answerable,
+            numbered=True,
+            has_places=True,
+        ),
     )
 }
+
+
+def kind_of(corpus: Corpus) -> TargetKind:
+    """The kind of answers that a corpus was read for; one without columns for kinds of others."""
+    return TARGETS.get(corpus.targets or "", TargetKind("", None))
 
 
 def target_kind(targets: str | TargetKind | None) -> TargetKind:
