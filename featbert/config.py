@@ -315,6 +315,8 @@ class Tuning(Section):
     """DoRA: train the length of each row of an updated matrix separately."""
     rslora: bool = False
     """Rank-stabilised LoRA: updates are scaled by alpha / sqrt(rank)."""
+    max_pairs: int = Field(2000, ge=2)
+    """Pairs of texts in a pass of contrastive tuning, at most. Half of them are of one class."""
 
     @field_validator("tuning")
     @classmethod
@@ -461,7 +463,7 @@ class Settings(Training, Tuning, Head):
         """Why a setting has no effect."""
         if name == "head_epochs" and self.head_from is not None:
             return f"with {spelling('head_from')}"
-        if name in _TRAINERS_READING and name not in self.trainer.settings:
+        if self._trainers and name in _TRAINERS_READING and name not in self.trainer.settings:
             readers = " or ".join(_TRAINERS_READING[name])
             return f"with {' and '.join(self._trainers)}; only {readers} read it"
         readers = " or ".join(spelling(*reader) for reader in _VALUES_READING.get(name, ()))
@@ -489,7 +491,10 @@ _VALUES_READING = {"mix_learning_rate": [("layers", "weighted_all")]}
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
-        for _name in _about.settings:
+        _of_trainer = {*TRAINERS.load(_about.trainer).settings} - {
+            *TRAINERS.load("gradient").settings
+        }
+        for _name in (*_about.settings, *sorted(_of_trainer)):
             _VALUES_READING.setdefault(_name, []).append((_kind, _part))
 
 
@@ -583,7 +588,8 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     by_body: dict[str, Any] = {} if body is None else {"body": body}
     if reads_words and not entry.frozen:  # it learns as fast as on features
         by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
-    return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body})
+    by_trainer = TRAINERS.load(entry.trainer).defaults if get_task(task).of_texts else {}
+    return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body, **by_trainer})
 
 
 def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:

@@ -15,6 +15,7 @@ TUNINGS = Registry(
         "ia3": Entry("featbert.encoders.tunings.ia3:TUNING"),
         "bitfit": Entry("featbert.encoders.tunings.bitfit:TUNING"),
         "layernorm": Entry("featbert.encoders.tunings.layernorm:TUNING"),
+        "contrastive": Entry("featbert.encoders.tunings.contrastive:TUNING"),
     },
 )
 

@@ -7,5 +7,6 @@ TRAINERS = Registry(
     {
         "gradient": Entry("featbert.training.trainers.gradient:TRAINER"),
         "logistic": Entry("featbert.training.trainers.logistic:TRAINER"),
+        "contrastive": Entry("featbert.training.trainers.contrastive:TRAINER"),
     },
 )

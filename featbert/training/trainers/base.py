@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Trainer:
         precision: of its numbers, or None for the run's `precision`.
         has_seed: whether its numbers depend on the seed.
         passes: whether an epoch is a pass over the text, so that a smaller text may need more.
+        defaults: settings for tasks of texts that differ from the defaults of task and tuning.
         check: gets (settings, task, layer combination or None) when a run is planned. Raises
             InputError for a run that it cannot fit.
     """
@@ -55,4 +56,5 @@ class Trainer:
     precision: Literal["fp64"] | None = None
     has_seed: bool = True
     passes: bool = True
+    defaults: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Any, Any, Any], None] = lambda *_: None

@@ -60,13 +60,21 @@ class LogisticPath:
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
         """Solves for the C of an epoch, from 1."""
+        from featbert.training.history import Epoch
+
+        loss = self.solve(10 ** (-4 + (epoch - 1) / 2), progress)
+        progress.trained = {name: p.numel() for name, p in self.model.named_parameters()}
+        progress.step += 1
+        advance(1)
+        return Epoch(epoch, loss, None, 0.0, [], {"C": self.solver.C})
+
+    def solve(self, penalty: float, progress: Progress) -> float:
+        """Sets the classifier to the solution for a value of C, and returns its mean loss."""
         import numpy as np
         import torch
         from sklearn.exceptions import ConvergenceWarning
 
-        from featbert.training.history import Epoch
-
-        self.solver.C = 10 ** (-4 + (epoch - 1) / 2)
+        self.solver.C = penalty
         with warnings.catch_warnings():  # dev judges the last iteration
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.solver.fit(self.vectors, self.targets)
@@ -78,15 +86,11 @@ class LogisticPath:
         with torch.no_grad():
             classifier.classifier.weight.copy_(torch.from_numpy(weight))
             classifier.classifier.bias.copy_(torch.from_numpy(bias))
-        progress.trained = {name: p.numel() for name, p in self.model.named_parameters()}
         # Each iteration multiplies the vectors and the weights forward and backward.
         progress.flops += 4.0 * int(self.solver.n_iter_.max()) * self.vectors.size * len(weight)
-        progress.step += 1
-        advance(1)
         probabilities = self.solver.predict_proba(self.vectors)  # (T, C)
         numbers = np.searchsorted(self.classes, self.targets)
-        losses = -np.log(probabilities[np.arange(len(numbers)), numbers])
-        return Epoch(epoch, float(losses.mean()), None, 0.0, [], {"C": self.solver.C})
+        return float(-np.log(probabilities[np.arange(len(numbers)), numbers]).mean())
 
     def state_dict(self) -> dict[str, Any]:
         """The solution of the last epoch, from which the next one begins."""

@@ -1,0 +1,220 @@
+"""Contrastive tuning, then a logistic head: SetFit (Tunstall et al. 2022, sections 3 and 4.1).
+
+    loss of a pair (a, b) = (cos(u_a, u_b) - y)^2,  y = 1 for texts of one class, else 0
+
+u are pooled vectors of the encoder that is tuned. Epochs come in rounds of five. The first epoch of
+a round makes one pass of AdamW over pairs. All five then have a head by scikit-learn's logistic
+regression on the tuned vectors, each with another C of `PENALTIES`. So dev chooses the number of
+passes and C. One epoch is SetFit at its defaults: one pass, and C = 1.
+
+A pass has equally many pairs of one class and of two. They are drawn from all pairs, and a text and
+itself are a pair of one class. The rarer kind is repeated, as by SetFit 1.2 with "oversampling".
+`max_pairs` bounds them, and each pass draws others. Two things differ from SetFit: a text that
+occurs several times on one side of a batch is encoded once, and the head reads standardised
+vectors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from featbert.errors import InputError
+from featbert.training.trainers.base import Trainer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from torch import Tensor, nn
+
+    from featbert.config import Settings
+    from featbert.encoders.batching import Ints
+    from featbert.models.model import Model
+    from featbert.progress import Advance
+    from featbert.training.history import Epoch, Progress
+    from featbert.training.inputs import Inputs
+    from featbert.training.loop import Backend, TrainingText
+
+# C of the head in the epochs of a round.
+PENALTIES = (1.0, 10.0, 0.1, 100.0, 0.01)
+
+
+class Pairs:
+    """Pairs of texts as the sequences of a batch. See `Inputs`.
+
+    The first half of the pairs are of one class, the others of two.
+
+    Attributes:
+        members: (P, 2) texts of each pair.
+    """
+
+    def __init__(self, inputs: Inputs, classes: Ints, most: int) -> None:
+        import numpy as np
+
+        self.inputs, self.prediction_factor = inputs, inputs.prediction_factor
+        self._texts: Ints = np.argsort(classes, kind="stable")  # in the order of their classes
+        numbers = np.arange(len(classes))
+        # (S,) Texts before the first one of the same class.
+        before = np.searchsorted(classes[self._texts], classes[self._texts])
+        # Of each text, the first partner and the number of partners up to itself.
+        self._same = before, numbers - before + 1
+        self._other = np.zeros_like(before), before
+        n_pairs = max(int(self._same[1].sum()), int(self._other[1].sum()))
+        self.n_each = min(most // 2, n_pairs)
+        self.offsets: Ints = np.arange(2 * self.n_each + 1)
+        self.members: Ints = np.zeros((2 * self.n_each, 2), dtype=np.int64)
+
+    def draw(self, random: np.random.Generator) -> None:
+        """Draws the pairs of a pass."""
+        import numpy as np
+
+        halves = []
+        for first, sizes in (self._same, self._other):
+            ends = np.cumsum(sizes)
+            n_drawn = min(self.n_each, int(ends[-1]))
+            chosen = random.choice(int(ends[-1]), n_drawn, replace=False)
+            chosen = np.resize(chosen, self.n_each)
+            text = np.searchsorted(ends, chosen, side="right")
+            partner = first[text] + chosen - (ends - sizes)[text]
+            halves.append(np.stack([partner, text], axis=1))
+        self.members = self._texts[np.concatenate(halves)]
+
+    def parts(self, pairs: Ints, token_budget: int) -> Iterator[Ints]:
+        """Pairs whose texts are within the budget. A longer pair is a part by itself."""
+        if len(pairs) == 1 or self.tokens(pairs) <= token_budget:
+            yield pairs
+            return
+        middle = len(pairs) // 2
+        yield from self.parts(pairs[:middle], token_budget)
+        yield from self.parts(pairs[middle:], token_budget)
+
+    def tokens(self, pairs: Ints) -> int:
+        return sum(self.inputs.tokens(texts) for texts, _ in self._sides(pairs))
+
+    def batch(self, pairs: Ints, token_budget: int | None = None) -> list[Any]:
+        return [self.inputs.batch(texts, token_budget) for texts, _ in self._sides(pairs)]
+
+    def layout(self, pairs: Ints) -> Any:
+        """For each side the layout of its texts, and (P,) the text of each pair among them."""
+        return [(self.inputs.layout(texts), places) for texts, places in self._sides(pairs)]
+
+    def flops(self, model: Any, pairs: Ints, *, training: bool) -> float:
+        sides = self._sides(pairs)
+        return sum(self.inputs.flops(model.model, texts, training=training) for texts, _ in sides)
+
+    def _sides(self, pairs: Ints) -> list[tuple[Ints, Ints]]:
+        """For each side of the pairs its texts, each once, and the place of each pair's text."""
+        import numpy as np
+
+        return [np.unique(side, return_inverse=True) for side in self.members[pairs].T]
+
+
+class Cosine:
+    """A model with the loss of pairs instead of its own."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+
+    def parameters(self) -> Iterator[nn.Parameter]:
+        return self.model.parameters()
+
+    def loss(self, batch: Any, layout: Any, targets: Tensor) -> Tensor:
+        """Sum of the squared errors of the cosines of pairs. targets (P,) are 1 or 0."""
+        import torch
+        from torch.nn import functional
+
+        sides = []
+        for states, (lengths, places) in zip(batch, layout, strict=True):
+            assert self.model.pooling is not None
+            vectors = self.model.pooling(self.model.states(states), lengths.lengths).float()
+            sides.append(vectors[torch.from_numpy(places).to(vectors.device)])  # (P, D)
+        return functional.mse_loss(functional.cosine_similarity(*sides), targets, reduction="sum")
+
+
+class ContrastiveRounds:
+    """Passes over pairs, and heads on the vectors after each. See `Epochs`."""
+
+    def __init__(
+        self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
+    ) -> None:
+        import torch
+
+        from featbert.training.checkpoint import Learner
+        from featbert.training.loop import GoldAnswers, GradientSteps, TrainingText
+
+        self.model, self.text, self.settings = model, text, settings
+        self.backend, self.seed = backend, seed
+        classes = text.answers.values.numpy()
+        if (classes == classes[0]).all():
+            raise InputError("contrastive tuning needs two classes, but train has one")
+        self.pairs = Pairs(text.inputs, classes, settings.max_pairs)
+        answers = torch.repeat_interleave(torch.tensor([1.0, 0.0]), self.pairs.n_each)
+        of_pairs = TrainingText(
+            self.pairs,
+            GoldAnswers(answers, self.pairs.offsets),
+            name_of=lambda pair: text.name_of(int(self.pairs.members[pair, 0])),
+        )
+        rounds = settings.but(epochs=-(-settings.epochs // len(PENALTIES)))
+        self.steps_of_pairs = GradientSteps(model, of_pairs, rounds, backend, seed)
+        loss: Any = Cosine(model)
+        self.steps_of_pairs.step = replace(self.steps_of_pairs.step, model=loss)
+        self.steps = self.steps_of_pairs.steps
+        of_steps = self.steps_of_pairs.learner
+        self.learner = Learner(model, of_steps.names, of_steps.parts)
+        self.head: Any = None
+
+    def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
+        """A pass over pairs if a round begins, and a head on the vectors of texts."""
+        import numpy as np
+
+        from featbert.encoders.device import autocast
+        from featbert.training.history import Epoch
+        from featbert.training.trainers.logistic import LogisticPath
+
+        number, place = divmod(epoch - 1, len(PENALTIES))
+        groups = []
+        if place == 0:
+            self.head = None
+            self.pairs.draw(np.random.default_rng([self.seed, number]))
+            groups = self.steps_of_pairs.train(number + 1, progress, advance).groups
+            texts = np.arange(len(self.text.inputs.offsets) - 1)
+            progress.flops += self.text.inputs.flops(self.model, texts, training=False)
+        if self.head is None:  # also after a checkpoint within a round
+            with autocast(self.backend.device, self.backend.precision):
+                self.head = LogisticPath(
+                    self.model, self.text, self.settings, self.backend, self.seed
+                )
+            self.head.solver.warm_start = False
+        loss = self.head.solve(PENALTIES[place], progress)
+        values = {"passes": number + 1.0, "C": PENALTIES[place]}
+        return Epoch(epoch, loss, None, 0.0, groups, values)
+
+
+def _check(settings: Any, task: Any, combination: Any) -> None:
+    from featbert.models.registry import KEPT_POOLINGS
+
+    if task.answer != "class" or settings.output != "softmax":
+        raise InputError(
+            f"contrastive tuning is for one class for each text and the output softmax, not for "
+            f"{task.title} and {settings.output}"
+        )
+    if settings.reads not in KEPT_POOLINGS:
+        raise InputError(
+            f"contrastive tuning compares pooled vectors: use the body linear and one of "
+            f"{', '.join(KEPT_POOLINGS)}",
+            setting="sentence_pooling",
+        )
+
+
+TRAINER = Trainer(
+    "contrastive tuning",
+    (
+        *("max_pairs", "batch_size", "learning_rate", "warmup", "schedule", "bias_correction"),
+        *("weight_decay", "clip_norm"),
+    ),
+    ContrastiveRounds,
+    passes=False,
+    defaults={"sentence_pooling": "mean", "epochs": 10, "batch_size": 16, "learning_rate": 2e-5},
+    check=_check,
+)
