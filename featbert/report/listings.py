@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MOST_KINDS = 12
 # Counts in a class's scores.
 _COUNTS = ("gold", "predicted")
+# Scores that classes have, if the whole text has others.
+_OF_CLASSES = {"f1": "F1", "precision": "precision", "recall": "recall"}
 
 
 def runs_table(lines: Sequence[Mapping[str, Any]]) -> Table:
@@ -168,7 +170,9 @@ def run_scores_table(run: Run) -> Table:
         }
         lines += [{"scores": f"{split} {name}", **values} for name, values in by_name.items()]
     columns = [name_column("scores")]
-    columns += [Column(head, key, percent) for key, head in run.task.columns.items()]
+    only_of_classes = {k: h for k, h in _OF_CLASSES.items() if any(k in line for line in lines)}
+    heads = {**run.task.columns, **(only_of_classes if "f1" not in run.task.columns else {})}
+    columns += [Column(head, key, percent) for key, head in heads.items()]
     count_names = [name for name in _COUNTS if any(name in line for line in lines)]
     columns += [Column(name, name, "{:,.0f}".format) for name in count_names]
     sections = [i > 0 and line["scores"].endswith(" all") for i, line in enumerate(lines)]
