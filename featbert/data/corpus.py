@@ -88,6 +88,9 @@ class ReadingNotes:
         misplaced_answers: answers and entities without such a place, left out.
         partial_words: answers and entities that begin or end inside a word.
         overlapping_entities: entities left out, as they share words with others (`nested`).
+        discontinuous_entities: entities in several parts, read with the words between.
+        cut_entities: entities that go beyond a line end, read to the end of their first line.
+        other_annotations: relations, events, attributes and notes of brat, not read.
         missing: by value that is no answer, how often it occurs.
     """
 
@@ -107,6 +110,9 @@ class ReadingNotes:
     misplaced_answers: int = 0
     partial_words: int = 0
     overlapping_entities: int = 0
+    discontinuous_entities: int = 0
+    cut_entities: int = 0
+    other_annotations: int = 0
     missing: dict[str, int] = field(default_factory=dict)
 
 

@@ -7,7 +7,8 @@ the shards of a split if the numbers count them (`train-00000-of-00002`, `train-
 also with a hash at the end; `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
-split files, as in copies of the Hub's repositories, it is read instead.
+split files, as in copies of the Hub's repositories, it is read instead. Texts with annotations of
+brat have rules of their own (`brat_splits`).
 """
 
 import re
@@ -99,13 +100,66 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
             "train, dev, test, with an extension such as .conll, .txt, .tsv, .csv, .json, .jsonl "
             f"or .parquet{place}"
         )
-    for path in (path for paths in files.values() for path in paths):
-        if path.suffix == ".txt" and (marks := path.with_suffix(".ann")) in entries:
-            raise InputError(
-                f"{marks} has annotations of brat, which are not read; write {path.stem}.jsonl, a "
-                'text a line: {"text": "Rome.", "spans": [[0, 4, "LOC"]]}'
-            )
     return files
+
+
+def brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
+    """By split the texts of brat's standoff files; empty for a place of other files.
+
+    A folder has them in sub-folders with the names of splits, or at its top. If each name at the
+    top says a split, the texts are of these splits. If not, they are of the split that the folder's
+    name is, or else of `default`. Without sub-folders `place` may also be one text or its `.ann`.
+
+    InputError for annotations without a text, or several sub-folders of one split.
+    """
+    if not place.is_dir():
+        text, names = place.with_suffix(".txt"), splits_named(place.with_suffix(".txt").name)
+        is_pair = place.suffix in (".txt", ".ann") and place.with_suffix(".ann").is_file()
+        if is_pair and not text.exists():
+            raise _without_text(place)
+        return {names[0] if len(names) == 1 else default: (text,)} if is_pair else {}
+    entries = _entries(place)
+    of_splits = [path for path in entries if splits_named(path.name) and not path.is_dir()]
+    if of_splits and not {path.with_suffix(".ann") for path in of_splits}.intersection(entries):
+        return {}
+    folders = [place]
+    if not _annotations(place):
+        folders = [path for path in entries if path.name.lower() in SPLIT_WORDS and path.is_dir()]
+    splits: dict[str, list[Path]] = {}
+    for folder in folders if any(map(_annotations, folders)) else ():
+        texts = _texts(folder)
+        names_of_splits = [splits_named(path.name) for path in texts]
+        split = SPLIT_WORDS.get(folder.name.lower(), default)
+        if split in splits:
+            raise InputError(
+                f"several sub-folders of {split} in {place}; rename or move the others"
+            )
+        by_name = folder == place and all(len(names) == 1 for names in names_of_splits)
+        for text, names in zip(texts, names_of_splits, strict=True):
+            splits.setdefault(names[0] if by_name else split, []).append(text)
+    return {split: tuple(splits[split]) for split in SPLITS if split in splits}
+
+
+def _annotations(folder: Path) -> list[Path]:
+    """The files with annotations of brat."""
+    return [p for p in _entries(folder) if p.suffix == ".ann" and not p.name.startswith(".")]
+
+
+def _texts(folder: Path) -> list[Path]:
+    """Texts of brat, with annotations or without."""
+    texts = [
+        path
+        for path in _entries(folder)
+        if path.suffix == ".txt" and path.name[0] != "." and path.stem.lower() not in _NO_DATA
+    ]
+    if lonely := {*_annotations(folder)} - {path.with_suffix(".ann") for path in texts}:
+        raise _without_text(min(lonely))
+    return texts
+
+
+def _without_text(annotations: Path) -> InputError:
+    text = annotations.with_suffix(".txt").name
+    return InputError(f"{annotations} has no text; add {text} to its folder, or move it away")
 
 
 def not_read(folder: Path) -> list[str]:
@@ -113,8 +167,13 @@ def not_read(folder: Path) -> list[str]:
 
     Hidden files, notes for people (README, LICENSE, `.md`) and `labels.txt` are not listed.
     """
-    place = place_of_splits(folder)
-    corpus_paths = {path for paths in find_splits(folder).values() for path in paths} | {place}
+    place, documents = place_of_splits(folder), brat_splits(folder, SPLITS[0])
+    splits = documents or find_splits(folder)
+    corpus_paths = {path for paths in splits.values() for path in paths} | {place}
+    if documents:
+        corpus_paths |= {
+            p for path in corpus_paths for p in (path.with_suffix(".ann"), path.parent)
+        }
     entries = [*_entries(folder), *(_entries(place) if place != folder else ())]
     notes = {*_NO_DATA, "md"}
     return [

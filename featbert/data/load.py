@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from featbert.data.annotations import is_unanswered, text_and_spans
+from featbert.data.brat import BratReader
 from featbert.data.choices import ChoiceReader
 from featbert.data.columns import (
     CLASS_KEYS,
@@ -40,7 +41,14 @@ from featbert.data.files import (
     read_file,
     without_language,
 )
-from featbert.data.folder import LABEL_NAMES, SPLIT_WORDS, find_splits, splits_named, stem
+from featbert.data.folder import (
+    LABEL_NAMES,
+    SPLIT_WORDS,
+    brat_splits,
+    find_splits,
+    splits_named,
+    stem,
+)
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
 from featbert.data.jsonl import is_json, json_rows
 from featbert.data.notation import Notation, notation_of
@@ -90,12 +98,12 @@ def load_corpus(
     """Load a corpus.
 
     Args:
-        path: a folder with split files; one file, the corpus of the split in its name, else of
-            `options.alone`; None or "sample" for the embedded sample (a folder of that name is
-            "./sample"), "sample:choice", ... for samples of other tasks; "hf:NAME",
-            a dataset of the Hugging Face Hub (`hub`), or a folder with one. Files ending in .jsonl,
-            .ndjson or .json hold JSON; .tsv and .csv examples or words, all others words in
-            columns.
+        path: a folder with split files or with texts of brat (`folder`); one file, the corpus of
+            the split in its name, else of `options.alone`; None or "sample" for the embedded sample
+            (a folder of that name is "./sample"), "sample:choice", ... for samples of other tasks;
+            "hf:NAME", a dataset of the Hugging Face Hub (`hub`), or a folder with one. Files ending
+            in .jsonl, .ndjson or .json hold JSON; .tsv and .csv examples or words, all others words
+            in columns.
         options: how the files are read.
         targets: one of `tags.TARGETS`, or a kind of others; None reads only words or texts.
 
@@ -132,7 +140,10 @@ def load_corpus(
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
             raw = reader.files(find_splits(folder / SAMPLES[source]))
     else:
-        raw = reader.files(_files(place, path, options.alone))
+        if texts_of_splits := brat_splits(place, options.alone):
+            raw = [(split, reader.brat(texts, split)) for split, texts in texts_of_splits.items()]
+        else:
+            raw = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
     raw = [(split, _without_language(file)) for split, file in raw]
     _check_alike([file for _, file in raw])
@@ -256,6 +267,16 @@ class _CorpusReader:
                 "entities or labels, or name files with columns .tsv, .csv or .jsonl"
             )
         return self._words(path)
+
+    def brat(self, texts: Sequence[Path], split: str) -> RawFile:
+        """The texts of a split that brat's files annotate."""
+        path = texts[0] if len(texts) == 1 else texts[0].parent
+        if self.kind.reader is not None:
+            task = spelling("task", "entities")
+            raise InputError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
+        reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
+        file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
+        return file.with_sentences(file.sentences, **reader.notes)
 
     def _words(self, path: Path, chosen: tuple[int, ...] | None = None) -> RawFile:
         return read_conll(path, self.options, self.kind, limit=self.options.limit, chosen=chosen)

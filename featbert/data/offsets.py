@@ -41,7 +41,7 @@ class Part:
 
     def is_at(self, place: Place | None) -> bool:
         """Whether its own text is at the place, except for white space and case."""
-        return place is not None and _folded(self.text[slice(*place)]) == _folded(self.own or "")
+        return place is not None and folded(self.text[slice(*place)]) == folded(self.own or "")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,8 @@ UNITS = sorted(
 )
 
 
-def _folded(text: str) -> str:
+def folded(text: str) -> str:
+    """The text in lower case, with single spaces."""
     return " ".join(text.split()).casefold()
 
 

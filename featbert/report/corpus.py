@@ -29,6 +29,9 @@ _UNUSUAL = {
     "answers or entities not found, left out": "misplaced_answers",
     "answers or entities with a part of a word": "partial_words",
     "overlapping entities, left out": "overlapping_entities",
+    "entities in several parts, joined": "discontinuous_entities",
+    "entities cut at a line end": "cut_entities",
+    "annotations other than entities, not read": "other_annotations",
     "without an answer": "unlabelled",
 }
 

@@ -118,14 +118,7 @@ def test_what_numbers_do_not_count_is_refused(tmp_path, names):
         load_corpus(tmp_path)
 
 
-def test_splits_of_brat_and_in_sub_folders_are_refused_by_name(tmp_path):
-    (tmp_path / "train.txt").write_text("Rome is old.\n", "utf-8")
-    (tmp_path / "train.ann").write_text("T1\tLOC 0 4\tRome\n", "utf-8")
-    with pytest.raises(InputError, match=r"train\.ann.*brat.*train\.jsonl"):
-        load_corpus(tmp_path)
-    write(tmp_path / "train.txt", "x")
-    (tmp_path / "train.ann").rename(tmp_path / "other.ann")
-    assert words(load_corpus(tmp_path)) == ["x"]
+def test_splits_in_sub_folders_are_refused_by_name(tmp_path):
     write(tmp_path / "inner" / "valid" / "valid.conll", "x")
     with pytest.raises(InputError, match="sub-folders such as valid/"):
         load_corpus(tmp_path / "inner")
