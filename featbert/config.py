@@ -277,6 +277,10 @@ class Head(Section):
     """Dropout of the head."""
     thresholds: Literal["one", "each"] = "one"
     """Thresholds of the probabilities of classes, chosen on dev: one for all, or each its own."""
+    class_weight: Literal["none", "balanced"] = later("none")
+    """Weight of a class in the loss: balanced is n / (C n_c) for C classes if n_c of n training
+    items have it, and (n - n_c) / n_c for texts with several classes. Words without an entity (O)
+    are very frequent and so count little."""
     longest_answer: int = Field(30, ge=1)
     """Longest span that can be an answer, in words."""
 

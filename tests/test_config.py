@@ -46,7 +46,9 @@ def test_settings_that_play_no_part_are_left_out():
     for settings, name in ((tuned, "rank"), (tuned, "lstm_size"), (stored, "mix_learning_rate")):
         with pytest.raises(InputError, match=name):
             settings.check_given([name, "epochs", "model"])
-    defaults("lora").check_given(["rank", "tuning"])
+    with pytest.raises(InputError, match=r"class_weight.*softmax"):
+        stored.but(output="crf").check_given(["class_weight"])
+    defaults("lora").check_given(["rank", "tuning", "class_weight"])
     stored.check_given(["mix_learning_rate", "lstm_size"], weighted=True)
 
 

@@ -45,10 +45,18 @@ BODIES = Registry(
 OUTPUTS = Registry(
     "output",
     {
-        "softmax": Part("featbert.models.softmax:Softmax", "softmax", answers=("class", "tags")),
+        "softmax": Part(
+            "featbert.models.softmax:Softmax",
+            "softmax",
+            ("class_weight",),
+            answers=("class", "tags"),
+        ),
         "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
         "sigmoid": Part(
-            "featbert.models.sigmoid:Sigmoid", "sigmoid", ("thresholds",), answers=("set",)
+            "featbert.models.sigmoid:Sigmoid",
+            "sigmoid",
+            ("thresholds", "class_weight"),
+            answers=("set",),
         ),
         "score": Part("featbert.models.score:Score", "score", answers=("score",)),
         "choice": Part("featbert.models.choice:GroupSoftmax", "choice", answers=("choice",)),

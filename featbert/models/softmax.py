@@ -1,4 +1,10 @@
-"""A softmax over the classes of each item, words or sequences: linear classifier, cross-entropy."""
+"""A softmax over the classes of each item, words or sequences: linear classifier, cross-entropy.
+
+    loss = - sum over items of w_y log p_y        w_c = n / (C n_c) if balanced, else 1
+
+n items, of which n_c have class c, and C classes that occur. The mean weight of the training items
+is 1, as in scikit-learn's `compute_class_weight`.
+"""
 
 import torch
 from torch import Tensor
@@ -12,15 +18,24 @@ from featbert.tasks.base import TargetSummary
 class Softmax(Logits):
     """Logits of each item by itself."""
 
-    def __init__(self, width: int, targets: TargetSummary) -> None:
+    weight: Tensor | None
+
+    def __init__(self, width: int, targets: TargetSummary, *, class_weight: str = "none") -> None:
         super().__init__(width, len(targets.classes))
+        weight = None
+        if class_weight == "balanced":
+            counts = torch.tensor(targets.counts, dtype=torch.float64)
+            weight = counts.sum() / ((counts > 0).sum() * counts)
+            weight = weight.where(counts > 0, 0).float()
+        self.register_buffer("weight", weight, persistent=False)
 
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
-        """Sum of the items' cross-entropies.
+        """Sum of the items' weighted cross-entropies.
 
         targets (W,) are class numbers, or -100, torch's number for items that have no loss.
         """
-        return functional.cross_entropy(self.logits(vectors), targets, reduction="sum")
+        logits = self.logits(vectors)
+        return functional.cross_entropy(logits, targets, self.weight, reduction="sum")
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) number of each item's most probable class."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from featbert.config import Head, Settings
+from featbert.config import Head, Settings, with_later
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import unit_numbers
 from featbert.encoders.device import Device, find_precision
@@ -213,7 +213,11 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
         settings = {*Head.model_fields, "train_on", "train_share"} - {"dropout"}
         return {
             **{name: getattr(run.signature, name) for name in names},
-            **{name: value for name, value in run.settings.items() if name in settings},
+            **{
+                n: value
+                for n, value in with_later(run.settings, run.tuning).items()
+                if n in settings
+            },
             "task": run.task,
             "seed": seed,
             "layers": layers,

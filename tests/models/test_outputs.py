@@ -7,11 +7,15 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.utils.class_weight import compute_class_weight
+from torch.nn import functional
 
 from featbert.models.choice import GroupSoftmax
 from featbert.models.crf import CRF
+from featbert.models.sigmoid import Sigmoid
+from featbert.models.softmax import Softmax
 from featbert.models.span import Span
-from featbert.tasks.base import TargetSummary
+from featbert.tasks.base import IGNORED, TargetSummary
 from tests.models.support import classes
 
 CLASSES = ("answerable", "unanswerable")
@@ -181,3 +185,33 @@ def test_against_brute_force(sizes, n, seed):
     found, shares = crf.probabilities(vectors, lengths)
     assert found.tolist() == torch.cat(answers).tolist() == crf.decode(vectors, lengths).tolist()
     torch.testing.assert_close(shares, torch.stack(marginals), rtol=1e-4, atol=1e-5)
+
+
+def test_balanced_weights_are_those_of_scikit_learn() -> None:
+    torch.manual_seed(0)
+    labels = np.array([0, 0, 0, 2, 0, 2, 3, 0])  # no item has class 1
+    targets = TargetSummary(("a", "b", "c", "d"), tuple(np.bincount(labels).tolist()), len(labels))
+    expected = np.zeros(4)
+    expected[[0, 2, 3]] = compute_class_weight("balanced", classes=np.array([0, 2, 3]), y=labels)
+    output, vectors = Softmax(5, targets, class_weight="balanced"), torch.randn(9, 5)
+    right = torch.tensor([*labels, IGNORED])
+    weight = torch.tensor(expected, dtype=torch.float32)
+    torch.testing.assert_close(
+        output.loss(vectors, np.array([9]), right),
+        functional.cross_entropy(output.logits(vectors)[:8], right[:8], weight, reduction="sum"),
+    )
+    assert {*output.state_dict()} == {"classifier.weight", "classifier.bias"}
+
+
+def test_balanced_classes_of_sets_weigh_as_much_as_their_absence() -> None:
+    torch.manual_seed(0)
+    has = torch.tensor([[1, 0, 1], [0, 0, 1], [0, 1, 1], [1, 0, 1], [0, 0, 1]])
+    targets = TargetSummary(("a", "b", "c"), (2, 1, 5), 5)
+    output = Sigmoid(4, targets, thresholds="one", class_weight="balanced")
+    vectors = torch.randn(5, 4)
+    with torch.no_grad():
+        shares = output.decode(vectors, np.array([5]))
+        loss = output.loss(vectors, np.array([5]), has)
+    factors = torch.tensor([3 / 2, 4, 1])
+    expected = -(factors * has * shares.log() + (1 - has) * (1 - shares).log()).sum() / 3
+    torch.testing.assert_close(loss, expected)

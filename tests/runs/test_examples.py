@@ -3,7 +3,6 @@
 import dataclasses
 import json
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from safetensors.torch import load_file
 
 from featbert.analysis.frame import comparison_lines
 from featbert.api import extract, load
-from featbert.config import LATER, defaults
+from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.streaming import read_texts
 from featbert.encoders.alignment import align
@@ -23,11 +22,11 @@ from featbert.errors import InputError
 from featbert.inference.evaluate import evaluate
 from featbert.inference.predict import answer_rows, predict_texts
 from featbert.models.combination import CombineLayers
+from featbert.models.registry import OUTPUTS
 from featbert.runs.run import Run
 from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
-from featbert.training.trainers import TRAINERS
 from tests.analysis.records import compare_runs
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.single_runs import finetune, train
@@ -228,26 +227,21 @@ def test_a_later_setting_renames_no_finished_run(made, tmp_path, monkeypatch):
         return trained(made, ("texts", "joint", "pooled"), "classification", tmp_path, **given)
 
     with monkeypatch.context() as before:  # the setting did not exist
-        trainer = TRAINERS.load("gradient")
-        names = tuple(name for name in trainer.settings if name != "weight_decay")
-        trainer = dataclasses.replace(trainer, settings=names)
-        before.setitem(TRAINERS, "gradient", SimpleNamespace(load=lambda: trainer))
+        before.setitem(OUTPUTS, "softmax", dataclasses.replace(OUTPUTS["softmax"], settings=()))
         old = again()
-    assert "weight_decay" not in old.record.settings
-    assert again().name != old.name
-    monkeypatch.setitem(LATER, "weight_decay", 0.01)
-    for given in ({}, {"weight_decay": 0.01}):
+    for given in ({}, {"class_weight": "none"}):
         run = again(**given)
         assert (run.name, run.record.started) == (old.name, old.record.started)
-        assert load(run, device="cpu").settings.weight_decay == 0.01
-    changed = again(weight_decay=0.1)
-    assert changed.record.settings["weight_decay"] == 0.1
-    comparison = compare_runs([old, changed])
-    shown = {"weight_decay=0.01", "weight_decay=0.1"}
-    assert {row.label for row in comparison.rows} == {f"weighted_all ({text})" for text in shown}
-    assert sorted(line["setting_weight_decay"] for line in comparison_lines(comparison)) == [
-        *(0.01, 0.1)
-    ]
+        assert load(run, device="cpu").settings.class_weight == "none"
+    changed = again(class_weight="balanced")
+    assert changed.record.settings == old.record.settings | {"class_weight": "balanced"}
+    assert changed.record.weights != old.record.weights
+    assert_answers_again(changed, made["texts", "joint", "pooled"].corpus["test"])
+    comparison, values = compare_runs([old, changed]), {"none", "balanced"}
+    assert {row.label for row in comparison.rows} == {
+        f"weighted_all (class_weight={value})" for value in values
+    }
+    assert {line["setting_class_weight"] for line in comparison_lines(comparison)} == values
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -23,6 +23,7 @@ def store(tmp_path_factory, small_bert):
     folder = tmp_path_factory.mktemp("logistic")
     for name, texts in zip(("train", "dev", "test"), ([0, 1, 2], [1, 3], [0, 3]), strict=True):
         rows = [f"{TEXTS[kind][i]}\t{kind}" for i in texts for kind in TEXTS]
+        rows += rows[:1] * 4  # classes differ in size
         (folder / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n", "utf-8")
     corpus = load_corpus(folder, targets="classes")
     options = {"precision": "fp32", "device": "cpu", "cache_dir": folder / "cache"}
@@ -34,8 +35,9 @@ def run_of(store, folder, *, seed=1, **given):
     return train(store, "last", body="logistic", seeds=seed, progress=False, **how, **given)[0]
 
 
-def test_it_predicts_as_scikit_learn(store, tmp_path):
-    run = run_of(store, tmp_path, epochs=7)
+@pytest.mark.parametrize("class_weight", ["none", "balanced"])
+def test_it_predicts_as_scikit_learn(store, tmp_path, class_weight):
+    run = run_of(store, tmp_path, epochs=7, class_weight=class_weight)
     record, train_set, test_set = run.record, store.corpus["train"], store.corpus["test"]
     assert [row.step_value["C"] for row in record.history] == pytest.approx(
         10 ** (-4 + np.arange(7) / 2)
@@ -50,7 +52,8 @@ def test_it_predicts_as_scikit_learn(store, tmp_path):
         return store.read(name, [2], kind="mean")[0].astype(float)
 
     scaler = StandardScaler().fit(vectors("train"))
-    solver = LogisticRegression(C=chosen, max_iter=1000, tol=1e-8)
+    balance = None if class_weight == "none" else class_weight
+    solver = LogisticRegression(C=chosen, max_iter=1000, tol=1e-8, class_weight=balance)
     solver.fit(scaler.transform(vectors("train")), [tags[0] for tags in train_set.tags])
     order = [list(solver.classes_).index(label) for label in record.targets.classes]
     expected = solver.predict_proba(scaler.transform(vectors("test")))[:, order]

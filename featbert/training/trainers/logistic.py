@@ -5,6 +5,8 @@ k - 1. So the score on dev chooses C as it chooses the epoch of other trainers. 
 the deviation s of the vectors x become part of the classifier:
 
     W (x - m) / s + b = (W / s) x + (b - W m / s)
+
+Balanced class weights (`class_weight`) multiply the losses of items, not the penalty.
 """
 
 from __future__ import annotations
@@ -35,6 +37,7 @@ class LogisticPath:
         import numpy as np
         import torch
         from sklearn.linear_model import LogisticRegression
+        from sklearn.utils.class_weight import compute_sample_weight
 
         from featbert.training.checkpoint import Learner
 
@@ -54,6 +57,8 @@ class LogisticPath:
         self.classes = np.unique(self.targets)
         if len(self.classes) < 2:
             raise InputError("logistic regression needs two classes, but train has one")
+        class_weight = None if settings.class_weight == "none" else settings.class_weight
+        self.weights = compute_sample_weight(class_weight, self.targets)  # (T,)
         self.solver = LogisticRegression(warm_start=True, max_iter=MOST_ITERATIONS)
         names = [name for name, _ in model.named_parameters()]
         self.learner = Learner(model, names, {"solution": self})
@@ -77,7 +82,7 @@ class LogisticPath:
         self.solver.C = penalty
         with warnings.catch_warnings():  # dev judges the last iteration
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.solver.fit(self.vectors, self.targets)
+            self.solver.fit(self.vectors, self.targets, self.weights)
         weight, bias = self.solver.coef_ / self.deviation, self.solver.intercept_
         bias = bias - weight @ self.mean
         if len(weight) == 1:  # of two classes, the logits of the second against the first
@@ -90,7 +95,8 @@ class LogisticPath:
         progress.flops += 4.0 * int(self.solver.n_iter_.max()) * self.vectors.size * len(weight)
         probabilities = self.solver.predict_proba(self.vectors)  # (T, C)
         numbers = np.searchsorted(self.classes, self.targets)
-        return float(-np.log(probabilities[np.arange(len(numbers)), numbers]).mean())
+        losses = -np.log(probabilities[np.arange(len(numbers)), numbers])
+        return float(np.average(losses, weights=self.weights))
 
     def state_dict(self) -> dict[str, Any]:
         """The solution of the last epoch, from which the next one begins."""
