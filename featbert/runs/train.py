@@ -300,6 +300,9 @@ class _Training:
         threshold: Threshold
         if self.base is not None:
             threshold = self.base.record.threshold
+            if isinstance(threshold, list):  # dev may have classes that train lacks
+                by_class = dict(zip(self.base.record.targets.classes, threshold, strict=True))
+                threshold = [by_class.get(name, 0.5) for name in self.classes]
         else:
             threshold = self.task.threshold(
                 numbers["dev"], self.corpus["dev"], self.classes, self.settings

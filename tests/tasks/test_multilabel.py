@@ -13,6 +13,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from featbert.runs.run import find_runs
 from featbert.tasks.base import Predictions, get_task
 from featbert.tasks.multilabel import members
 from tests.workspace import Workspace, error_of, ok
@@ -182,8 +183,6 @@ def test_frozen_and_tuned_runs_learn_are_compared_and_used(workspace: Workspace)
     )
     table = json.loads(ok(workspace.compare("--format", "json")).stdout)
     assert table
-    from featbert.runs.run import find_runs
-
     for run in find_runs(workspace.runs):
         record = run.record
         assert record.targets.classes == ("price", "quality", "speed")
@@ -206,6 +205,20 @@ def test_frozen_and_tuned_runs_learn_are_compared_and_used(workspace: Workspace)
         where = ("--runs-dir", workspace.runs, "--cache-dir", workspace.cache)
         ok(workspace.call("evaluate", run.folder, "--data", corpus, *where))
     ok(workspace.compare("--report", workspace.folder / "page.html", "--by", "class"))
+
+
+def test_pairs_learn_from_dev_with_a_class_that_train_lacks(workspace: Workspace):
+    folder = workspace.folder / "pairs"
+    folder.mkdir()
+    for name, classes in (("train", ["a", "b"]), ("dev", ["a", "c"]), ("test", ["b"])):
+        row = {"text": "It was good", "pair": "the food", "labels": classes}
+        (folder / f"{name}.jsonl").write_text(f"{json.dumps(row)}\n" * 4, "utf-8")
+    options = ("--task", "multilabel", "--data", folder, "--thresholds", "each")
+    ok(workspace.finetune(*options, "--train-on", "train+dev"))
+    first, last = sorted(find_runs(workspace.runs), key=lambda run: len(run.record.trained_on))
+    assert first.record.targets.classes == ("a", "b")
+    assert last.record.targets.classes == ("a", "b", "c")
+    assert last.record.threshold == [*first.record.threshold, 0.5]
 
 
 def test_texts_without_any_class_cannot_be_learned(workspace: Workspace, tmp_path):
