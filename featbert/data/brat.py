@@ -34,7 +34,7 @@ from featbert.text import excerpt
 _PLACES = "[0-9]{1,12} [0-9]{1,12}"
 _ENTITY = re.compile(rf"(T\S*)\t(\S+) ({_PLACES}(?:;{_PLACES})*)(?:\t(.*))?")
 _OTHER = re.compile(r"(?:[REAMN#]\S*|\*)\t")
-# By field of `ReadingNotes` what is said of such entities.
+# Messages by field of `ReadingNotes`.
 _FAULTS = {
     "misplaced_answers": "are left out, as their parts are not at their offsets",
     "discontinuous_entities": "are in several parts and are read with the words between",
@@ -76,7 +76,7 @@ class _Document:
 
     Attributes:
         lines: number, first character and text of each.
-        entities: None if nobody annotated the text.
+        entities: None for a text without annotations.
     """
 
     path: Path
@@ -123,9 +123,9 @@ class BratReader:
             is_unlabelled = document.entities is None
             unlabelled: dict[str, Any] = {"annotations": [], "data": {}} if is_unlabelled else {}
             for line_number, start, line in document.lines:
-                where = f"line {line_number} of {document.path}"
+                location = f"line {line_number} of {document.path}"
                 values = {"text": line, "spans": spans[start], "document": number, **unlabelled}
-                rows.append(RawRow(values, where, len(rows) + 1, "sentence"))
+                rows.append(RawRow(values, location, len(rows) + 1, "sentence"))
         fault = "are empty, so their texts are read as texts without entities"
         notice_parts(self._empty, self.folder, "annotations", fault)
         for name, fault in _FAULTS.items():
@@ -136,7 +136,7 @@ class BratReader:
     def _spans(
         self, document: _Document, places: Iterator[Place | None]
     ) -> dict[int, list[dict[str, Any]]]:
-        """Spans of lines by the line's first character; takes the places of the entities' parts."""
+        """Spans of lines by the line's first character. Takes the places of the entities' parts."""
         spans: dict[int, list[dict[str, Any]]] = defaultdict(list)
         starts = [start for _, start, _ in document.lines]
         for entity in document.entities or ():
@@ -184,17 +184,17 @@ class BratReader:
             self._empty.append((path.name, f"in {path.parent}"))
         entities = []
         for number, line in enumerate(lines, 1):
-            where = f"line {number} of {path}"
+            location = f"line {number} of {path}"
             if match := _ENTITY.fullmatch(line):
-                name, kind, places, own = match.groups()
+                name, kind, places, surface = match.groups()
                 ends = [[*map(int, place.split())] for place in places.split(";")]
-                only_own = own if len(ends) == 1 and own else None
-                parts = [Part(text, start, end, only_own, where) for start, end in ends]
-                row = RawRow({name: line.partition("\t")[2]}, where, number)
-                entities.append(_Entity(row, kind, parts, own or None))
+                part_surface = surface if len(ends) == 1 and surface else None
+                parts = [Part(text, start, end, part_surface, location) for start, end in ends]
+                row = RawRow({name: line.partition("\t")[2]}, location, number)
+                entities.append(_Entity(row, kind, parts, surface or None))
             elif _OTHER.match(line):
                 self.notes["other_annotations"] += 1
             elif line.strip():
                 expected = "T1<TAB>LOC 0 4<TAB>Rome"
-                raise InputError(f"no annotation of brat ({expected}), {where}: {excerpt(line)}")
+                raise InputError(f"no annotation of brat ({expected}), {location}: {excerpt(line)}")
         return entities

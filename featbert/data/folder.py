@@ -104,7 +104,7 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
-    """By split the texts of brat's standoff files; empty for a place of other files.
+    """Texts of brat's standoff files by split. Empty for a place of other files.
 
     A folder has them in sub-folders with the names of splits, or at its top. If each name at the
     top says a split, the texts are of these splits. If not, they are of the split that the folder's
