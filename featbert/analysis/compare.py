@@ -116,7 +116,7 @@ def _check_names(
             f"rows: {', '.join(labels)}"
         )
     tasks = [comparison.task for comparison, _ in groups]
-    check_known("score", show, {key: 0 for task in tasks for key in task.columns})
+    check_known("score", show, {key: 0 for task in tasks for key in task.all_columns})
     check_known("facet", request.by, {key: 0 for task in tasks for key in task.facets})
 
 

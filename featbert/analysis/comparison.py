@@ -20,6 +20,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
+from featbert.tasks.forecasts import CALIBRATION
 from featbert.text import counted, natural
 
 if TYPE_CHECKING:
@@ -251,13 +252,17 @@ def rivals(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
-    """Places of the rows with the best mean among two or more that were scored on the same data."""
+    """Places of the rows with the best mean among two or more that were scored on the same data.
+
+    The best calibration errors are the lowest.
+    """
+    choose = min if key in CALIBRATION else max
     scores = {i: row.score(split, key) for i, row in enumerate(rows)}
     means = {i: score.mean for i, score in scores.items() if score is not None}
     best = set()
     for places in grouped((rows[i].data(split), i) for i in means).values():
-        highest = max(means[i] for i in places)
-        best |= {i for i in places if len(places) > 1 and means[i] == highest}
+        chosen_mean = choose(means[i] for i in places)
+        best |= {i for i in places if len(places) > 1 and means[i] == chosen_mean}
     return best
 
 
@@ -800,7 +805,7 @@ class Comparisons(Sequence[Comparison]):
     def with_view(self, view: View) -> Comparisons:
         """With the analyses of `view` shown too. Its scores and facets, if any, replace theirs."""
         tasks = [comparison.task for comparison in self.comparisons]
-        check_known("score", view.show, {key: 0 for task in tasks for key in task.columns})
+        check_known("score", view.show, {key: 0 for task in tasks for key in task.all_columns})
         check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
         options = {name: value or getattr(self.view, name) for name, value in vars(view).items()}
         return dataclasses.replace(self, view=View(**options))

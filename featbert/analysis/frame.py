@@ -122,7 +122,7 @@ def statistic(name: str, score: Statistic | None) -> dict[str, float | None]:
 def _of_row(row: Row) -> dict[str, Any]:
     line: dict[str, Any] = {"seeds": len(row.runs)}
     for split in EVALUATED:
-        for key in row.task.columns:
+        for key in row.task.all_columns:
             line |= statistic(f"{split}_{key}", row.score(split, key))
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
@@ -174,7 +174,7 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
     measure = row.task.measure.key
     for split in EVALUATED:
         scores = run.scores.get(split, {})
-        line |= {f"{split}_{key}": scores.get(key) for key in row.task.columns}
+        line |= {f"{split}_{key}": scores.get(key) for key in row.task.all_columns}
         rival = comparison.rival(row, split)
         by_seed = {rival_run.seed: rival_run.scores for rival_run in rival.runs} if rival else {}
         ours, theirs = scores.get(measure), by_seed.get(run.seed, {}).get(split, {}).get(measure)

@@ -247,7 +247,7 @@ def _compared(run: Run) -> ComparedRun:
     return ComparedRun(
         name=run.name,
         seed=record.seed,
-        scores={split: scores.values for split, scores in record.scores.items()},
+        scores={split: scores.all_values for split, scores in record.scores.items()},
         best_epoch=record.best_epoch,
         losses=tuple(epoch.train_loss for epoch in record.history),
         dev_scores=tuple((epoch.dev or {}).get(key) for epoch in record.history),
@@ -257,12 +257,12 @@ def _compared(run: Run) -> ComparedRun:
 
 def _scores(runs: Sequence[Run]) -> dict[str, dict[str, Statistic]]:
     """Scores over seeds by split and key, as far as all runs have them."""
-    by_run = [run.record.scores for run in runs]
+    by_run = [{s: of.all_values for s, of in run.record.scores.items()} for run in runs]
     return {
         split: {
-            key: Statistic.of([scores[split].values[key] for scores in by_run])
-            for key in first.values
-            if all(key in scores[split].values for scores in by_run)
+            key: Statistic.of([scores[split][key] for scores in by_run])
+            for key in first
+            if all(key in scores[split] for scores in by_run)
         }
         for split, first in by_run[0].items()
         if all(split in scores for scores in by_run)

@@ -85,7 +85,7 @@ def scores() -> dict[str, None]:
     from featbert.tasks.base import TASKS, get_task
 
     tasks = map(get_task, TASKS)
-    return {key: None for task in tasks for key in task.columns if key != task.measure.key}
+    return {key: None for task in tasks for key in task.all_columns if key != task.measure.key}
 
 
 def corpora(incomplete: str) -> list[str]:

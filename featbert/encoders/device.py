@@ -13,6 +13,7 @@ import platform
 import re
 import resource
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -183,6 +184,38 @@ def to_device(tensor: Tensor, device: torch.device) -> Tensor:
     if device.type == "cuda" and not tensor.is_cuda:
         tensor = tensor.pin_memory()
     return tensor.to(device, non_blocking=True)
+
+
+class Stopwatch:
+    """Seconds that blocks of work take on a device. Nobody waits for the device meanwhile."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self._seconds = 0.0
+        self._events: list[tuple[torch.Event, torch.Event]] = []
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Within it the time counts."""
+        import torch
+
+        if self.device.type == "cpu":
+            clock = time.perf_counter()
+            yield
+            self._seconds += time.perf_counter() - clock
+            return
+        begin, end = (torch.Event(self.device, enable_timing=True) for _ in range(2))
+        begin.record()
+        yield
+        end.record()
+        self._events.append((begin, end))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all blocks. Waits for the device."""
+        for _, end in self._events:
+            end.synchronize()
+        return self._seconds + sum(a.elapsed_time(b) for a, b in self._events) / 1000
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
     <run>/evaluations/<corpus>--<split>--<8 hex>.json    the data and the scores
                                                  .conll  word, gold tag, predicted tag
+                                                 .probabilities.npy  (T, C) float16
 
 The 8 hex digits are a hash of the split's text, its tags and the mapping of classes. The mapping
 renames gold and predicted answers, all names at the same time (`A=B`, `B=A` exchanges them).
@@ -23,14 +24,16 @@ import pydantic.dataclasses
 from featbert.data.corpus import EVALUATED, Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
+from featbert.encoders.device import Stopwatch
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
-from featbert.runs.folder import EVALUATIONS, evaluation_files
+from featbert.runs.folder import EVALUATIONS, evaluation_files, write_probabilities
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, UsableRun, check_usable
 from featbert.schema import STRICT, Count, Moment, Seconds
 from featbert.tasks.base import Scores
+from featbert.tasks.forecasts import is_distribution
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
@@ -52,6 +55,7 @@ class EvaluationRecord:
         prediction_seconds: from vectors (features) or words (fine-tuning) to tags.
         started: UTC, ISO 8601.
         predictions: SHA-256 of the predictions file.
+        probabilities: SHA-256 of the file of probabilities, or "" without one.
     """
 
     run: str
@@ -74,6 +78,7 @@ class EvaluationRecord:
     versions: dict[str, str]
     started: Moment
     predictions: str
+    probabilities: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunEl
             signature=signature,
             scores={record.split: record.scores for record in records},
             predictions={rec.split: rec.predictions for rec in records if rec.predictions},
+            probabilities={rec.split: rec.probabilities for rec in records if rec.probabilities},
         ),
         paths={
             split: path.with_name(run.task.predictions_name(path.stem))
@@ -360,11 +366,21 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
     classes = task.classes_in(gold)
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
-    clock = time.perf_counter()
-    predicted = run.answers(inputs, split)
-    prediction_seconds = time.perf_counter() - clock
+    clock, apart = time.perf_counter(), Stopwatch(run.device.torch)
+    predicted, shares = run.answers_and_shares(inputs, split, apart)
+    prediction_seconds = time.perf_counter() - clock - apart.seconds
     if plan.mapping:
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
+    scores = task.scores(gold, predicted, split.n_words)
+    has_shares = is_distribution(shares)
+    if has_shares and not plan.mapping:  # classes that get one name have no common probability
+        scores = task.with_probabilities(
+            scores,
+            split,
+            shares.astype(float),
+            run.record.targets.classes,
+            run.record.signature.tag_scheme,
+        )
     record = EvaluationRecord(
         run=plan.usable.record.name,
         corpus=corpus.name,
@@ -376,7 +392,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         mapping=plan.mapping,
         unseen_types=[name for name in classes if name not in taught],
         absent_types=[name for name in taught if name not in classes],
-        scores=task.scores(gold, predicted, split.n_words),
+        scores=scores,
         scorer=task.scorer,
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,
@@ -391,6 +407,10 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         pairs = zip(sentences, gold, strict=True)
         sentences = tuple(dataclasses.replace(s, tags=tuple(tags)) for s, tags in pairs)
     task.write_predictions(plan.predictions, sentences, predicted)
-    record = dataclasses.replace(record, predictions=file_hash(plan.predictions))
+    record = dataclasses.replace(
+        record,
+        predictions=file_hash(plan.predictions),
+        probabilities=write_probabilities(plan.predictions, shares) if has_shares else "",
+    )
     write_json(plan.path, record)
     return record

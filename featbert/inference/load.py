@@ -19,7 +19,7 @@ import torch
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, TokenBudget
-from featbert.encoders.device import Device, find_device, torch_dtype
+from featbert.encoders.device import Device, Stopwatch, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Casing, EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
@@ -79,6 +79,14 @@ class LoadedRun(PredictingRun):
         """The task's answers, as the run would have recorded them for these inputs."""
         (numbers,) = predict(self.model, *self._prediction(inputs, sentences))
         return self._answers(numbers, sentences)
+
+    def answers_and_shares(
+        self, inputs: Inputs, sentences: Sentences, apart: Stopwatch
+    ) -> tuple[Any, Numbers]:
+        """As `answers`, and (T, C) probabilities in float16, whose time `apart` measures."""
+        prediction = self._prediction(inputs, sentences)
+        numbers, shares = predict(self.model, *prediction, probabilities=True, apart=apart)
+        return self._answers(numbers, sentences), shares
 
     def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
         prediction = self._prediction(inputs, sentences)

@@ -115,14 +115,6 @@ class Model(nn.Module):
         """Sum of the losses of the batch's items."""
         return self.output.loss(*self.vectors(batch, layout), targets)
 
-    def decode(self, batch: Any, layout: BatchLayout) -> Tensor:
-        """The answers, as numbers."""
-        return self.output.decode(*self.vectors(batch, layout))
-
-    def probabilities(self, batch: Any, layout: BatchLayout) -> tuple[Tensor, Tensor]:
-        """The answers, and the probability of every class of every item."""
-        return self.output.probabilities(*self.vectors(batch, layout))
-
     def head_flops(self, vectors: float, sequences: float) -> float:
         """Operations of a forward pass after the states of `vectors` words or sequences."""
         body, output = self._entries

@@ -57,7 +57,7 @@ def comparison_tables(
 
     `show` has keys of scores that people see besides the task's measure.
     """
-    check_known("score", show, comparison.task.columns)
+    check_known("score", show, comparison.task.all_columns)
     lines = comparison_lines(comparison)
     return {
         "scores": [_scores_table(comparison, lines, show), *_folds_tables(comparison)],
@@ -74,10 +74,10 @@ def comparison_tables(
 
 def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
-    check_known("score", show, {k: 0 for c in comparisons for k in c.task.columns})
+    check_known("score", show, {k: 0 for c in comparisons for k in c.task.all_columns})
     groups = []
     for comparison in comparisons:
-        keys = [key for key in show if key in comparison.task.columns]
+        keys = [key for key in show if key in comparison.task.all_columns]
         groups.append([*itertools.chain(*comparison_tables(comparison, show=keys).values())])
     return _numbered(groups)
 
@@ -138,7 +138,7 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
         names = {split: f"{split}_{key}" for split in comparison.splits}
         for split, name in names.items():
             best = best_of(rows, split, key)
-            columns.append(score_column(f"{split} {task.columns[key]}", name, best))
+            columns.append(score_column(f"{split} {task.all_columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
             baselines = {
                 place: "baseline"
@@ -202,7 +202,7 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     many = any(len(row.runs) > 1 for row in rows)
     spread = "; mean ± sample standard deviation over seeds" if many else ", of one seed"
     keys = dict.fromkeys([task.measure.key, *show])
-    yield f"{', '.join(task.columns[key] for key in keys)}: in percent{spread}"
+    yield f"{', '.join(task.all_columns[key] for key in keys)}: in percent{spread}"
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored; runs that learned from a split have no score of it"
     if any(row.difference is not None for row in rows):

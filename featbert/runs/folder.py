@@ -1,6 +1,6 @@
 """A run's folder while it is written. A run without a record is not finished.
 
-<runs>/<run>/           config.json, history.jsonl, predictions, weights.safetensors, record.json
+<runs>/<run>/           config.json, history.jsonl, predictions, probabilities, weights, record.json
 <runs>/<run>/           config.json, history.jsonl, pruned.json: a search ended it early
 <runs>/.<run>/          the same, while a finished run is replaced
 <runs>/.<run>.lock      the process that trains it
@@ -12,6 +12,8 @@ import contextlib
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from featbert.data.corpus import SPLITS
 from featbert.encoders.source import ENCODER_FILES
@@ -32,6 +34,7 @@ from featbert.runs.results import listed_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
     from torch import nn
 
 WEIGHTS = "weights.safetensors"
@@ -40,16 +43,18 @@ PRUNED = "pruned.json"
 CARD = "README.md"
 ENCODER = "encoder"
 EVALUATIONS = "evaluations"
+# The end of the names of files with probabilities (T, C) in float16, next to predictions.
+PROBABILITIES = ".probabilities.npy"
 # In a runs directory: tests of differences, by what they were computed from.
 TESTS = ".statistics"
 # All files in the folder of a run, and in an exported folder.
 _OF_BOTH = (
     *(WEIGHTS, NOTES, "speed.json"),
-    *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", ".conll", ".jsonl")),
+    *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", ".conll", ".jsonl", PROBABILITIES)),
 )
 RUN_FILES = (
     *(RECORD_NAME, *_OF_BOTH, CHECKPOINT, PRUNED, "config.json", "history.jsonl"),
-    *(f"{split}{end}" for split in SPLITS for end in (".conll", ".jsonl")),
+    *(f"{split}{end}" for split in SPLITS for end in (".conll", ".jsonl", PROBABILITIES)),
 )
 EXPORT_FILES = (
     *(EXPORTED, *_OF_BOTH, CARD, "adapter_config.json", "adapter_model.safetensors"),
@@ -136,6 +141,19 @@ def save_weights(path: Path, model: nn.Module, names: Iterable[str]) -> None:
         save_file(tensors, temporary)
         # safetensors makes files that only their owner can read
         shutil.copymode(path.with_name("config.json"), temporary)
+
+
+def write_probabilities(predictions: Path, shares: NDArray[np.float16]) -> str:
+    """Writes probabilities (T, C) next to a file of predictions, and returns their SHA-256."""
+    path = probabilities_path(predictions)
+    with explaining(path), replacing(path) as temporary, temporary.open("wb") as file:
+        np.save(file, shares, allow_pickle=False)
+    return file_hash(path)
+
+
+def probabilities_path(predictions: Path) -> Path:
+    """The file of probabilities next to a file of predictions."""
+    return predictions.with_name(predictions.stem + PROBABILITIES)
 
 
 def load_weights(path: Path, model: nn.Module, known: str) -> None:

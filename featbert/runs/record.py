@@ -241,6 +241,7 @@ class RunRecord:
             at the time of the plan.
         weights: SHA-256 of the weights file, in hex, or "" in a record without weights.
         predictions: SHA-256 of the predictions file by split.
+        probabilities: SHA-256 of the file of probabilities by split, if it was kept.
         train_sentences, train_words: number of sentences (or other examples) and words that were
             learned from.
         threshold: lower bound of an answer's margin or probability, or one for each class, chosen
@@ -275,11 +276,13 @@ class RunRecord:
     train_sentences: Count
     train_words: Count
     threshold: Number | list[Number] | None = None
+    probabilities: dict[str, str] = field(default_factory=dict)
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default of the task's measure. None without scores."""
         scores = self.scores.get(split)
-        return None if scores is None else scores.values.get(key or get_task(self.task).measure.key)
+        key = key or get_task(self.task).measure.key
+        return None if scores is None else scores.all_values.get(key)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pydantic.dataclasses
+from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter
 
 from featbert.config import RUNS_DIR, Settings, recorded
@@ -33,7 +35,7 @@ from featbert.errors import (
 from featbert.io import file_hash, regular_file
 from featbert.progress import track
 from featbert.runs.counts import ENDING, KeptCounts, SplitCounts
-from featbert.runs.folder import PRUNED
+from featbert.runs.folder import PRUNED, probabilities_path
 from featbert.runs.record import (
     EXPORTED,
     RECORD_NAME,
@@ -134,6 +136,26 @@ class Run:
                     "run's: train or evaluate the run again"
                 )
             return self.task.read_predictions(file)
+
+    def probabilities(self, split: str) -> NDArray[np.float16]:
+        """(T, C) probabilities of the items of `split`, read at each call.
+
+        C are the classes of `record.targets.classes`. MissingError if the run kept none, InputError
+        if the file has changed.
+        """
+        path = probabilities_path(self.predictions_path(split))
+        expected_hash = self.record.probabilities.get(split)
+        if expected_hash is None or not path.exists():
+            raise MissingError(f"no probabilities of {split} at {path}")
+        if file_hash(path) != expected_hash:
+            raise InputError(
+                f"{path} is not what {self.name} was scored on; train or evaluate the run again"
+            )
+        try:
+            shares: NDArray[np.float16] = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise InputError(f"{path} cannot be read: {error}") from None
+        return shares
 
     def counts(
         self,

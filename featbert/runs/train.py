@@ -13,7 +13,7 @@ import torch
 
 from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
-from featbert.encoders.device import computing_threads
+from featbert.encoders.device import Stopwatch, computing_threads
 from featbert.encoders.encoding import WordCasing
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
@@ -35,12 +35,14 @@ from featbert.runs.folder import (
     recover,
     save_weights,
     working_folder,
+    write_probabilities,
 )
 from featbert.runs.planned import PlannedRun
 from featbert.runs.record import RECORD_NAME, Cost, Mix, PrunedRun, RunRecord, write_json
 from featbert.runs.run import Run
 from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.base import IGNORED, Threshold, get_task
+from featbert.tasks.forecasts import is_distribution
 from featbert.text import counted, json_text, named_sentence
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.fitting import Fitting
@@ -229,7 +231,7 @@ class _Training:
         if "dev" in self.settings.trained_splits:
             return None
         dev = self.corpus["dev"]
-        predicted, _ = self._answers([dev])
+        predicted, *_ = self._answers([dev])
         return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted["dev"]))
 
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
@@ -243,12 +245,23 @@ class _Training:
     def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
-        clock = time.perf_counter()
-        predicted, threshold = self._answers(self.scored_splits)
-        prediction_seconds = time.perf_counter() - clock
+        clock, apart = time.perf_counter(), Stopwatch(self.device.torch)
+        predicted, threshold, shares = self._answers(self.scored_splits, apart)
+        prediction_seconds = time.perf_counter() - clock - apart.seconds
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored_splits}
+        probabilities, scores = {}, {}
         for split in self.scored_splits:
-            self.task.write_predictions(paths[split.name], split.sentences, predicted[split.name])
+            name, answers = split.name, predicted[split.name]
+            self.task.write_predictions(paths[name], split.sentences, answers)
+            if split.is_tagged:
+                scores[name] = self.task.scores(self.task.gold(split), answers, split.n_words)
+            if not is_distribution(shares[name]):
+                continue
+            probabilities[name] = write_probabilities(paths[name], shares[name])
+            if split.is_tagged:
+                scores[name] = self.task.with_probabilities(
+                    scores[name], split, shares[name].astype(float), self.classes, self.scheme
+                )
         save_weights(folder / WEIGHTS, self.model, progress.trained)
         mix = None
         if (module := getattr(self.model.states, "mix", None)) is not None:
@@ -260,11 +273,7 @@ class _Training:
             experiment=plan.options.experiment,
             vary=list(plan.options.vary),
             signature=plan.signature,
-            scores={
-                s.name: self.task.scores(self.task.gold(s), predicted[s.name], s.n_words)
-                for s in self.scored_splits
-                if s.is_tagged
-            },
+            scores=scores,
             history=progress.history,
             best_epoch=progress.best_epoch,
             mix=mix,
@@ -285,18 +294,28 @@ class _Training:
             train_words=self.train.n_words,
             threshold=threshold,
             predictions={name: file_hash(path) for name, path in paths.items()},
+            probabilities=probabilities,
         )
 
-    def _answers(self, splits: Sequence[Split]) -> tuple[dict[str, Any], Threshold]:
-        """Predicted answers by split, and their threshold.
+    def _answers(
+        self, splits: Sequence[Split], apart: Stopwatch | None = None
+    ) -> tuple[dict[str, Any], Threshold, dict[str, Any]]:
+        """Predicted answers by split, their threshold, and with `apart` probabilities by split.
 
         The threshold is chosen on dev, by the run on train if this run learns from dev.
         """
         numbers: dict[str, Any] = {}
+        shares: dict[str, Any] = {}
         for split in splits:
             inputs, items = self.inputs[split.name], self.task.items(split)
             budget = prediction_budget(inputs, self.settings, self.device)
-            (numbers[split.name],) = predict(self.model, inputs, items, self.backend, budget)
+            prediction = (self.model, inputs, items, self.backend, budget)
+            if apart is None:
+                (numbers[split.name],) = predict(*prediction)
+            else:
+                numbers[split.name], shares[split.name] = predict(
+                    *prediction, probabilities=True, apart=apart
+                )
         threshold: Threshold
         if self.base is not None:
             threshold = self.base.record.threshold
@@ -311,7 +330,7 @@ class _Training:
             s.name: self.task.answers(numbers[s.name], self.classes, s, self.scheme, threshold)
             for s in splits
         }
-        return answers, threshold
+        return answers, threshold, shares
 
     def _prediction_flops(self, split: str) -> float:
         return prediction_flops(self.model, self.inputs[split], self.settings, self.device)

@@ -23,6 +23,7 @@ from featbert.errors import InputError
 from featbert.progress import notice
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
+from featbert.tasks.forecasts import CALIBRATION, Forecasts, ProbabilityScores
 
 Threshold = float | list[float] | None
 Rows = Sequence[Sequence[str]]
@@ -123,6 +124,7 @@ class Scores:
         examples: number of sentences (or of other examples).
         words: number of words.
         floor: the measure of a system without skill (`Task.floor`); None if unknown.
+        probabilities: scores of the probabilities; None without any.
     """
 
     values: dict[str, Share]
@@ -130,6 +132,12 @@ class Scores:
     examples: Count
     words: Count
     floor: Share | None = None
+    probabilities: ProbabilityScores | None = None
+
+    @property
+    def all_values(self) -> dict[str, float]:
+        """Values of answers and of probabilities."""
+        return self.values | ({} if self.probabilities is None else self.probabilities.values)
 
     @property
     def exceeds_floor(self) -> bool:
@@ -168,7 +176,8 @@ class Task(ABC):
         answer: the kind of answer that an output must give, one of `ANSWERS`.
         scorer: who counts, with version; a part of every run's signature.
         measure: chooses the epoch; differences of it are tested.
-        columns: every value that scores have, key to name for people. The measure is first.
+        columns: every value of the answers, key to name for people. The measure is first.
+        probability_columns: every value of the probabilities, which tables show on request.
         scorers: key to name of the columns that have scorers of their own.
         facets: by name, the properties by which scores can be broken down.
         of_texts: whether an answer is of a whole text or pair; else of a word.
@@ -191,6 +200,7 @@ class Task(ABC):
     scorer: str
     measure: Measure
     columns: Mapping[str, str]
+    probability_columns: Mapping[str, str] = CALIBRATION
     scorers: Mapping[str, str] = {}
     facets: Mapping[str, Facet]
     of_texts: bool
@@ -204,6 +214,11 @@ class Task(ABC):
     breakdown: str = ""
     pipeline: str
     auto_model: str
+
+    @property
+    def all_columns(self) -> dict[str, str]:
+        """Every value that scores have, key to name for people."""
+        return {**self.columns, **self.probability_columns}
 
     @property
     def has_scheme(self) -> bool:
@@ -257,6 +272,43 @@ class Task(ABC):
         for doubt in self.doubts(gold, predicted):
             notice(doubt)
         return replace(self.score(gold, predicted), words=words)
+
+    def forecasts(
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> Forecasts | None:
+        """Probabilities (T, C) as forecasts of the gold answers; None if they are none.
+
+        Each sequence has a gold answer. Words without one are left out.
+        """
+        number = {name: i for i, name in enumerate(classes)}
+        names = [name for row in gold for name in self.written(row, scheme)]
+        labelled = np.array([name != UNLABELLED for name in names], dtype=bool)
+        right = np.array([number.get(name, -1) for name in names], dtype=np.int64)
+        return Forecasts(shares[labelled], right[labelled])
+
+    def probability_values(
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> dict[str, float]:
+        """Values of probabilities (T, C) by key of `probability_columns`; {} without any."""
+        forecasts = self.forecasts(gold, shares, classes, scheme)
+        return {} if forecasts is None else forecasts.values()
+
+    def with_probabilities(
+        self, scores: Scores, split: Split, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> Scores:
+        """The scores of a split with the values of its probabilities (T, C)."""
+        gold = self.gold(split)
+        shares = shares[np.repeat([bool(row) for row in gold], np.diff(self.items(split)))]
+        gold = [row for row in gold if row]
+        forecasts = self.forecasts(gold, shares, classes, scheme)
+        if forecasts is None or not len(forecasts.right):
+            return scores
+        values = self.probability_values(gold, shares, classes, scheme)
+        return replace(scores, probabilities=ProbabilityScores(values, forecasts.reliability()))
+
+    def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
+        """The threshold that gives the same answers if logits are divided by a temperature."""
+        return threshold
 
     def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
         """The values that are computed after each epoch. The measure is first."""

@@ -12,8 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.tasks.base import Facet, Predictions, Rows, Scores, in_buckets
+from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.examples import LENGTHS, ExampleTask
+from featbert.tasks.forecasts import Forecasts
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
 from featbert.text import natural
 
@@ -59,6 +60,16 @@ class Choice(ExampleTask):
         tags = split.tags
         edges = pairwise(self.items(split))
         return [[tag for row in tags[first:end] for tag in row] for first, end in edges]
+
+    def forecasts(
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> Forecasts | None:
+        """An item is an example. Its possible answers are its choices."""
+        sizes = np.array([len(row) for row in gold], dtype=np.int64)
+        by_choice = np.zeros((len(sizes), max(sizes, default=0)))
+        by_choice[np.arange(by_choice.shape[1]) < sizes[:, None]] = shares[:, 1]
+        right = np.array([row.index(RIGHT) for row in gold], dtype=np.int64)
+        return Forecasts(by_choice, right, sizes)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         return WRONG, RIGHT

@@ -33,6 +33,7 @@ from featbert.tasks.base import (
     Threshold,
 )
 from featbert.tasks.examples import FACETS, ExampleTask, single
+from featbert.tasks.forecasts import CALIBRATION, Forecasts
 from featbert.tasks.measures import (
     Counts,
     ExampleMeasure,
@@ -102,6 +103,7 @@ class Multilabel(ExampleTask):
     title = "texts with several classes"
     targets = "sets"
     answer = "set"
+    probability_columns: Mapping[str, str] = {**CALIBRATION, "lrap": "LRAP"}
     kinds = "classes"
     output = "sigmoid"
     floor = "the same classes for each text"
@@ -161,9 +163,8 @@ class Multilabel(ExampleTask):
         self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...], settings: Any
     ) -> Threshold:
         gold = self.gold(split)
-        known = [joined(c for c in classes_of("".join(row)) if c in classes) for row in gold]
         labelled = [i for i, row in enumerate(gold) if row]
-        right = members(known, classes)[labelled]
+        right = self._known(gold, classes)[labelled]
         shares = numbers[labelled].astype(np.float64)
         if settings.thresholds == "each":
             return [_best_f1(shares[:, c], right[:, c]) for c in range(len(classes))]
@@ -172,6 +173,38 @@ class Multilabel(ExampleTask):
         count = _COUNTS[self.measure.key]
         values = [float(self.measure.of(count(right, shares > t).sum(axis=0))) for t in tried]
         return float(tried[int(np.argmax(np.round(values, 12)))])
+
+    def _known(self, gold: Rows, classes: Sequence[str]) -> NDArray[np.bool_]:
+        """(S, C) whether each text has each of these classes. Others do not count."""
+        known = (joined(c for c in classes_of("".join(row)) if c in classes) for row in gold)
+        return members([*known], classes)
+
+    def forecasts(
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> Forecasts | None:
+        """An item is a class of a text, which it has or not."""
+        # float16 rounds a probability above 1 - 2^-12 to 1.
+        without = np.maximum(1 - shares, 2.0**-13)
+        pairs = np.stack([without, shares], axis=2).reshape(-1, 2)
+        return Forecasts(pairs, self._known(gold, classes).ravel().astype(np.int64))
+
+    def probability_values(
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+    ) -> dict[str, float]:
+        """Also label ranking average precision, as scikit-learn computes it."""
+        from sklearn.metrics import label_ranking_average_precision_score
+
+        known = self._known(gold, classes)
+        lrap = float(label_ranking_average_precision_score(known, shares))
+        return super().probability_values(gold, shares, classes, scheme) | {"lrap": lrap}
+
+    def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
+        if threshold is None:
+            return None
+        lowest = np.array(threshold)
+        odds = (lowest / (1 - lowest)) ** (1 / temperature)
+        scaled: Threshold = (odds / (1 + odds)).tolist()
+        return scaled
 
     def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
         if isinstance(threshold, list):

@@ -24,6 +24,7 @@ class Regression(ExampleTask):
     targets = "scores"
     answer = "score"
     has_classes = False
+    probability_columns: Mapping[str, str] = {}
     output = "score"
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}

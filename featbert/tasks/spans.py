@@ -40,6 +40,7 @@ from featbert.tasks.base import (
     in_buckets,
 )
 from featbert.tasks.examples import ExampleTask, single
+from featbert.tasks.forecasts import Forecasts
 from featbert.tasks.measures import Counts, accuracy_of
 
 CLASSES = ("answerable", "unanswerable")
@@ -67,6 +68,7 @@ class Spans(ExampleTask):
     whole = "question and passage"
     kinds = "kinds of questions"
     group = "passage"
+    probability_columns: Mapping[str, str] = {}
     pipeline = "question-answering"
     auto_model = "AutoModelForQuestionAnswering"
     floor = "answering nothing"
@@ -170,6 +172,12 @@ class Spans(ExampleTask):
             else [answer_of(sentence, int(first) - 1, int(last) - 1)]
             for sentence, (first, last, margin) in zip(sentences, numbers.tolist(), strict=True)
         ]
+
+    def forecasts(
+        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str
+    ) -> Forecasts | None:
+        """None: the probability of the best span is not one of a few possible answers."""
+        return None
 
     def threshold(
         self, numbers: Any, split: Split, classes: tuple[str, ...], settings: Any

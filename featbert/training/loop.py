@@ -8,6 +8,7 @@ for each check, so it reads the result at the end of the epoch.
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -19,7 +20,7 @@ from torch import Tensor, nn
 
 from featbert.config import Settings
 from featbert.encoders.batching import Ints, TokenBudget, ranges
-from featbert.encoders.device import Device, Precision, autocast, to_device
+from featbert.encoders.device import Device, Precision, Stopwatch, autocast, to_device
 from featbert.errors import InputError, memory_lack, out_of_memory, spelling
 from featbert.models.model import Model
 from featbert.progress import Advance, stage
@@ -298,11 +299,16 @@ def predict(
     budget: TokenBudget,
     *,
     probabilities: bool = False,
+    apart: Stopwatch | None = None,
 ) -> tuple[NDArray[Any], ...]:
     """(T, ...) the answer of each item, in the text's order: a number of a class, or a score.
 
-    With `probabilities` also (T, C) the probability of every class. `offsets` (S + 1,) are the
-    items before each sequence. `budget` is a `prediction_budget`.
+    Args:
+        offsets: (S + 1,) items before each sequence.
+        budget: a `prediction_budget`.
+        probabilities: returns also (T, C) the probability of every class.
+        apart: measures how much longer the probabilities take than the answers. They are then
+            in float16.
     """
     model.eval()
     items = GoldAnswers(torch.empty(0), offsets)
@@ -313,24 +319,31 @@ def predict(
         stage("predicting", "items", len(items)) as advance,
     ):
 
+        def keep(number: int, places: Tensor, part: Tensor) -> None:
+            if number == len(results):
+                results.append(part.new_empty((len(items), *part.shape[1:])))
+            results[number][places] = part
+
         def read(ids: Ints) -> None:
             rows = torch.from_numpy(items.rows(ids))
             places = to_device(rows, backend.device.torch)
-            batch, layout = inputs.batch(ids, budget.tokens), inputs.layout(ids)
-            parts = (
-                model.probabilities(batch, layout)
-                if probabilities
-                else (model.decode(batch, layout),)
-            )
-            if not results:
-                results.extend(part.new_empty((len(items), *part.shape[1:])) for part in parts)
-            for result, part in zip(results, parts, strict=True):
-                result[places] = part
+            vectors, lengths = model.vectors(inputs.batch(ids, budget.tokens), inputs.layout(ids))
+            if not probabilities or apart is not None:
+                keep(0, places, model.output.decode(vectors, lengths))
+            if probabilities:
+                with nullcontext() if apart is None else apart.running():
+                    answers, shares = model.output.probabilities(vectors, lengths)
+                    if apart is None:
+                        keep(0, places, answers)
+                    keep(1, places, shares)
             advance(len(rows))
 
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
+        if apart is not None and len(results) > 1:
+            with apart.running():
+                results[1] = results[1].half().cpu()
     if not results:
         return (np.empty(0),) * (1 + probabilities)
     return tuple(result.cpu().numpy() for result in results)
