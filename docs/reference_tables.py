@@ -27,13 +27,15 @@ from featbert.inference.speed import Speed
 from featbert.runs import record
 from featbert.runs.counts import KeptCounts
 from featbert.tasks.base import Scores
+from featbert.tasks.forecasts import ProbabilityScores, Reliability
 from featbert.training.history import Epoch, ParameterGroup
 from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS
 
 _DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
 RECORDS = (
     *(record.RunRecord, record.Signature, record.SplitIdentity, record.Mix, record.Cost),
-    *(Scores, Epoch, ParameterGroup, EvaluationRecord, Speed, Manifest, StoredSplit),
+    *(Scores, ProbabilityScores, Reliability, Epoch, ParameterGroup, EvaluationRecord),
+    *(Speed, Manifest, StoredSplit),
     *(record.ExperimentRecord, record.SearchRecord, record.TriedSettings, KeptCounts),
 )
 TABLES: dict[str, Callable[[], Iterable[str]]] = {
