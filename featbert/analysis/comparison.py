@@ -20,7 +20,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
-from featbert.tasks.forecasts import CALIBRATION
+from featbert.tasks.forecasts import CALIBRATION, Reliability
 from featbert.text import counted, natural
 
 if TYPE_CHECKING:
@@ -147,6 +147,8 @@ class Row:
         difference: mean score less the baseline's, by split. None for a baseline and without one.
         train_sentences: number of sentences (or other examples) that its runs learned from.
         quote: a line with data, settings and versions, for a paper.
+        reliability: right answers by confidence, by split and added up over seeds, if all runs have
+            probabilities.
     """
 
     label: str
@@ -180,6 +182,7 @@ class Row:
     quote: str
     baseline: str | None = None
     difference: Mapping[str, float] | None = None
+    reliability: Mapping[str, Reliability] = field(default_factory=dict)
 
     @property
     def task(self) -> Task:

@@ -49,6 +49,7 @@ from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.base import get_task
+from featbert.tasks.forecasts import Reliability
 from featbert.text import natural
 
 # Runs of each row by its name.
@@ -238,6 +239,7 @@ def build_row(
         encoder_layers=first.signature.encoder_layers,
         searched=any(run.record.configurations_tried > 1 for run in by_seed),
         quote=signature_line(by_seed),
+        reliability=_reliability(by_seed),
     )
     return row, by_seed
 
@@ -266,6 +268,20 @@ def _scores(runs: Sequence[Run]) -> dict[str, dict[str, Statistic]]:
         }
         for split, first in by_run[0].items()
         if all(split in scores for scores in by_run)
+    }
+
+
+def _reliability(runs: Sequence[Run]) -> dict[str, Reliability]:
+    """Bins of confidence added up over seeds, by split, if all runs have them."""
+    by_split = {
+        split: [run.record.scores[split].probabilities for run in runs]
+        for split in EVALUATED
+        if all(split in run.record.scores for run in runs)
+    }
+    return {
+        split: Reliability.total(scores.reliability for scores in found if scores is not None)
+        for split, found in by_split.items()
+        if None not in found
     }
 
 
