@@ -281,6 +281,11 @@ class Head(Section):
     """Weight of a class in the loss: balanced is n / (C n_c) for C classes if n_c of n training
     items have it, and (n - n_c) / n_c for texts with several classes. Words without an entity (O)
     are very frequent and so count little."""
+    label_smoothing: float = later(0.0, ge=0, lt=1)
+    """Share of the target that all classes have equally, the right one included."""
+    gamma: float = Field(2.0, ge=0)
+    """Power of 1 - p in the focal loss: with a higher one, items that are nearly learned count
+    less."""
     longest_answer: int = Field(30, ge=1)
     """Longest span that can be an answer, in words."""
 
@@ -451,6 +456,7 @@ class Settings(Training, Tuning, Head):
             "head_from": self.head_from is None,
             "head_epochs": self.head_from is not None,
         }
+        names -= {*self.trainer.ignores}
         return names - {name for name, is_idle in without_effect.items() if is_idle}
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
@@ -467,6 +473,8 @@ class Settings(Training, Tuning, Head):
         """Why a setting has no effect."""
         if name == "head_epochs" and self.head_from is not None:
             return f"with {spelling('head_from')}"
+        if name in self.trainer.ignores:
+            return f"with {' and '.join(self._trainers)}"
         if self._trainers and name in _TRAINERS_READING and name not in self.trainer.settings:
             readers = " or ".join(_TRAINERS_READING[name])
             return f"with {' and '.join(self._trainers)}; only {readers} read it"

@@ -48,7 +48,11 @@ def test_settings_that_play_no_part_are_left_out():
             settings.check_given([name, "epochs", "model"])
     with pytest.raises(InputError, match=r"class_weight.*softmax"):
         stored.but(output="crf").check_given(["class_weight"])
-    defaults("lora").check_given(["rank", "tuning", "class_weight"])
+    defaults("lora").check_given(["rank", "tuning", "class_weight", "label_smoothing"])
+    solved = stored.but(body="logistic")
+    solved.check_given(["class_weight"])
+    with pytest.raises(InputError, match=r"label.smoothing.*logistic"):
+        solved.check_given(["label_smoothing"])
     stored.check_given(["mix_learning_rate", "lstm_size"], weighted=True)
 
 

@@ -48,7 +48,13 @@ OUTPUTS = Registry(
         "softmax": Part(
             "featbert.models.softmax:Softmax",
             "softmax",
-            ("class_weight",),
+            ("class_weight", "label_smoothing"),
+            answers=("class", "tags"),
+        ),
+        "focal": Part(
+            "featbert.models.focal:Focal",
+            "focal loss",
+            ("class_weight", "gamma"),
             answers=("class", "tags"),
         ),
         "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),

@@ -25,8 +25,8 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TUNINGS, "attention", Entry("extended_attention:TUNING"))
     monkeypatch.setitem(
         OUTPUTS,
-        "smooth",
-        Part("extended_smooth:Smooth", "smoothed softmax", answers=("class", "tags")),
+        "robust",
+        Part("extended_robust:Robust", "robust softmax", answers=("class", "tags")),
     )
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
     monkeypatch.setitem(TASKS, "mentions", Entry("extended_mentions:TASK"))
@@ -44,7 +44,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
         epochs = 1
         tuning = "attention"
         [[variant]]
-        features = { output = "smooth", lstm_size = 8 }
+        features = { output = "robust", lstm_size = 8 }
         [[variant]]
         features.body = "hidden"
         """)
@@ -57,7 +57,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     classifier = 17 * len(tuned.record.targets.classes)
     assert tuned.record.cost.trained_parameters == 4 * (4 * 17 * 16 + 2 * 16) + classifier
     table = workspace.compare().output
-    for title in ("smoothed softmax", "hidden layer", "attention"):
+    for title in ("robust softmax", "hidden layer", "attention"):
         assert title in table
     text = workspace.folder / "words.txt"
     text.write_text("Smith said so\n", "utf-8")

@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from featbert.models.choice import GroupSoftmax
 from featbert.models.crf import CRF
+from featbert.models.focal import Focal
 from featbert.models.sigmoid import Sigmoid
 from featbert.models.softmax import Softmax
 from featbert.models.span import Span
@@ -201,6 +202,34 @@ def test_balanced_weights_are_those_of_scikit_learn() -> None:
         functional.cross_entropy(output.logits(vectors)[:8], right[:8], weight, reduction="sum"),
     )
     assert {*output.state_dict()} == {"classifier.weight", "classifier.bias"}
+
+
+@pytest.mark.parametrize("balance", ["none", "balanced"])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 2.0])
+def test_focal_loss_and_smoothed_labels_by_their_formulas(balance, gamma) -> None:
+    torch.manual_seed(0)
+    targets, right = TargetSummary(("a", "b", "c"), (5, 2, 1), 8), [0, 2, IGNORED, 1, 0]
+    vectors = torch.randn(5, 4)
+    vectors[4] = 1e4  # p = 1: its slope is finite, too
+    focal = Focal(4, targets, class_weight=balance, gamma=gamma)
+    smooth = Softmax(4, targets, class_weight=balance, label_smoothing=0.3)
+    weight = torch.tensor([8 / (3 * n) if balance == "balanced" else 1 for n in (5, 2, 1)])
+    with torch.no_grad():
+        focal.classifier.weight[0].abs_()
+        focal.classifier.weight[1:] *= 0.1
+        smooth.load_state_dict(focal.state_dict())
+        shares = focal.probabilities(vectors, np.array([5]))[1]
+        terms = [(shares[i], y) for i, y in enumerate(right) if y != IGNORED]
+        expected = sum(-weight[y] * (1 - p[y]) ** gamma * p[y].log() for p, y in terms)
+        targeted = [(p, 0.7 * functional.one_hot(torch.tensor(y), 3) + 0.1) for p, y in terms[:3]]
+        smoothed = sum(-(weight * q * p.log()).sum() for p, q in targeted)
+    assert shares[4, 0] == 1
+    loss = focal.loss(vectors, np.array([5]), torch.tensor(right))
+    torch.testing.assert_close(loss, expected, atol=1e-5, rtol=1e-4)
+    loss.backward()
+    assert focal.classifier.weight.grad.isfinite().all()
+    of_four = smooth.loss(vectors[:4], np.array([4]), torch.tensor(right[:4]))
+    torch.testing.assert_close(of_four, smoothed, atol=1e-5, rtol=1e-4)
 
 
 def test_balanced_classes_of_sets_weigh_as_much_as_their_absence() -> None:

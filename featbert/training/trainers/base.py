@@ -41,6 +41,7 @@ class Trainer:
         title: for people: "gradient steps".
         settings: names of the settings that it reads, in addition to the settings of all runs.
             Others are refused, and are neither in a run's record nor in its name.
+        ignores: names of settings of outputs that it does not read, as its loss is another one.
         begin: gets (model, training text, settings, backend, seed).
         precision: of its numbers, or None for the run's `precision`.
         has_seed: whether its numbers depend on the seed.
@@ -56,5 +57,6 @@ class Trainer:
     precision: Literal["fp64"] | None = None
     has_seed: bool = True
     passes: bool = True
+    ignores: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     check: Callable[[Any, Any, Any], None] = lambda *_: None

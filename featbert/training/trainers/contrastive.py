@@ -215,6 +215,7 @@ TRAINER = Trainer(
     ),
     ContrastiveRounds,
     passes=False,
+    ignores=("label_smoothing",),
     defaults={"sentence_pooling": "mean", "epochs": 10, "batch_size": 16, "learning_rate": 2e-5},
     check=_check,
 )

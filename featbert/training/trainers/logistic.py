@@ -130,5 +130,6 @@ TRAINER = Trainer(
     precision="fp64",
     has_seed=False,
     passes=False,
+    ignores=("label_smoothing",),
     check=_check,
 )
