@@ -124,12 +124,12 @@ def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
             pairs.update((name, name) for name, *_ in gold & predicted)
             missed, extra = _by_place(gold - predicted), _by_place(predicted - gold)
             for place in missed.keys() | extra.keys():
-                lacking, given = missed.get(place, []), extra.get(place, [])
-                if len(lacking) == len(given) == 1:
-                    pairs[lacking[0], given[0]] += 1
+                missed_classes, extra_classes = missed.get(place, []), extra.get(place, [])
+                if len(missed_classes) == len(extra_classes) == 1:
+                    pairs[missed_classes[0], extra_classes[0]] += 1
                 else:
-                    pairs.update((name, NONE) for name in lacking)
-                    pairs.update((NONE, name) for name in given)
+                    pairs.update((name, NONE) for name in missed_classes)
+                    pairs.update((NONE, name) for name in extra_classes)
     return pairs
 
 

@@ -58,9 +58,10 @@ class SetReader(TextReader):
             columns = (name.strip() for name in target.split(","))
             self.class_columns = [named_column(name, names, "target", where) for name in columns]
             return None
-        others = [n for n in names if n not in texts and str(n).lower() not in IDS]
-        flags = others if all(flag(self.first.get(name)) is not None for name in others) else []
-        if target is None and self.keys and flags and not usual_column(others, self.keys):
+        columns_left = [n for n in names if n not in texts and str(n).lower() not in IDS]
+        hold_flags = all(flag(self.first.get(name)) is not None for name in columns_left)
+        flags = columns_left if hold_flags else []
+        if target is None and self.keys and flags and not usual_column(flags, self.keys):
             self.class_columns = flags
             notice(f"read as classes of {self.path.name}, columns of 0 and 1: {listed(flags)}")
             return None

@@ -156,8 +156,8 @@ class Multilabel(ExampleTask):
         threshold: Threshold = None,
     ) -> Rows:
         """Answers from (S, C) probabilities: the classes above the threshold, by default 0.5."""
-        given = numbers > (0.5 if threshold is None else np.array(threshold))
-        return [[joined(np.array(classes, dtype=object)[row])] for row in given]
+        is_above = numbers > (0.5 if threshold is None else np.array(threshold))
+        return [[joined(np.array(classes, dtype=object)[row])] for row in is_above]
 
     def threshold(
         self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...], settings: Any
@@ -169,15 +169,15 @@ class Multilabel(ExampleTask):
         if settings.thresholds == "each":
             return [_best_f1(shares[:, c], right[:, c]) for c in range(len(classes))]
         edges = np.unique(np.quantile(shares, np.linspace(0, 1, _TRIED)))
-        tried = [0.0, *((edges[1:] + edges[:-1]) / 2).tolist()]
+        limits = [0.0, *((edges[1:] + edges[:-1]) / 2).tolist()]
         count = _COUNTS[self.measure.key]
-        values = [float(self.measure.of(count(right, shares > t).sum(axis=0))) for t in tried]
-        return float(tried[int(np.argmax(np.round(values, 12)))])
+        values = [float(self.measure.of(count(right, shares > t).sum(axis=0))) for t in limits]
+        return float(limits[int(np.argmax(np.round(values, 12)))])
 
     def _known(self, gold: Rows, classes: Sequence[str]) -> NDArray[np.bool_]:
         """(S, C) whether each text has each of these classes. Others do not count."""
-        known = (joined(c for c in classes_of("".join(row)) if c in classes) for row in gold)
-        return members([*known], classes)
+        learned = (joined(c for c in classes_of("".join(row)) if c in classes) for row in gold)
+        return members([*learned], classes)
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
@@ -194,8 +194,8 @@ class Multilabel(ExampleTask):
         """Also label ranking average precision, as scikit-learn computes it."""
         from sklearn.metrics import label_ranking_average_precision_score
 
-        known = self._known(gold, classes)
-        lrap = float(label_ranking_average_precision_score(known, shares))
+        right = self._known(gold, classes)
+        lrap = float(label_ranking_average_precision_score(right, shares))
         return super().probability_values(gold, shares, classes, scheme) | {"lrap": lrap}
 
     def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
