@@ -24,7 +24,16 @@ FIGURES = Registry(
     {
         name: Entry(f"featbert.report.figures.{name}:{name}")
         for name in (
-            *("overview", "tradeoff", "tasks", "seeds", "pareto", "budget", "learning"),
+            *(
+                "overview",
+                "tradeoff",
+                "tasks",
+                "seeds",
+                "reliability",
+                "pareto",
+                "budget",
+                "learning",
+            ),
             *("layers", "freezing", "mix", "types", "confusion", "training", "transfer"),
         )
     },
