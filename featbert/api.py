@@ -885,6 +885,8 @@ class ExportRequest(UseRequest):
     on features, else transformers]"""
     with_encoder: bool = False
     """Copy the encoder's files into a folder for featbert."""
+    onnx: bool = False
+    """Add model.onnx, for onnxruntime, to a folder for transformers."""
     overwrite: bool = False
     """Replace an exported run."""
 
@@ -898,13 +900,22 @@ def export(request: ExportRequest) -> Path:
     check_free(folder, overwrite)
     usable = request.usable(request.run)
     frozen = get_tuning(usable.record.tuning).frozen
-    form = request.format or ("featbert" if frozen else "transformers")
+    onnx = request.onnx
+    form = request.format or ("featbert" if frozen and not onnx else "transformers")
     load_torch()
     from featbert.inference.export import export
     from featbert.report.card import model_card
 
-    card, with_encoder = model_card(usable, folder, form), request.with_encoder
-    export(usable, folder, form, card=card, with_encoder=with_encoder, overwrite=overwrite)
+    card = model_card(usable, folder, form, onnx=onnx)
+    export(
+        usable,
+        folder,
+        form,
+        card=card,
+        with_encoder=request.with_encoder,
+        onnx=onnx,
+        overwrite=overwrite,
+    )
     return folder
 
 

@@ -1,6 +1,7 @@
 """Export of a finished run as a folder for transformers, featbert or peft.
 
     transformers  config.json, model.safetensors, tokenizer     weights.safetensors: the head
+                  model.onnx on request
     featbert      weights.safetensors: all trained parameters   encoder/ on request
     peft          as featbert, and adapter_config.json, adapter_model.safetensors, tokenizer
 
@@ -27,6 +28,7 @@ from featbert.encoders.tokenizer import transformers_tokenizer
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, check_known, spelling
 from featbert.inference.load import LoadedRun, load
+from featbert.inference.onnx_model import check_installed, write_onnx
 from featbert.io import (
     explaining,
     file_hash,
@@ -37,7 +39,16 @@ from featbert.io import (
     write_text,
 )
 from featbert.models.transformers_model import transformers_model, write_adapters
-from featbert.runs.folder import CARD, ENCODER, EXPORT_FILES, WEIGHTS, check_free, save_weights
+from featbert.progress import report
+from featbert.runs.folder import (
+    CARD,
+    ENCODER,
+    EXPORT_FILES,
+    ONNX,
+    WEIGHTS,
+    check_free,
+    save_weights,
+)
 from featbert.runs.record import EXPORTED, RunRecord, write_json
 from featbert.runs.run import UsableRun
 
@@ -52,17 +63,22 @@ def export(
     *,
     card: str,
     with_encoder: bool = False,
+    onnx: bool = False,
     overwrite: bool = False,
 ) -> None:
     """Writes a run as a folder of a form of `FORMS`, with a model card.
 
-    `with_encoder` copies the encoder's files into a folder for featbert. InputError if the folder
-    is not empty, unless it is an export to be replaced (`overwrite`), and if transformers has no
-    model with the run's answers.
+    `with_encoder` copies the encoder's files into a folder for featbert. `onnx` adds model.onnx to
+    a folder for transformers. InputError if the folder is not empty, unless it is an export to be
+    replaced (`overwrite`), and if transformers or onnxruntime has no model with the run's answers.
     """
     check_known("format", [form], FORMS)
     if with_encoder and form == "transformers":
         raise InputError("is not for transformers, which has the encoder", setting="with_encoder")
+    if onnx and form != "transformers":
+        raise InputError(f"is for {spelling('format', 'transformers')}", setting="onnx")
+    if onnx:
+        check_installed()
     check_free(folder, overwrite)
     if form != "featbert":
         _check_read_alike(usable)
@@ -77,6 +93,8 @@ def export(
             record = FORMS[form](usable, new)
             if with_encoder:
                 record = _with_encoder(usable, record, new / ENCODER)
+            if onnx:
+                _add_onnx(usable, new)
             write_text(new / CARD, card)
             write_json(new / EXPORTED, record)
             for path in (path for path in new.rglob("*") if path.is_file()):
@@ -139,6 +157,24 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     return dataclasses.replace(
         usable.record, signature=signature, model_source=".", weights=weights
     )
+
+
+def _add_onnx(usable: UsableRun, folder: Path) -> None:
+    """Writes `model.onnx` next to the model of transformers in the folder."""
+    import transformers
+
+    report(f"writing {ONNX}")
+    kind = usable.task.auto_model
+    model = getattr(transformers, kind).from_pretrained(folder).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = (list(_TEXTS), list(_TEXTS[::-1]))[: 1 + (usable.record.signature.packing is not None)]
+    inputs = tokenizer(*texts, padding=True, return_tensors="pt")
+    if "MultipleChoice" in kind:
+        inputs = {name: torch.stack([tensor, tensor]) for name, tensor in inputs.items()}
+    try:
+        write_onnx(model, inputs, folder, tokenizer.model_max_length)
+    except InputError as error:
+        raise InputError(f"{usable.name} cannot be exported as {ONNX}: {error}") from None
 
 
 def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:

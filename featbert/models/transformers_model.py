@@ -75,7 +75,7 @@ def transformers_model(
         expected = model.vectors(batch, layout)[0].float() @ weight.T + bias
         for scales in _SCALES:
             _fill(made, base, pooler, weight, bias, *scales)
-            if _equal(_logits(made, kind, batch), expected):
+            if equal_logits(_logits(made, kind, batch), expected):
                 if pooler is not None and getattr(base, "pooler", None) is None:
                     base.pooler = pooler  # for featbert, which reads it
                 return made
@@ -102,11 +102,12 @@ def write_adapters(
     getattr(again, prefix).load_state_dict(plain.state_dict(), strict=False)
     with torch.no_grad(), refusing("peft cannot load its adapters"):
         again = load_adapters(again, folder)
-        if not _equal(_logits(again, kind, batch), _logits(made, kind, batch)):
+        if not equal_logits(_logits(again, kind, batch), _logits(made, kind, batch)):
             raise InputError("logits differ")
 
 
-def _equal(logits: Tensor, expected: Tensor) -> bool:
+def equal_logits(logits: Tensor, expected: Tensor) -> bool:
+    """Whether they differ by rounding only."""
     if logits.shape != expected.shape:
         return False
     largest = max(1.0, float(expected.abs().max()))

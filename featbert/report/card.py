@@ -17,6 +17,7 @@ from featbert.errors import FeatbertError
 from featbert.report import listings
 from featbert.report.rendering import as_markdown, markdown_text
 from featbert.report.table import Column, Table
+from featbert.runs.folder import ONNX
 from featbert.runs.run import Run, UsableRun
 from featbert.text import enumerated, printable
 from featbert.units import NONE, percent
@@ -30,7 +31,7 @@ _REVIEW = "The film is a joy from start to end."
 _TEXT, _PAIR = "Ada Lovelace was born in London .", ("It rained.", "I got wet.")
 
 
-def model_card(run: UsableRun, folder: Path, form: str) -> str:
+def model_card(run: UsableRun, folder: Path, form: str, *, onnx: bool = False) -> str:
     """Markdown with metadata for the Hub, for a run that is exported to `folder`."""
     from huggingface_hub import EvalResult, ModelCard, ModelCardData
 
@@ -42,7 +43,10 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
         pipeline_tag=task.pipeline,
         # The Hub shows every model with a base as a tuned one.
         base_model=None if frozen else PACKAGED[base][2] if base in PACKAGED else base,
-        tags=["featbert", *(["feature-based"] if frozen else ["fine-tuned", r.tuning])],
+        tags=[
+            *("featbert", *["onnx"] * onnx),
+            *(["feature-based"] if frozen else ["fine-tuned", r.tuning]),
+        ],
         model_name=run.name,
         eval_results=[
             EvalResult(
@@ -63,11 +67,14 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
     )
     title = run_title(r.tuning, r.layers, r.settings, r.task)
     about = f"{task.title} of {s.corpus}: {title}, encoder {s.model}, seed {r.seed}."
+    blocks = _use(run, folder.name, form)
+    if onnx:
+        blocks.append(_use_of_onnx(run, folder.name))
     parts = [
         f"# {markdown_text(printable(run.name))}\n",
         markdown_text(printable(about)) + "\n",
         f"## Use\n\nIn the folder that has `{folder.name}`:\n",
-        *(f"```python\n{code}```\n" for code in _use(run, folder.name, form)),
+        *(f"```python\n{code}```\n" for code in blocks),
         *(f"{markdown_text(note)}\n" for note in _notes(run, form)),
         f"## Data and scores\n\n{_splits(run)}",
         as_markdown(listings.run_scores_table(run)),
@@ -79,8 +86,7 @@ def model_card(run: UsableRun, folder: Path, form: str) -> str:
 def _use(run: UsableRun, folder: str, form: str) -> list[str]:
     """Code to run next to the folder: with featbert and, if `form` allows it, without."""
     task, name = run.task, run.task.pipeline
-    pairs = name not in _EXAMPLES and run.record.signature.packing is not None
-    example = _EXAMPLES.get(name, _PAIR if pairs else _REVIEW if task.of_texts else _TEXT)
+    example = _example(run)
     blocks = [f"import featbert\n\nprint(featbert.load({folder!r}).predict({example!r}))\n"]
     if form == "featbert":
         return blocks
@@ -94,22 +100,83 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
             f"model = PeftModel.from_pretrained(base, {folder!r}).get_base_model()",
         ]
     if not task.of_texts:
-        lines += [
-            f"words = {example!r}.split()",
-            'batch = tokenizer(words, is_split_into_words=True, return_tensors="pt")',
-            "best = model(**batch).logits[0].argmax(-1).tolist()",
-            "places = batch.word_ids()",
-            "for number, word in enumerate(words):",
-            "    print(word, model.config.id2label[best[places.index(number)]], sep='\\t')",
-        ]
+        lines += _of_words(example, "pt", "model(**batch).logits", "model.config")
     elif name not in _EXAMPLES:
         lines.append(f"answer = pipeline({name!r}, model, tokenizer=tokenizer)")
-        example_input = dict(zip(("text", "text_pair"), example, strict=True)) if pairs else example
+        pair = isinstance(example, tuple)
+        example_input = dict(zip(("text", "text_pair"), example, strict=True)) if pair else example
         lines.append(f"print(answer({example_input!r}))")
     code = "\n".join(lines)
     names = [n for n in ("AutoConfig", task.auto_model, "AutoTokenizer", "pipeline") if n in code]
     peft = "from peft import PeftModel\n" * (form == "peft")
     return [*blocks, f"{peft}from transformers import {', '.join(names)}\n\n{code}\n"]
+
+
+def _example(run: Run) -> Any:
+    """What the run can be asked, as `predict` takes it."""
+    pairs = run.record.signature.packing is not None
+    other = _PAIR if pairs else _REVIEW if run.task.of_texts else _TEXT
+    return _EXAMPLES.get(run.task.pipeline, other)
+
+
+def _of_words(example: str, kind: str, logits: str, config: str) -> list[str]:
+    """Code that prints each word and its class, with arrays of numpy ("np") or torch ("pt")."""
+    return [
+        f"words = {example!r}.split()",
+        f'batch = tokenizer(words, is_split_into_words=True, return_tensors="{kind}")',
+        f"best = {logits}[0].argmax(-1).tolist()",
+        "places = batch.word_ids()",
+        "for number, word in enumerate(words):",
+        f"    print(word, {config}.id2label[best[places.index(number)]], sep='\\t')",
+    ]
+
+
+def _use_of_onnx(run: UsableRun, folder: str) -> str:
+    """Code for onnxruntime and a tokenizer, without torch."""
+    task, example = run.task, _example(run)
+    texts = example if isinstance(example, tuple) else (example,)
+    batch = f'batch = tokenizer({", ".join(map(repr, texts))}, return_tensors="np")'
+    logits = "session.run(None, dict(batch))"
+    if task.pipeline == "question-answering":
+        lines = [
+            batch,
+            f"start, end = {logits}",
+            "sums = start[0][:, None] + end[0]  # of first and last pieces",
+            "sums[np.tri(len(sums), k=-1, dtype=bool)] = -np.inf",
+            "first, last = np.unravel_index(sums.argmax(), sums.shape)",
+            'print(tokenizer.decode(batch["input_ids"][0, first : last + 1]))',
+        ]
+    elif task.pipeline == "multiple-choice":
+        context, choices = example
+        lines = [
+            f"context, choices = {context!r}, {choices!r}",
+            "contexts = [context] * len(choices)",
+            'batch = tokenizer(contexts, choices, padding=True, return_tensors="np")',
+            "one = {name: values[None] for name, values in batch.items()}",
+            "print(choices[session.run(None, one)[0].argmax()])",
+        ]
+    elif not task.of_texts:
+        lines = _of_words(example, "np", f"{logits}[0]", "config")
+    else:
+        problem = task.model_config(run.record.targets.classes).get("problem_type")
+        lines = [batch, f"logits = {logits}[0][0]"]
+        if problem == "regression":
+            lines.append("print(float(logits[0]))")
+        elif problem == "multi_label_classification":
+            lines.append("print(dict(zip(config.id2label.values(), 1 / (1 + np.exp(-logits)))))")
+        else:
+            lines.append("print(config.id2label[int(logits.argmax())])")
+    if "config." in "\n".join(lines):
+        lines.insert(0, f"config = AutoConfig.from_pretrained({folder!r})")
+    lines = [
+        f"tokenizer = AutoTokenizer.from_pretrained({folder!r})",
+        f"session = onnxruntime.InferenceSession({f'{folder}/{ONNX}'!r})",
+        *lines,
+    ]
+    code = "\n".join(lines)
+    names = ", ".join(name for name in ("AutoConfig", "AutoTokenizer") if name in code)
+    numpy = "import numpy as np\n" * ("np." in code)
+    return f"{numpy}import onnxruntime\nfrom transformers import {names}\n\n{code}\n"
 
 
 def _notes(run: Run, form: str) -> list[str]:

@@ -42,6 +42,7 @@ CHECKPOINT = "checkpoint.pt"
 PRUNED = "pruned.json"
 CARD = "README.md"
 ENCODER = "encoder"
+ONNX = "model.onnx"
 EVALUATIONS = "evaluations"
 # The end of the names of files with probabilities (T, C) in float16, next to predictions.
 PROBABILITIES = ".probabilities.npy"
@@ -58,6 +59,7 @@ RUN_FILES = (
 )
 EXPORT_FILES = (
     *(EXPORTED, *_OF_BOTH, CARD, "adapter_config.json", "adapter_model.safetensors"),
+    *(ONNX, f"{ONNX}.data"),
     *(f"{above}{name}" for above in ("", f"{ENCODER}/") for name in ENCODER_FILES),
 )
 

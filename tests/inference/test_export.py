@@ -21,6 +21,7 @@ from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
+from featbert.inference import onnx_model
 from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.tasks.base import get_task
@@ -95,7 +96,15 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
             found.append([str(int(i == chosen)) for i in range(len(choices))])
         return found
     if run.task.name == "spans":
-        return [[best_span(made, tokenizer, *pair)] for pair in given]
+        rows = []
+        for pair in given:
+            encoded = tokenizer(*pair, return_tensors="pt", return_offsets_mapping=True)
+            offsets = encoded.pop("offset_mapping")[0].tolist()
+            with torch.no_grad():
+                output = made(**encoded)
+            logits = output.start_logits[0], output.end_logits[0]
+            rows.append([best_span(*logits, encoded, 0, offsets, pair[1])])
+        return rows
     if run.task.name == "labels":
         return [labels_of(made, tokenizer, row) for row in given]
     if run.task.name == "entities":
@@ -125,20 +134,60 @@ def labels_of(made, tokenizer, words) -> list[str]:
     return [made.config.id2label[best[owners.index(i)]] for i in range(len(words))]
 
 
-def best_span(made, tokenizer, question, passage) -> str:
-    """The best span of words, by brute force over first pieces."""
-    encoded = tokenizer(question, passage, return_tensors="pt", return_offsets_mapping=True)
-    offsets, words = encoded.pop("offset_mapping")[0].tolist(), encoded.word_ids()
-    with torch.no_grad():
-        output = made(**encoded)
-    start, end = output.start_logits[0], output.end_logits[0]
-    second = [i for i, s in enumerate(encoded.sequence_ids()) if s == 1]
+def best_span(start, end, encoded, number, offsets, passage) -> tuple:
+    """The best span of words of a row of a batch, by brute force over first pieces."""
+    words = encoded.word_ids(number)
+    second = [i for i, s in enumerate(encoded.sequence_ids(number)) if s == 1]
     firsts = [i for i in second if words[i] != words[i - 1]]
     ends = {w: offsets[i][1] for i, w in enumerate(words) if i in second}
     spans = [(float(start[i] + end[j]), i, j) for i in firsts for j in firsts if j >= i]
     score, i, j = max(spans)
     begin = offsets[i][0]
     return score - float(start[0] + end[0]), begin, passage[begin : ends[words[j]]]
+
+
+def by_onnxruntime(run: Run, folder: Path, texts: list) -> list:
+    """Answers of onnxruntime and numpy, all texts as one padded batch, as predictions have them."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    task, classes = run.task.name, run.record.targets.classes
+    inputs = [node.name for node in session.get_inputs()]
+    assert inputs == ["input_ids", "attention_mask", "token_type_ids"]  # of BERT
+    options = {"return_tensors": "np", "padding": True}
+    if task == "choice":
+        rows = []
+        for context, choices in texts:
+            batch = tokenizer([context] * len(choices), choices, **options)
+            (scores,) = session.run(["logits"], {n: ids[None] for n, ids in batch.items()})
+            rows.append([str(int(i == scores[0].argmax())) for i in range(len(choices))])
+        return rows
+    if not run.task.of_texts:
+        words = [list(row) for row in texts]
+        batch = tokenizer(words, is_split_into_words=True, **options)
+        best = session.run(["logits"], dict(batch))[0].argmax(-1)
+        places = [batch.word_ids(number) for number in range(len(words))]
+        firsts = [
+            [p.index(i) for i in range(len(row))] for p, row in zip(places, words, strict=True)
+        ]
+        return [[classes[best[n, i]] for i in row] for n, row in enumerate(firsts)]
+    columns = [*map(list, zip(*texts, strict=True))] if isinstance(texts[0], tuple) else [texts]
+    batch = tokenizer(*columns, return_offsets_mapping=True, **options)
+    offsets = batch.pop("offset_mapping").tolist()
+    if task == "spans":
+        start, end = session.run(["start_logits", "end_logits"], dict(batch))
+        return [
+            [best_span(start[n], end[n], batch, n, offsets[n], passage)]
+            for n, (_, passage) in enumerate(texts)
+        ]
+    (logits,) = session.run(["logits"], dict(batch))
+    if task == "regression":
+        return logits.tolist()
+    if task == "multilabel":
+        above = 1 / (1 + np.exp(-logits)) > np.asarray(run.record.threshold)
+        rows = [sorted(np.array(classes)[is_above]) for is_above in above]
+        return [["|".join(names)] for names in rows]
+    return [[classes[i]] for i in logits.argmax(-1)]
 
 
 def assert_answers(run: Run, given: list, found: list) -> None:
@@ -182,6 +231,71 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     assert again.predict(given[0]) == again.predict(given[:1])[0]
     split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
     assert again.answers(again.inputs(split.sentences), split) == kept
+
+
+@pytest.mark.parametrize("task", sorted({*CORPORA} - {"labels"}))
+def test_onnxruntime_gives_the_answers_of_the_run(tuned, tmp_path, monkeypatch, task):
+    """The weights of one model are in a file of their own, as for 2 GiB and more."""
+    pytest.importorskip("onnxscript")
+    if task == "regression":
+        monkeypatch.setattr(onnx_model, "LARGEST_FILE", 0)
+    run = tuned(task)
+    folder = exported(run, tmp_path / "out", "--onnx")
+    assert (folder / "model.onnx.data").is_file() == (task == "regression")
+    texts = asked(run)
+    answers = by_onnxruntime(run, folder, texts)
+    if task == "entities":
+        assert answers == run.predictions("test").predicted
+    else:
+        assert_answers(run, texts, answers)
+    assert "session" in carry_out_card(folder)
+    assert featbert.load(folder, device="cpu").predict(texts[:1])
+
+
+def test_another_model_for_onnxruntime_is_refused(tuned, tmp_path, monkeypatch):
+    """With other logits, or none: the exporter is replaced by one that fails."""
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    names, sizes = ("input_ids", "attention_mask", "token_type_ids"), ["batch", "sequence"]
+    types = onnx.TensorProto
+    inputs = [onnx.helper.make_tensor_value_info(n, types.INT64, sizes) for n in names]
+    output = onnx.helper.make_tensor_value_info("logits", types.FLOAT, sizes)
+    cast = onnx.helper.make_node("Cast", ["input_ids"], ["logits"], to=types.FLOAT)
+    graph = onnx.helper.make_graph([cast], "ids", inputs, [output])
+    opset = [onnx.helper.make_opsetid("", 18)]
+    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=10)
+
+    def fail(*_args, **_options) -> None:
+        raise RuntimeError("no such operator")
+
+    run = check_usable(tuned("classification"))
+    for exporter, part in (
+        (lambda _model, _args, path, **_options: onnx.save(model, path), "logits"),
+        (lambda _model, _args, path, **_options: path.write_bytes(b"no model"), "onnxruntime"),
+        (fail, "no such operator"),
+    ):
+        monkeypatch.setattr(torch.onnx, "export", exporter)
+        with pytest.raises(InputError, match=rf"{run.name}.*{part}"):
+            export(run, tmp_path / "out", "transformers", card="", onnx=True)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_onnx_is_refused_without_its_packages_and_for_other_formats(tuned, both, tmp_path):
+    """And for heads that transformers does not know."""
+    program, folder = CliRunner(), str(tmp_path / "out")
+    command = ["export", str(tuned("entities").folder), folder, "--onnx"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_model, "find_spec", lambda name: None if name == "onnxscript" else name)
+        error = error_of(program.invoke(app, command))
+        assert "onnxscript" in error
+        assert "featbert[onnx]" in error
+        patch.setattr(onnx_model, "find_spec", str)
+        assert "--onnx" in error_of(program.invoke(app, [*command, "--format", "featbert"]))
+        command[1] = str(both["none"].folder)
+        assert "featbert.load" in error_of(program.invoke(app, command))
+        command[1] = str(tuned("entities", output="crf").folder)
+        assert "crf" in error_of(program.invoke(app, command))
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta"])
