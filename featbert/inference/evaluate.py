@@ -310,7 +310,7 @@ def plan_evaluations(
     load = functools.cache(lambda place, kind: load_corpus(place, options, targets=kind))
     plans, all_classes = [], dict[str, None]()
     for run in runs:
-        for place in dict.fromkeys(places):
+        for place in [p for number, p in enumerate(places) if p not in places[:number]]:
             corpus = place if isinstance(place, Corpus) else load(place, run.task.targets)
             classes = {*run.task.classes_of(corpus), *run.classes}
             all_classes |= dict.fromkeys(sorted(classes))

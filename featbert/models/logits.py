@@ -1,5 +1,6 @@
 """Logits W x + b in fp32: what most outputs begin with."""
 
+import torch
 from torch import Tensor, nn
 
 from featbert.models.combination import full_precision
@@ -21,3 +22,9 @@ class Logits(nn.Module):
     def linear(self) -> tuple[Tensor, Tensor]:
         """W (C, D) and b (C,), for export."""
         return self.classifier.weight, self.classifier.bias
+
+    def set_linear(self, weight: Tensor, bias: Tensor) -> None:
+        """Sets W and b, as `linear` returns them."""
+        with torch.no_grad():
+            self.classifier.weight.copy_(weight)
+            self.classifier.bias.copy_(bias)

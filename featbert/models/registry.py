@@ -40,6 +40,9 @@ BODIES = Registry(
             words=False,
             trainer="logistic",
         ),
+        "ridge": Part(
+            "featbert.models.linear:DropoutOnly", "ridge regression", words=False, trainer="ridge"
+        ),
     },
 )
 OUTPUTS = Registry(

@@ -27,6 +27,9 @@ class Score(Logits):
         weight, bias = super().linear()
         return self.reach * weight, self.reach * bias + self.middle
 
+    def set_linear(self, weight: Tensor, bias: Tensor) -> None:
+        super().set_linear(weight / self.reach, (bias - self.middle) / self.reach)
+
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the items' squared errors, in units of `reach`. targets (W,) are scores."""
         scaled_targets = (targets.float() - self.middle) / self.reach

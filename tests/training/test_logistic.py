@@ -1,67 +1,141 @@
-"""The body "logistic" against scikit-learn, and what its trainer leaves out of a run."""
+"""The bodies "logistic" and "ridge" against scikit-learn, and what their trainers leave out."""
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from featbert import extract, load, train
+from featbert import evaluate, export, extract, load, train
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.training import checkpoint
 from featbert.training.tracking import scalars
-from featbert.training.trainers.logistic import LogisticPath
 
 TEXTS = {"good": ["a fine fox", "the quick lamb won", "Jordan beat the Herald", "fine EU"]}
 TEXTS["bad"] = ["a lazy dog", "rejects British lamb", "the dog rejects EU", "lazy Hamilton"]
 TEXTS["mixed"] = ["fine but lazy", "the quick dog rejects", "Jordan and Herald", "won or lost"]
+CHOSEN = {"train": [0, 1, 2], "dev": [1, 3], "test": [0, 3]}
+# What stands in the column of answers, by task. All texts have the class "text".
+TARGETS = {"classification": "classes", "multilabel": "sets", "regression": "scores"}
+ANSWERS = {
+    "classification": lambda kind, text: kind,
+    "multilabel": lambda kind, text: "|".join(["text", *(n for n in TEXTS if n[0] in text[2:])]),
+    "regression": lambda kind, text: str(len(text) + 5 * (kind == "good")),
+}
+BODIES = {"classification": "logistic", "multilabel": "logistic", "regression": "ridge"}
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, small_bert):
-    folder = tmp_path_factory.mktemp("logistic")
-    for name, texts in zip(("train", "dev", "test"), ([0, 1, 2], [1, 3], [0, 3]), strict=True):
-        rows = [f"{TEXTS[kind][i]}\t{kind}" for i in texts for kind in TEXTS]
-        rows += rows[:1] * 4  # classes differ in size
-        (folder / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n", "utf-8")
-    corpus = load_corpus(folder, targets="classes")
-    options = {"precision": "fp32", "device": "cpu", "cache_dir": folder / "cache"}
-    return extract(corpus, str(small_bert), task="classification", **options, progress=False)
+def stores(tmp_path_factory, small_bert):
+    folder, made = tmp_path_factory.mktemp("logistic"), {}
+
+    def store(task):
+        if task not in made:
+            (folder / task).mkdir()
+            for split, texts in CHOSEN.items():
+                pairs = [(kind, TEXTS[kind][i]) for i in texts for kind in TEXTS]
+                pairs += pairs[:1] * 4  # classes differ in size
+                lines = ["text\tlabel", *(f"{t}\t{ANSWERS[task](k, t)}" for k, t in pairs)]
+                (folder / task / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
+            corpus = load_corpus(folder / task, targets=TARGETS[task])
+            options = {"precision": "fp32", "device": "cpu", "cache_dir": folder / "cache"}
+            made[task] = extract(corpus, str(small_bert), task=task, **options, progress=False)
+        return made[task]
+
+    return store
 
 
-def run_of(store, folder, *, seed=1, **given):
-    how = {"task": "classification", "precision": "bf16", "device": "cpu", "runs_dir": folder}
-    return train(store, "last", body="logistic", seeds=seed, progress=False, **how, **given)[0]
+def run_of(store, folder, task="classification", layers="last", *, seed=1, **given):
+    how = {"task": task, "precision": "bf16", "device": "cpu", "runs_dir": folder}
+    body = BODIES[task]
+    return train(store, layers, body=body, seeds=seed, progress=False, **how, **given)[0]
 
 
-@pytest.mark.parametrize("class_weight", ["none", "balanced"])
-def test_it_predicts_as_scikit_learn(store, tmp_path, class_weight):
-    run = run_of(store, tmp_path, epochs=7, class_weight=class_weight)
-    record, train_set, test_set = run.record, store.corpus["train"], store.corpus["test"]
+def answers_of(run, store, folder):
+    """Answers and probabilities on test, of the loaded run."""
+    loaded, test_set = load(run), store.corpus["test"]
+    inputs, _ = loaded.split_inputs(store.corpus, test_set, folder)
+    return loaded.shares(inputs, test_set.sentences)
+
+
+def vectors_of(store, split, layers=(2,)):
+    states = store.read(split, layers, kind="mean").astype(float)
+    return np.concatenate([*states], axis=1)
+
+
+def answers_in(store, split):
+    return [row[0] for row in store.corpus[split].tags]
+
+
+def chosen(run):
+    (value,) = run.record.history[run.record.best_epoch - 1].step_value.values()
+    return value
+
+
+@pytest.mark.parametrize("weighting", ["none", "balanced"])
+def test_classes_are_as_scikit_learn_predicts_them(stores, tmp_path, weighting):
+    store = stores("classification")
+    run = run_of(store, tmp_path, epochs=7, class_weight=weighting)
+    record = run.record
     assert [row.step_value["C"] for row in record.history] == pytest.approx(
         10 ** (-4 + np.arange(7) / 2)
     )
     assert scalars(record.history[2])["train/C"] == pytest.approx(1e-3)
-    chosen = record.history[record.best_epoch - 1].step_value["C"]
-    loaded = load(run)
-    inputs, _ = loaded.split_inputs(store.corpus, test_set, tmp_path)
-    shares = loaded.shares(inputs, test_set.sentences)[1]
-
-    def vectors(name):
-        return store.read(name, [2], kind="mean")[0].astype(float)
-
-    scaler = StandardScaler().fit(vectors("train"))
-    balance = None if class_weight == "none" else class_weight
-    solver = LogisticRegression(C=chosen, max_iter=1000, tol=1e-8, class_weight=balance)
-    solver.fit(scaler.transform(vectors("train")), [tags[0] for tags in train_set.tags])
+    shares = answers_of(run, store, tmp_path)[1]
+    scaler = StandardScaler().fit(vectors_of(store, "train"))
+    balance = None if weighting == "none" else weighting
+    solver = LogisticRegression(C=chosen(run), max_iter=1000, tol=1e-8, class_weight=balance)
+    solver.fit(scaler.transform(vectors_of(store, "train")), answers_in(store, "train"))
     order = [list(solver.classes_).index(label) for label in record.targets.classes]
-    expected = solver.predict_proba(scaler.transform(vectors("test")))[:, order]
+    expected = solver.predict_proba(scaler.transform(vectors_of(store, "test")))[:, order]
     np.testing.assert_allclose(shares, expected, atol=2e-3)
 
 
-def test_the_record_has_what_it_reads_and_no_more(store, tmp_path):
-    first, second = (run_of(store, tmp_path, seed=seed, epochs=3) for seed in (1, 2))
+@pytest.mark.parametrize("weighting", ["none", "balanced"])
+def test_independent_classes_have_a_regression_each(stores, tmp_path, weighting):
+    store = stores("multilabel")
+    run = run_of(store, tmp_path, "multilabel", "concat:1,2", epochs=6, class_weight=weighting)
+    classes = run.record.targets.classes
+    shares = answers_of(run, store, tmp_path)[1]
+
+    def members(split):
+        rows = [answer.split("|") for answer in answers_in(store, split)]
+        return np.array([[name in row for name in classes] for row in rows]).astype(int)
+
+    scaler = StandardScaler().fit(vectors_of(store, "train", [1, 2]))
+    train_set, test_set = (
+        scaler.transform(vectors_of(store, split, [1, 2])) for split in ("train", "test")
+    )
+    balance = None if weighting == "none" else weighting
+    solver = LogisticRegression(C=chosen(run), max_iter=1000, tol=1e-8, class_weight=balance)
+    solver = OneVsRestClassifier(solver)
+    with pytest.warns(UserWarning, match="text|present"):  # one class is in all texts
+        solver.fit(train_set, members("train"))
+    np.testing.assert_allclose(shares, solver.predict_proba(test_set), atol=2e-3)
+    assert (shares[:, classes.index("text")] == 1).all()
+    assert run.record.threshold is not None
+
+
+def test_scores_are_of_ridge_regression(stores, tmp_path):
+    store = stores("regression")
+    run = run_of(store, tmp_path, "regression", epochs=9)
+    alphas = [row.step_value["alpha"] for row in run.record.history]
+    assert alphas == pytest.approx(10 ** (4 - np.arange(9) / 2))
+    losses = [row.train_loss for row in run.record.history]
+    assert losses == sorted(losses, reverse=True)
+    scaler = StandardScaler().fit(vectors_of(store, "train"))
+    scores = np.array(answers_in(store, "train"), dtype=float)
+    solver = Ridge(alpha=chosen(run)).fit(scaler.transform(vectors_of(store, "train")), scores)
+    expected = solver.predict(scaler.transform(vectors_of(store, "test")))
+    predicted = np.array(answers_of(run, store, tmp_path)[0], dtype=float).ravel()
+    np.testing.assert_allclose(predicted, expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("task", BODIES)
+def test_the_record_has_what_it_reads_and_no_more(stores, tmp_path, task):
+    first, second = (run_of(stores(task), tmp_path, task, seed=seed, epochs=3) for seed in (1, 2))
     assert first.record.signature.training_precision == "fp64"
     unread = {"learning_rate", "batch_size", "warmup", "schedule", "dropout", "weight_decay"}
     assert unread.isdisjoint(first.record.settings)
@@ -72,36 +146,65 @@ def test_the_record_has_what_it_reads_and_no_more(store, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("task", "given", "name"),
     [
-        ({"learning_rate": 0.1}, "learning.rate"),
-        ({"dropout": 0.0}, "dropout"),
-        ({"sentence_pooling": "attention"}, "pooled"),
-        ({"layers": "weighted_all"}, "weighted_all"),
+        ("classification", {"learning_rate": 0.1}, "learning.rate"),
+        ("classification", {"dropout": 0.0}, "dropout"),
+        ("classification", {"sentence_pooling": "attention"}, "attention"),
+        ("classification", {"layers": "weighted_all"}, "weighted_all"),
+        ("regression", {"layers": "weighted_all"}, "weighted_all"),
+        ("regression", {"body": "logistic"}, "score"),
+        ("multilabel", {"body": "ridge"}, "sigmoid"),
     ],
 )
-def test_what_it_cannot_use_is_refused(store, tmp_path, given, name):
-    layers = given.pop("layers", "last")
-    options = {"body": "logistic", "task": "classification", "device": "cpu"}
-    with pytest.raises(InputError, match=name):
-        train(store, layers, runs_dir=tmp_path, progress=False, **options, **given)
+def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):
+    options = {"layers": "last", "body": BODIES[task], "device": "cpu"} | given
+    with pytest.raises(InputError, match=name) as refusal:
+        train(stores(task), task=task, runs_dir=tmp_path, progress=False, **options)
+    assert "\n" not in str(refusal.value)
     assert not [*tmp_path.iterdir()]
 
 
-def test_it_resumes_to_the_same_weights(store, tmp_path, monkeypatch):
-    whole = run_of(store, tmp_path / "whole", epochs=5)
+@pytest.mark.parametrize("task", BODIES)
+def test_it_resumes_to_the_same_weights(stores, tmp_path, monkeypatch, task):
+    whole = run_of(stores(task), tmp_path / "whole", task, epochs=5)
     monkeypatch.setattr(checkpoint, "COST", 1e9)
-    plain = LogisticPath.train
+    path = defaults("none", task, BODIES[task]).trainer.begin
+    plain = path.train
 
-    def killed(path, epoch, *rest):
+    def killed(self, epoch, *parts):
         if epoch == 4:
             raise KeyboardInterrupt
-        return plain(path, epoch, *rest)
+        return plain(self, epoch, *parts)
 
     with monkeypatch.context() as patched:
-        patched.setattr(LogisticPath, "train", killed)
+        patched.setattr(path, "train", killed)
         with pytest.raises(KeyboardInterrupt):
-            run_of(store, tmp_path / "other", epochs=5)
-    resumed = run_of(store, tmp_path / "other", epochs=5)
+            run_of(stores(task), tmp_path / "other", task, epochs=5)
+    resumed = run_of(stores(task), tmp_path / "other", task, epochs=5)
     assert len(resumed.record.history) == 5
     assert resumed.record.weights == whole.record.weights
+
+
+def test_train_and_dev_end_at_the_chosen_value(stores, tmp_path):
+    store = stores("classification")
+    run = run_of(store, tmp_path, epochs=6, train_on="train+dev")
+    on_train = run_of(store, tmp_path, epochs=6)
+    assert chosen(run) == chosen(on_train)
+    assert run.record.epochs_from == on_train.name
+    assert run.record.train_sentences == 23
+    part = run_of(store, tmp_path, epochs=6, train_share=0.5)
+    assert part.record.train_sentences < on_train.record.train_sentences
+
+
+@pytest.mark.parametrize("task", BODIES)
+def test_it_is_used_like_other_runs(stores, tmp_path, task):
+    store, cache = stores(task), tmp_path / "cache"
+    run = run_of(store, tmp_path / "runs", task, epochs=5)
+    (scored,) = evaluate([run], store.corpus, split="test", cache_dir=cache, device="cpu")
+    assert scored.record.scores.values == run.record.scores["test"].values
+    exported = load(export(run, tmp_path / "exported"), device="cpu")
+    texts = [sentence.texts[0] for sentence in store.corpus["test"]]
+    assert exported.predict(texts) == load(run, device="cpu").predict(texts)
+    with pytest.raises(InputError):  # transformers has no head on means
+        export(run, tmp_path / "transformers", format="transformers")

@@ -8,5 +8,6 @@ TRAINERS = Registry(
         "gradient": Entry("featbert.training.trainers.gradient:TRAINER"),
         "logistic": Entry("featbert.training.trainers.logistic:TRAINER"),
         "contrastive": Entry("featbert.training.trainers.contrastive:TRAINER"),
+        "ridge": Entry("featbert.training.trainers.ridge:TRAINER"),
     },
 )

@@ -185,8 +185,9 @@ class ContrastiveRounds:
                 self.head = LogisticPath(
                     self.model, self.text, self.settings, self.backend, self.seed
                 )
-            self.head.solver.warm_start = False
-        loss = self.head.solve(PENALTIES[place], progress)
+            for solver in self.head.solvers:
+                solver.warm_start = False
+        loss = self.head.set_solution(PENALTIES[place], progress)
         values = {"passes": number + 1.0, "C": PENALTIES[place]}
         return Epoch(epoch, loss, None, 0.0, groups, values)
 
