@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from featbert.data.answers import count_missing, missing_mark, number_of
+from featbert.data.answers import count_missing, missing_mark, number_of, rejected
 from featbert.data.columns import IDS, named_column, usual_column
 from featbert.data.examples import TextReader, class_name
 from featbert.data.files import RawRow
@@ -71,8 +71,10 @@ class SetReader(TextReader):
         """The value in the column of sets, or whether each class has a 1; None if unknown."""
         if self.class_columns:
             cells = {name: row.values.get(name) for name in self.class_columns}
-            if all(missing_mark(cell, ()) for cell in cells.values()):
-                count_missing(self.notes, "null")
+            missing_values = self.options.missing_values
+            marks = [missing_mark(cell, missing_values) for cell in cells.values()]
+            if mark := rejected(row.values) or (marks[0] if all(marks) else None):
+                count_missing(self.notes, mark)
                 return None
             for name, cell in cells.items():
                 if flag(cell) is None:

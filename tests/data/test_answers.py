@@ -305,6 +305,33 @@ def test_cells_of_words_that_are_no_tag(tmp_path):
         load_corpus(tmp_path, ReadingOptions(missing="NA"))
 
 
+@pytest.mark.parametrize(
+    ("ending", "targets", "text"),
+    [
+        ("conll", "entities", "Ada B-PER\nsang _\n. O\n"),
+        ("conll", "labels", "Ada NOUN\nsang _\n. _\n"),
+        ("jsonl", "labels", lines([{"tokens": ["Ada", "sang"], "tags": ["NOUN", "_"]}])),
+        ("jsonl", "classes", lines(labelled("a", "_", "b"))),
+        ("jsonl", "scores", lines(labelled(1.5, "_", 2, column="score"))),
+        (
+            "jsonl",
+            "choices",
+            lines(labelled(0, "_", 1, context="c", endings=["it was", "the end"])),
+        ),
+        ("jsonl", "sets", lines(labelled(["a"], "_", ["a", "b"], column="labels"))),
+        ("tsv", "sets", "text\tlabels\nFine\ta|b\nBad\t_\n"),
+        ("tsv", "sets", "text\ta\tb\nFine\t1\t0\nBad\t_\t_\n"),
+    ],
+)
+def test_a_value_that_the_caller_gives_is_no_answer_in_any_form(tmp_path, ending, targets, text):
+    train = read(tmp_path, ending, targets, {"missing": "_"}, train=text)["train"]
+    unanswered = [s.tags is None or "" in s.tags for s in train]
+    assert any(unanswered)
+    assert [*train.notes.missing] == ["_"]
+    assert not {"_"} & {tag for s in train for tag in s.tags or ()}
+    assert any(tag for s in train for tag in s.tags or ())
+
+
 # Choices ------------------------------------------------------------------------------------------
 
 

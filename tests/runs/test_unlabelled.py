@@ -15,6 +15,7 @@ from tests.runs.rows import FP32, frozen, tuned
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot"]
 FORMS = {
     "classification": ("classes", lambda i: {"label": ["pos", "neg"][i % 2]}),
+    "multilabel": ("sets", lambda i: {"labels": [["a"], [], ["a", "b"], ["b", "c"]][i % 4]}),
     "regression": ("scores", lambda i: {"score": i % 5 / 2}),
     "choice": ("choices", lambda i: {"endings": ["it was", "the end"], "label": i % 2}),
     "spans": (
@@ -34,7 +35,7 @@ def rows_of(task: str, n: int, unlabelled=()) -> list[dict]:
     for i in range(n):
         text = " ".join(random.choice(WORDS, 3 + i % 4))
         row = TEXTS.get(task, lambda text: {"text": text})(text) | FORMS[task][1](i)
-        empty = {key: None for key in ("label", "score", "answers") if key in row}
+        empty = {key: None for key in ("label", "labels", "score", "answers") if key in row}
         rows.append(row | (empty if i in unlabelled else {}))
     return rows
 
@@ -47,11 +48,24 @@ def write(folder, **parts):
     return folder
 
 
+BALANCED = {"class_weight": "balanced"}
+
+
 @pytest.mark.parametrize(
-    ("task", "way"),
-    [*((task, "frozen") for task in FORMS), ("classification", "tuned"), ("spans", "tuned")],
+    ("task", "way", "given"),
+    [
+        *((task, "frozen", {}) for task in FORMS),
+        ("classification", "tuned", BALANCED),
+        ("spans", "tuned", {}),
+        ("classification", "frozen", BALANCED),
+        ("classification", "frozen", {"body": "logistic", **BALANCED}),
+        ("multilabel", "frozen", BALANCED),
+    ],
+    ids=str,
 )
-def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_bert, task, way):
+def test_runs_are_those_without_the_examples_that_lack_an_answer(
+    tmp_path, tiny_bert, task, way, given
+):
     whole, lacking, found = range(20), {0, 3, 11}, {}
     for name, kept in (("lacking", whole), ("without", [i for i in whole if i not in lacking])):
         parts = {"train": rows_of(task, 20, lacking), "dev": rows_of(task, 20, lacking)}
@@ -60,14 +74,15 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(tmp_path, tiny_
         corpus = load_corpus(write(tmp_path / name, **parts), targets=FORMS[task][0])
         if way == "frozen":
             store = extract(corpus, str(tiny_bert), cache_dir=tmp_path / f"{name}-cache", **FP32)
-            found[name] = frozen(store, "last", corpus, task, tmp_path / f"{name}-runs")
+            found[name] = frozen(store, "last", corpus, task, tmp_path / f"{name}-runs", **given)
         else:
-            found[name] = tuned(str(tiny_bert), corpus, task, tmp_path / f"{name}-runs")
+            found[name] = tuned(str(tiny_bert), corpus, task, tmp_path / f"{name}-runs", **given)
     run, other = found["lacking"], found["without"]
     assert (run.record.train_sentences, run.record.counts["missing_answers"]) == (
         other.record.train_sentences,
         2 * len(lacking),
     )
+    assert run.record.targets == other.record.targets
     losses = [[row.train_loss for row in one.record.history] for one in (run, other)]
     np.testing.assert_allclose(*losses, rtol=1e-2 if way == "frozen" else 1e-4)
     for split, n, unlabelled in (("dev", 20, lacking), ("test", 4, {0, 1, 2, 3})):
@@ -95,7 +110,7 @@ def word_rows(tags: dict[str, str], n: int, wrong: str | None = None) -> list[di
 
 
 @pytest.mark.parametrize(("task", "tags"), [("labels", LABELS), ("entities", ENTITIES)])
-@pytest.mark.parametrize("given", [{}, {"output": "crf"}], ids=str)
+@pytest.mark.parametrize("given", [{}, {"output": "crf"}, {"output": "focal", **BALANCED}], ids=str)
 def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert, task, tags, given):
     folder = write(tmp_path / "c", train=word_rows(tags, 16), dev=word_rows(tags, 8))
     corpus = load_corpus(folder, targets=task)
