@@ -1,0 +1,497 @@
+"""How often an interval of a difference covers the truth, by simulation, and how wide it is.
+
+    python -m benchmarks.coverage --replications 2000
+    python -m benchmarks.coverage --needed
+
+Two rows answer U units of text, each with n seeds. The logit of a right answer is the sum of a
+row's level, its seed, the unit (shared by rows), the unit in this row, and the unit in this run;
+each is normal. Seeds are small, medium or large by the standard deviation of a row's share of
+right answers from run to run: 0.2, 1 and 4 points. With "one row" only the second row has medium
+seeds; the first one answers alike in all runs, as a convex solver does.
+
+    accuracy   a unit is one answer
+    entity F1  a unit is a document: right ones are binomial of its gold entities (log-normal
+               sizes, 1 to 200), wrong ones Poisson
+    Matthews   a unit is one of two classes (70% positive)
+    Pearson    a unit has a gold score; the logit is the noise of the predicted score
+
+The truth is the mean over seeds of the measure on unlimited text, by quadrature. Power is of a
+difference of 2.8 standard errors. Rules that are compared:
+
+    one interval  `featbert.analysis.interval`
+    both          the t interval over paired seeds and the test over text must exclude the value
+    sum           variances over seeds and text are added, degrees of freedom by Satterthwaite
+    less both     the same, less the part that both count
+    pooled        one interval with one variance of seeds for both rows
+    pigeonhole    Owen 2007: seeds and units are drawn with replacement, percentiles
+    pigeonhole t  its standard error with the degrees of freedom of "sum"
+"""
+
+import argparse
+import dataclasses
+import itertools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, stdtrit
+
+from featbert.analysis.interval import (
+    Estimate,
+    contributions,
+    difference_estimate,
+    moments,
+    needed,
+    variance,
+)
+from featbert.tasks.measures import accuracy_of, f1_of, matthews_of, pearson_of
+
+Array = NDArray[Any]
+SEEDS = (3, 5, 10)
+UNITS = (30, 300, 2000)
+# Standard deviation of the share of right answers over seeds.
+SPREADS = {
+    "small": (0.002, 0.002),
+    "medium": (0.01, 0.01),
+    "large": (0.04, 0.04),
+    "one row": (0.0, 0.01),
+}
+CHOSEN, TODAY = "one interval", "both"
+# Logits: levels of the two rows, and standard deviations of unit, unit in row and unit in run.
+LEVELS = (1.6, 1.8)
+UNIT, IN_ROW, IN_RUN = 1.5, 0.7, 0.7
+TOTAL = float(np.sqrt(UNIT**2 + IN_ROW**2 + IN_RUN**2))
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
+RESAMPLES = 200
+# The pigeonhole bootstrap is computed for texts of as many units at most.
+MOST_DRAWN = 300
+CHUNK = 2_000_000  # answers
+
+
+def share_right(level: Array) -> Array:
+    """(...) share of right answers of rows with such levels on unlimited text."""
+    return np.asarray(expit(np.asarray(level)[..., None] + TOTAL * NODES) @ WEIGHTS)
+
+
+def seed_deviation(level: float, spread: float) -> float:
+    """Standard deviation of seeds on the logit, from that of the share of right answers."""
+    slope = float((share_right(np.array(level + 1e-3)) - share_right(np.array(level))) / 1e-3)
+    return spread / slope
+
+
+# Models -------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A measure with its true model.
+
+    `text` draws what both rows share, in the shape (R, 1, U). `answers` draws counts (R, n, U, K)
+    from the text, levels of runs (R, n, 1) and noise of their units (R, n, U). `truth` is the
+    measure of runs with levels (...) on unlimited text.
+    """
+
+    of: Callable[[Array], Array]
+    text: Callable[[np.random.Generator, tuple[int, ...]], Array]
+    answers: Callable[[np.random.Generator, Array, Array, Array], Array]
+    truth: Callable[[Array], Array]
+
+
+def _no_text(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.zeros(shape)
+
+
+def _answers(random: np.random.Generator, text: Array, levels: Array, noise: Array) -> Array:
+    right = random.random(noise.shape, np.float32) < expit(levels + noise)
+    return np.stack([right, np.ones_like(right)], -1).astype(np.float64)
+
+
+def _document_sizes(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return np.clip(np.exp(1.7 + 0.9 * random.standard_normal(shape)).round(), 1, 200)
+
+
+def _entities(random: np.random.Generator, text: Array, levels: Array, noise: Array) -> Array:
+    share = expit(levels + noise).astype(np.float64)
+    gold = np.broadcast_to(text, share.shape)
+    right = random.binomial(gold.astype(np.int64), share)
+    wrong = random.poisson(0.9 * gold * (1 - share))
+    return np.stack([right, right + wrong, gold], -1)
+
+
+def _entities_truth(levels: Array) -> Array:
+    share = share_right(levels)
+    return 2 * share / (share + 0.9 * (1 - share) + 1)
+
+
+def _gold_classes(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return random.random(shape) < 0.7
+
+
+def _classes(random: np.random.Generator, text: Array, levels: Array, noise: Array) -> Array:
+    gold = np.broadcast_to(text, noise.shape)
+    right = random.random(noise.shape, np.float32) < expit(levels + noise + 0.8 * gold - 0.56)
+    positive = right == gold
+    columns = [right, np.ones_like(right), ~positive, positive, ~gold, gold]
+    return np.stack(columns, -1).astype(np.float64)
+
+
+def _classes_truth(levels: Array) -> Array:
+    found, rejected = 0.7 * share_right(levels + 0.24), 0.3 * share_right(levels - 0.56)
+    right, positive, ones = found + rejected, found + 0.3 - rejected, np.ones_like(found)
+    return matthews_of(np.stack([right, ones, 1 - positive, positive, 0.3 * ones, 0.7 * ones], -1))
+
+
+def _gold_scores(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return random.standard_normal(shape)
+
+
+def _scores(random: np.random.Generator, text: Array, levels: Array, noise: Array) -> Array:
+    gold = np.broadcast_to(text, noise.shape)
+    x = gold + np.exp(-levels / 2) * noise
+    return np.stack([np.ones_like(x), x, gold, x * x, gold * gold, x * gold], -1)
+
+
+def _scores_truth(levels: Array) -> Array:
+    return 1 / np.sqrt(1 + TOTAL**2 * np.exp(-levels))
+
+
+MODELS = {
+    "accuracy": Model(accuracy_of, _no_text, _answers, share_right),
+    "entity F1": Model(f1_of, _document_sizes, _entities, _entities_truth),
+    "Matthews": Model(matthews_of, _gold_classes, _classes, _classes_truth),
+    "Pearson": Model(pearson_of, _gold_scores, _scores, _scores_truth),
+}
+
+# Simulation ---------------------------------------------------------------------------------------
+
+Pair = tuple[float, float]
+
+
+def rows_of_counts(
+    model: Model,
+    random: np.random.Generator,
+    shape: tuple[int, int, int],
+    spreads: Pair,
+    levels: Pair = LEVELS,
+) -> list[tuple[Array, Array]]:
+    """For both rows counts (R, n, U, K) and the levels of runs (R, n), given R, n and U."""
+    replications, runs, units = shape
+    text = model.text(random, (replications, 1, units))
+    shared = UNIT * random.standard_normal((replications, 1, units), np.float32)
+    rows = []
+    for level, spread in zip(levels, spreads, strict=True):
+        # A row that answers alike in all runs is drawn once.
+        drawn = (replications, runs if spread else 1)
+        seeds = random.standard_normal((*drawn, 1), np.float32)
+        levels_of_runs = level + seed_deviation(level, spread) * seeds
+        noise = shared + IN_ROW * random.standard_normal(shared.shape, np.float32)
+        noise = noise + IN_RUN * random.standard_normal((*drawn, units), np.float32)
+        counts = model.answers(random, text, levels_of_runs, noise)
+        times = runs // drawn[1]
+        rows.append((counts.repeat(times, 1), levels_of_runs[..., 0].repeat(times, 1)))
+    return rows
+
+
+def true_difference(model: Model, spreads: Pair) -> float:
+    """The second row's mean over seeds on unlimited text, less the first's."""
+    means = [
+        float(model.truth(level + seed_deviation(level, spread) * NODES) @ WEIGHTS)
+        for level, spread in zip(LEVELS, spreads, strict=True)
+    ]
+    return means[1] - means[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    """R replications of a cell.
+
+    Attributes:
+        error: (R,) difference less the truth.
+        over_seeds: (R,) half the t interval over paired seeds.
+        over_text: (R,) mean square of contributions over units, through U.
+        halves: by rule, the distances (R,) below and above the difference that it includes.
+    """
+
+    error: Array
+    over_seeds: Array
+    over_text: Array
+    runs: int
+    units: int
+    halves: dict[str, tuple[Array, Array]]
+
+    def includes(self, rule: str, distance: float = 0.0) -> Array:
+        """(R,) whether the interval includes the truth, or a value that is so much lower."""
+        error = self.error + distance
+        if rule != TODAY:
+            below, above = self.halves[rule]
+            return (error <= below) & (error >= -above)
+        # The normal limit of exchanging units at random, which vary around no difference.
+        over_text = 1.96 * np.sqrt(self.over_text + error**2 / self.units)
+        return (abs(error) <= self.over_seeds) | (abs(error) <= over_text)
+
+    def width(self, rule: str) -> float:
+        """Mean half of the interval. Today's rule has the wider one of two."""
+        if rule == TODAY:
+            return float(np.maximum(self.over_seeds, 1.96 * np.sqrt(self.over_text)).mean())
+        return float(np.mean(self.halves[rule]))
+
+
+def cells(model: Model, spreads: Pair, units: int, replications: int, seed: int) -> dict[int, Cell]:
+    """A cell for each number of seeds. Few seeds are the first ones of many."""
+    random = np.random.default_rng([seed, units])
+    truth, most = true_difference(model, spreads), max(SEEDS)
+    size = max(1, CHUNK // (units * most))
+    chunks: dict[int, list[Cell]] = {runs: [] for runs in SEEDS}
+    for start in range(0, replications, size):
+        shape = (min(size, replications - start), most, units)
+        rows = rows_of_counts(model, random, shape, spreads)
+        parts = [contributions(counts, model.of) for counts, _ in rows]
+        for runs in SEEDS:
+            first_runs = [(v[:, :runs], deviations[:, :runs]) for v, deviations in parts]
+            chunks[runs].append(_cell(first_runs, truth, random))
+    return {runs: _joined(pieces) for runs, pieces in chunks.items()}
+
+
+def _joined(pieces: list[Cell]) -> Cell:
+    def joined(values: list[Array]) -> Array:
+        return np.concatenate(values)
+
+    return Cell(
+        joined([piece.error for piece in pieces]),
+        joined([piece.over_seeds for piece in pieces]),
+        joined([piece.over_text for piece in pieces]),
+        pieces[0].runs,
+        pieces[0].units,
+        {
+            rule: (
+                joined([piece.halves[rule][0] for piece in pieces]),
+                joined([piece.halves[rule][1] for piece in pieces]),
+            )
+            for rule in pieces[0].halves
+        },
+    )
+
+
+def _cell(rows: list[tuple[Array, Array]], truth: float, random: np.random.Generator) -> Cell:
+    first, second = (moments(*row) for row in rows)
+    runs, units = rows[0][1].shape[1:]
+    one = variance([first, second])
+    parts = [row.over_seeds / runs for row in (first, second)]
+    both = (first.residual + second.residual) / runs
+    total = parts[0] + parts[1]
+    seeds = np.maximum(total - both, 0)
+    squares = np.maximum((parts[0] ** 2 + parts[1] ** 2) / (runs - 1), 1e-300)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.nan_to_num(np.minimum(np.sqrt(seeds * total) / (one.text + seeds), 1))
+    pooled = 1 / (share / (2 * runs - 2) + (1 - share) ** 2 / (units - 1))
+
+    def symmetric(squared: Array, df: Array) -> tuple[Array, Array]:
+        half = stdtrit(df, 0.975) * np.sqrt(squared)
+        return half, half
+
+    def satterthwaite(squared: Array) -> Array:
+        return np.asarray(squared**2 / (squares + one.text**2 / (units - 1)))
+
+    difference = second.value - first.value
+    pigeonhole: dict[str, tuple[Array, Array]] = {}
+    if units <= MOST_DRAWN:
+        draws = _pigeonhole(rows, random) - difference[:, None]
+        low, high = np.quantile(draws, [0.025, 0.975], axis=1)
+        pigeonhole["pigeonhole"] = -low, high
+        df = satterthwaite(one.text + total)
+        pigeonhole["pigeonhole t"] = symmetric(draws.var(1), df)
+    paired = rows[1][0] - rows[0][0]
+    return Cell(
+        error=difference - truth,
+        over_seeds=stdtrit(runs - 1, 0.975) * paired.std(-1, ddof=1) / runs**0.5,
+        over_text=one.text * (units - 1) / units,
+        runs=runs,
+        units=units,
+        halves={
+            CHOSEN: (one.half, one.half),
+            "sum": symmetric(one.text + total, satterthwaite(one.text + total)),
+            "less both": symmetric(one.text + seeds, satterthwaite(one.text + seeds)),
+            "pooled": symmetric(one.text + seeds, pooled),
+            **pigeonhole,
+        },
+    )
+
+
+def _pigeonhole(rows: list[tuple[Array, Array]], random: np.random.Generator) -> Array:
+    """(R, B) differences, with the seeds of each row and the units drawn with replacement."""
+    replications, runs, units = rows[0][1].shape
+    by_unit = random.multinomial(units, np.full(units, 1 / units), RESAMPLES) / units
+    total: Array = np.zeros((replications, RESAMPLES))
+    for (values, deviations), sign in zip(rows, (-1, 1), strict=True):
+        by_run = random.multinomial(runs, np.full(runs, 1 / runs), RESAMPLES) / runs
+        drawn = values[..., None] + deviations @ by_unit.T
+        total += sign * np.einsum("rnb,bn->rb", drawn, by_run)
+    return total
+
+
+# What would settle it -----------------------------------------------------------------------------
+
+MORE_SEEDS, TIMES_TEXT = 40, 8
+# The second row's level above the first's: no difference, and about 1, 2 and 3 points.
+GAPS = (0.0, 0.08, 0.16, 0.25)
+
+
+@dataclasses.dataclass
+class Advice:
+    """What followed on the advice of `needed`.
+
+    Attributes:
+        settled_first: tries that were settled without more.
+        settled: for each other try with advice that was simulated, whether it was settled then.
+        amounts: the advice of these tries: more seeds, or more text as a multiple of the text.
+        settled_by_most: for tries without advice, or with more than was simulated, whether the
+            most that was simulated settled them.
+    """
+
+    settled_first: int = 0
+    settled: list[bool] = dataclasses.field(default_factory=list)
+    amounts: list[float] = dataclasses.field(default_factory=list)
+    settled_by_most: list[bool] = dataclasses.field(default_factory=list)
+
+
+def follow(
+    shape: tuple[int, int], spread: float, gap: float, *, text: bool, tries: int, seed: int
+) -> Advice:
+    """Asks how many more seeds, or how much more text, then adds them to n seeds and U units."""
+    random = np.random.default_rng([seed, *shape, text])
+    model, (runs, units) = MODELS["accuracy"], shape
+    most = (runs, units * TIMES_TEXT) if text else (runs + MORE_SEEDS, units)
+    advice = Advice()
+    for _ in range(tries):
+        levels = (LEVELS[0], LEVELS[0] + gap)
+        rows = rows_of_counts(model, random, (1, *most), (spread, spread), levels)
+        before = _difference(rows, runs, units)
+        proposal = needed(before)
+        more = proposal.units if text else proposal.seeds
+        if more == 0:
+            advice.settled_first += 1
+        elif more is None or more > (most[1] - units if text else MORE_SEEDS):
+            advice.settled_by_most.append(_difference(rows, *most).p_value < 0.05)
+        else:
+            then = (runs, units + more) if text else (runs + more, units)
+            advice.settled.append(_difference(rows, *then).p_value < 0.05)
+            advice.amounts.append(more / units if text else more)
+    return advice
+
+
+def _difference(rows: list[tuple[Array, Array]], runs: int, units: int) -> Estimate:
+    first, second = (counts[0, :runs, :units] for counts, _ in rows)
+    return difference_estimate(first, second, accuracy_of)
+
+
+# Tables -------------------------------------------------------------------------------------------
+
+
+def percent(shares: Array | list[float] | list[bool]) -> str:
+    """The mean share; a dash without any."""
+    return f"{100 * np.mean(shares):.1f}" if len(shares) else "–"
+
+
+def table(head: list[str], lines: Iterable[list[str]]) -> str:
+    rows = [head, ["---"] * len(head), *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _line(key: tuple[str, str], replications: int, seed: int) -> list[Cell]:
+    """The cells of a measure and a variance of seeds, by units and seeds."""
+    model, pair = MODELS[key[0]], SPREADS[key[1]]
+    by_units = [cells(model, pair, units, replications, seed) for units in UNITS]
+    return [cell for by_runs in by_units for cell in by_runs.values()]
+
+
+def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[str]:
+    """Coverage of the interval in each cell, then all rules by number of seeds."""
+    keys = list(itertools.product(MODELS, SPREADS))
+    lines, all_cells = [], []
+    with ProcessPoolExecutor(processes) as pool:
+        rows = pool.map(_line, keys, itertools.repeat(replications), itertools.repeat(seed))
+        for key, row in zip(keys, rows, strict=True):
+            all_cells += row
+            lines.append([*key, *(percent(cell.includes(CHOSEN)) for cell in row)])
+            print(*lines[-1], file=sys.stderr, flush=True)
+    yield table(["measure", "seeds vary", *(f"{u} × {n}" for u in UNITS for n in SEEDS)], lines)
+    lines = []
+    for rule in (TODAY, *all_cells[0].halves):
+        for runs in SEEDS:
+            chosen = [
+                cell for cell in all_cells if cell.runs == runs and rule in (TODAY, *cell.halves)
+            ]
+            shares = [float(cell.includes(rule).mean()) for cell in chosen]
+            widths = [cell.width(rule) / cell.width(CHOSEN) for cell in chosen]
+            power = [
+                1 - float(cell.includes(rule, 2.8 * cell.error.std()).mean()) for cell in chosen
+            ]
+            covered = f"{percent([min(shares)])} to {percent([max(shares)])}"
+            within = sum(0.93 <= share <= 0.97 for share in shares)
+            figures = [
+                f"{within} of {len(shares)}",
+                f"{np.mean(widths):.2f}",
+                percent(power),
+            ]
+            lines.append([rule, str(runs), covered, *figures])
+    head = ["rule", "seeds", "coverage", "cells within 93 to 97", "width", "power"]
+    yield table(head, lines)
+
+
+def needed_tables(tries: int, seed: int, processes: int) -> Iterator[str]:
+    """What follows on advice to train more seeds, and to label more text."""
+    for text in (False, True):
+        lines = []
+        for runs, units, spread, gap in itertools.product(
+            (3, 5), (300,), ("medium", "large"), GAPS
+        ):
+            share = SPREADS[spread][0]
+            advice = follow((runs, units), share, gap, text=text, tries=tries, seed=seed)
+            rows = share_right(np.array([LEVELS[0], LEVELS[0] + gap]))
+            amount = f"{np.median(advice.amounts):.2g}" if advice.amounts else "–"
+            lines.append(
+                [
+                    spread,
+                    str(runs),
+                    f"{100 * (rows[1] - rows[0]):.1f}",
+                    percent([advice.settled_first / tries]),
+                    percent([len(advice.settled) / tries]),
+                    amount,
+                    percent(advice.settled),
+                    percent(advice.settled_by_most),
+                ]
+            )
+        yield table(
+            [
+                "seeds vary",
+                "seeds",
+                "true difference",
+                "settled at once",
+                "advised",
+                "more text, times" if text else "more seeds",
+                "then settled",
+                "not advised, settled by " + (f"{TIMES_TEXT}×" if text else f"{MORE_SEEDS} more"),
+            ],
+            lines,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--replications", type=int, default=2000, help="of each cell")
+    parser.add_argument("--needed", action="store_true", help="simulate the advice instead")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    tables = needed_tables if options.needed else coverage_tables
+    for text in tables(options.replications, options.seed, options.processes):
+        print(text, end="\n\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()
