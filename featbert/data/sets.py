@@ -68,7 +68,7 @@ class SetReader(TextReader):
         return super().target_of(names, where, *texts)
 
     def value_of(self, row: RawRow, target: str | None) -> Any:
-        """The value in the column of sets, or whether each class has a 1; None if unknown."""
+        """The value in the column of sets, or whether each class has a 1. None if unknown."""
         if self.class_columns:
             cells = {name: row.values.get(name) for name in self.class_columns}
             missing_values = self.options.missing_values

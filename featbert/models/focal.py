@@ -20,7 +20,7 @@ _LOWEST = 1e-6
 
 
 class Focal(Softmax):
-    """Answers and probabilities are those of a softmax."""
+    """Only the loss differs from a softmax."""
 
     def __init__(
         self, width: int, targets: TargetSummary, *, class_weight: str, gamma: float

@@ -91,6 +91,8 @@ def test_runs_are_those_without_the_examples_that_lack_an_answer(
         assert len(golds) == n
         assert {i for i, gold in enumerate(golds) if gold is None} == unlabelled
     assert [*run.record.scores] == ["dev"]
+    forecasts = [one.record.scores["dev"].probabilities for one in (run, other)]
+    assert len({sum(f.reliability.items) if f else None for f in forecasts}) == 1
     assert run.record.scores["dev"].examples == len(whole) - len(lacking)
     assert len(run.predictions("dev").gold) == len(whole) - len(lacking)
     assert run.counts("dev").units.sum() == pytest.approx(other.counts("dev").units.sum(), abs=3)
