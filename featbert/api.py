@@ -784,6 +784,21 @@ class UseRequest(OfRuns):
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
 
 
+class CalibratedUse(UseRequest):
+    """A finished run to use, with scaled probabilities on request."""
+
+    calibrate: bool = False
+    """Scale the probabilities by a temperature chosen on dev. Answers do not change."""
+
+    def usable(self, run: str | Run) -> UsableRun:
+        found = super().usable(run)
+        if not self.calibrate:
+            return found
+        from featbert.inference.calibration import calibrated
+
+        return calibrated(found)
+
+
 def _usable(run: Run, model: str | None) -> UsableRun:
     from featbert.runs.run import UsableRun, check_usable
 
@@ -854,7 +869,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     return evaluations
 
 
-class LoadRequest(UseRequest):
+class LoadRequest(CalibratedUse):
     """A finished run to load."""
 
     device: str = Compute.model_fields["device"].default
@@ -874,7 +889,7 @@ def load(request: LoadRequest) -> LoadedRun:
     return load(usable, request.device)
 
 
-class ExportRequest(UseRequest):
+class ExportRequest(CalibratedUse):
     """A finished run to write as a folder."""
 
     folder: Folder
@@ -955,7 +970,7 @@ def speed(
     return speeds
 
 
-class PredictRequest(Compute, UseRequest, Data):
+class PredictRequest(Compute, CalibratedUse, Data):
     """Text for a finished run to tag."""
 
     without = frozenset({*Data.model_fields, "precision"}) - {

@@ -155,7 +155,11 @@ def _for_transformers(usable: UsableRun, folder: Path) -> RunRecord:
     )
     weights = file_hash(folder / WEIGHTS)
     return dataclasses.replace(
-        usable.record, signature=signature, model_source=".", weights=weights
+        usable.record,
+        signature=signature,
+        model_source=".",
+        weights=weights,
+        temperature=None,  # the weights were divided by it
     )
 
 

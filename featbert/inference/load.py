@@ -233,6 +233,8 @@ def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
         states = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
     network = make_model(states, record.targets, settings, texts)
     load_weights(usable.folder / WEIGHTS, network, record.weights)
+    if record.temperature is not None:
+        network.output.scale(record.temperature)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.word_casing)
     return kind(*parts, network.to(found_device.torch).eval(), Backend(found_device, precision))

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
+from featbert.models.logits import divide_parameters
 from featbert.tasks.base import TargetSummary
 
 
@@ -58,6 +59,10 @@ class CRF(nn.Module):
             )
             loss: Tensor = partition.sum() - score
         return loss
+
+    def scale(self, temperature: float) -> None:
+        """Divides all scores, which changes probabilities and no answer."""
+        divide_parameters(self, temperature)
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) class numbers of the most probable sequences."""

@@ -68,6 +68,9 @@ class Output(Protocol):
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item, (W, C)."""
 
+    def scale(self, temperature: float) -> None:
+        """Divides the parameters, so that logits are divided by the temperature."""
+
 
 class Model(nn.Module):
     """States, body and output as one module. `training.assembly` makes it from settings."""

@@ -194,6 +194,11 @@ def _notes(run: Run, form: str) -> list[str]:
         ),
         "" if over is None else run.task.threshold_note(over, classes): over is not None,
     }
+    if run.record.temperature is not None:
+        always += (
+            f" Its logits are divided by {run.record.temperature:.4f}, which was chosen on dev and "
+            "changes probabilities only. The calibration errors below are those before it."
+        )
     return [always, *(note for note, holds in notes.items() if holds and form != "featbert")]
 
 

@@ -242,6 +242,7 @@ class RunRecord:
         weights: SHA-256 of the weights file, in hex, or "" in a record without weights.
         predictions: SHA-256 of the predictions file by split.
         probabilities: SHA-256 of the file of probabilities by split, if it was kept.
+        temperature: of an exported run, the number by which featbert divides logits. None without.
         train_sentences, train_words: number of sentences (or other examples) and words that were
             learned from.
         threshold: lower bound of an answer's margin or probability, or one for each class, chosen
@@ -277,6 +278,7 @@ class RunRecord:
     train_words: Count
     threshold: Number | list[Number] | None = None
     probabilities: dict[str, str] = field(default_factory=dict)
+    temperature: Number | None = None
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default of the task's measure. None without scores."""

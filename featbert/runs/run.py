@@ -146,7 +146,7 @@ class Run:
         path = probabilities_path(self.predictions_path(split))
         expected_hash = self.record.probabilities.get(split)
         if expected_hash is None or not path.exists():
-            raise MissingError(f"no probabilities of {split} at {path}")
+            raise MissingError(f"no probabilities of {split} at {path}; train the run again")
         if file_hash(path) != expected_hash:
             raise InputError(
                 f"{path} is not what {self.name} was scored on; train or evaluate the run again"

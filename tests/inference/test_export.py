@@ -20,13 +20,14 @@ import featbert
 from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
-from featbert.errors import InputError
+from featbert.errors import InputError, MissingError
 from featbert.inference import onnx_model
 from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.tasks.base import get_task
 from tests.runs import finished_runs, questions, test_choices, test_examples
-from tests.single_runs import finetune
+from tests.runs.rows import FP32
+from tests.single_runs import finetune, train
 from tests.tasks import test_multilabel
 from tests.tiny_encoders import write_encoder
 from tests.workspace import error_of, ok
@@ -450,3 +451,67 @@ def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
     words = {word for row in run.predictions("test").words for word in row}
     assert not {word for word in words if len(word) > 6} & {*card.text.replace("|", " ").split()}
     assert run.record.signature.source not in card.content
+
+
+@pytest.mark.parametrize("task", ["classification", "multilabel", "choice", "labels"])
+def test_calibrated_logits_are_divided_and_no_answer_changes(tuned, tmp_path, task):
+    run = tuned(task)
+    plain, scaled = featbert.load(run), featbert.load(run, calibrate=True)
+    temperature = scaled.record.temperature
+    assert temperature is not None
+    assert abs(temperature - 1) > 0.01
+    split = load_corpus(run.record.signature.source, targets=run.task.targets)["dev"]
+    results = [loaded.shares(loaded.inputs(split.sentences), split) for loaded in (plain, scaled)]
+    assert results[0][0] == results[1][0] == run.predictions("dev").predicted
+    facts = run.record.targets.classes, run.record.signature.tag_scheme
+    before, after = (run.task.forecasts(run.task.gold(split), s, *facts) for _, s in results)
+    assert after.loss() == pytest.approx(before.loss(temperature), abs=5e-3)
+    assert after.loss() < before.loss()
+    given = asked(run)
+    folders = [
+        exported(run, tmp_path / name, *words)
+        for name, words in (("a", ()), ("b", ("--calibrate",)))
+    ]
+    heads = [load_file(folder / "weights.safetensors") for folder in folders]
+    for name, weight in heads[0].items():
+        torch.testing.assert_close(heads[1][name] * temperature, weight)
+    assert_answers(run, given, by_transformers(scaled, folders[1], given))
+    again = featbert.load(folders[1])
+    assert again.record.temperature is None
+    np.testing.assert_allclose(
+        again.shares(again.inputs(split.sentences), split)[1], results[1][1], atol=1e-5
+    )
+    assert again.predict(given) == scaled.predict(given)
+    with pytest.raises(MissingError):
+        featbert.load(folders[1], calibrate=True)
+
+
+@pytest.mark.parametrize("task", ["regression", "spans"])
+def test_what_has_no_probabilities_of_classes_cannot_be_calibrated(tuned, task):
+    with pytest.raises(InputError, match="calibrate"):
+        featbert.load(tuned(task), calibrate=True)
+
+
+def crf_run(folder: Path, like: Run) -> Run:
+    corpus = finished_runs.corpus_of(like)
+    store = featbert.extract(corpus, like.record.model_source, cache_dir=folder, **FP32)
+    settings = finished_runs.STORED.but(output="crf")
+    return train(store, "last", data=corpus, settings=settings, runs_dir=folder / "runs", **FP32)
+
+
+@pytest.mark.parametrize("output", ["crf", "softmax"])
+def test_a_run_on_features_is_calibrated_when_it_predicts_and_in_its_export(both, tmp_path, output):
+    run = both["none"] if output == "softmax" else crf_run(tmp_path, both["none"])
+    text = tmp_path / "text.txt"
+    text.write_text("Jordan Smith beat Washington\n", "utf-8")
+    rows = []
+    for words in ((), ("--calibrate",)):
+        command = ["predict", str(run.folder), str(text), "--format", "jsonl", "-q", *words]
+        (line,) = ok(CliRunner().invoke(app, command)).stdout.splitlines()
+        rows.append(json.loads(line))
+    assert rows[0]["tags"] == rows[1]["tags"]
+    assert rows[0]["probabilities"] != rows[1]["probabilities"]
+    loaded = featbert.load(exported(run, tmp_path / "out", "--calibrate"))
+    again = loaded.predict(rows[0]["text"])
+    assert again["tags"] == rows[1]["tags"]
+    assert again["probabilities"] == pytest.approx(rows[1]["probabilities"], abs=1e-5)
