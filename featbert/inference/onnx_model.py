@@ -32,18 +32,18 @@ _LONG = 300
 def check_installed() -> None:
     """Raises InputError if a package of the extra `onnx` is missing."""
     packages = ("onnx", "onnxscript", "onnxruntime")
-    missing = [name for name in packages if find_spec(name) is None]
-    if missing:
-        needs = f"needs {enumerated(missing)}; pip install 'featbert[onnx]'"
+    missing_packages = [name for name in packages if find_spec(name) is None]
+    if missing_packages:
+        needs = f"needs {enumerated(missing_packages)}; pip install 'featbert[onnx]'"
         raise InputError(needs, setting="onnx")
 
 
 def write_onnx(model: Any, inputs: Mapping[str, Tensor], folder: Path, positions: int) -> None:
     """Writes `model` as `model.onnx` to the folder.
 
-    `inputs` are those of at least two examples, each (examples, pieces), or (examples, choices,
-    pieces). An encoder has `positions`. InputError if torch cannot export the model, or if the
-    logits of onnxruntime differ, for these or for longer texts.
+    `inputs` are two examples or more: tensors (examples, pieces), or (examples, choices, pieces).
+    The encoder reads up to `positions` pieces. InputError if torch cannot export the model,
+    or if the logits of onnxruntime differ, for these or for longer texts.
     """
     from onnxruntime import InferenceSession
 

@@ -113,10 +113,10 @@ def _use(run: UsableRun, folder: str, form: str) -> list[str]:
 
 
 def _example(run: Run) -> Any:
-    """What the run can be asked, as `predict` takes it."""
+    """An input for `predict`."""
     pairs = run.record.signature.packing is not None
-    other = _PAIR if pairs else _REVIEW if run.task.of_texts else _TEXT
-    return _EXAMPLES.get(run.task.pipeline, other)
+    text = _PAIR if pairs else _REVIEW if run.task.of_texts else _TEXT
+    return _EXAMPLES.get(run.task.pipeline, text)
 
 
 def _of_words(example: str, kind: str, logits: str, config: str) -> list[str]:
