@@ -494,7 +494,8 @@ def _run_options(request: Trained, settings: Settings, seeds: Sequence[int]) -> 
     from featbert.runs.planned import RunOptions
 
     trainer = settings.trainer
-    if not trainer.has_seed and settings.train_share == 1 and len(seeds) > 1:
+    is_whole = settings.train_share == 1 and settings.shots is None
+    if not trainer.has_seed and is_whole and len(seeds) > 1:
         notice(f"{trainer.title} gives the same numbers with every seed; one seed is enough")
     device = find_device(request.device)
     fields = request.model_dump(include={"precision", "task", "tag_scheme"})

@@ -365,6 +365,8 @@ class Training(Section):
     train_share: float = Field(1.0, gt=0, le=1)
     """Part of the training sentences to learn from, such as 0.25: whole documents, sampled with the
     seed."""
+    shots: int | None = later(None, ge=1)
+    """Training examples of each class to learn from, sampled with the seed. By default all."""
 
 
 class Settings(Training, Tuning, Head):
@@ -377,6 +379,11 @@ class Settings(Training, Tuning, Head):
                 f"is {self.train_share:g} with {spelling('train_on', self.train_on)}; a part can "
                 "be drawn from train only",
                 setting="train_share",
+            )
+        if self.shots is not None and (self.train_share != 1 or self.train_on != "train"):
+            names = spelling("train_share"), spelling("train_on", self.train_on)
+            raise InputError(
+                f"is {self.shots}, which excludes {names[self.train_share == 1]}", setting="shots"
             )
         return self
 
@@ -491,7 +498,7 @@ LATER: dict[str, Any] = {
 # Settings that all runs have.
 _OF_ALL_RUNS = {
     *("body", "output", "sentence_pooling", "epochs", "patience", "token_budget"),
-    *("train_on", "train_share"),
+    *("train_on", "train_share", "shots"),
 }
 # Titles of the trainers that read a setting.
 _TRAINERS_READING: dict[str, list[str]] = {}

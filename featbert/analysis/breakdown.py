@@ -18,7 +18,6 @@ from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError, MissingError, check_known
 from featbert.progress import track
 from featbert.runs.run import Run, TrainingTexts
-from featbert.text import in_percent
 
 
 def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[str]) -> Comparison:
@@ -37,7 +36,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
         names = [name for name in facets if task.facets[name].needs_train == trained]
         scored = [row for row in comparison.rows if names and split in row.splits]
         groups = grouped(
-            ((row.data(split)[:2], trained and (row.trained_on, row.train_share)), row)
+            ((row.data(split)[:2], trained and (row.trained_on, row.train_part)), row)
             for row in scored
         )
         for alike in groups.values():
@@ -85,8 +84,8 @@ def _breakdowns(
 
 def _learned(row: Row) -> str:
     """A row's training data, if it is not all of train."""
-    if row.train_share != 1:
-        return f" (trained on {in_percent(row.train_share)} of it)"
+    if row.part_name:
+        return f" (trained on {row.part_name.replace('of train', 'of it')})"
     return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
 
 

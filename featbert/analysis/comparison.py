@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.forecasts import CALIBRATION, Reliability
-from featbert.text import counted, natural
+from featbert.text import counted, in_percent, natural
 
 if TYPE_CHECKING:
     import pandas
@@ -219,9 +220,19 @@ class Row:
         return float(self.settings.get("train_share", 1.0))
 
     @property
-    def learned_from(self) -> tuple[float, list[tuple[int, str]]]:
-        """Share of the training text, and the text by size. It is greater for more text."""
-        return self.train_share, natural(self.conditions["train"])
+    def train_part(self) -> tuple[float, float]:
+        """Share of train, and examples of each class (infinite: all of that share)."""
+        return self.train_share, self.settings.get("shots") or math.inf
+
+    @property
+    def part_name(self) -> str:
+        """`25% of train`, `8 examples of each class`, or nothing for all of train."""
+        return part_name(self.settings)
+
+    @property
+    def learned_from(self) -> tuple[tuple[float, float], list[tuple[int, str]]]:
+        """Part of the training text, and the text by size. It is greater for more text."""
+        return self.train_part, natural(self.conditions["train"])
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -230,6 +241,14 @@ class Row:
     def data(self, split: str) -> tuple[str | None, ...]:
         """Text and tags of a split, and the scorer. Rivals have the same."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
+
+
+def part_name(settings: Mapping[str, Any]) -> str:
+    """The part of train in a run's settings, for people. Nothing for all of train."""
+    if shots := settings.get("shots"):
+        return f"{counted(shots, 'example')} of each class"
+    share = float(settings.get("train_share", 1.0))
+    return "" if share == 1 else f"{in_percent(share)} of train"
 
 
 def same_task(row: Row, other: Row) -> bool:

@@ -11,6 +11,8 @@ from featbert.text import enumerated, in_percent
 
 # The split that epochs are chosen on.
 _DEV = EVALUATED[0]
+# Settings that say which part of train a row learned from.
+_PARTS = {"train_share", "shots"}
 
 
 def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
@@ -27,7 +29,7 @@ def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
         base = with_settings(base_name(row.tuning, row.layers), apart)
         rows_by_name.append((" · ".join([base, *row.varied.values()]), row))
     lines = grouped(rows_by_name).items()
-    return {name: sorted(line, key=lambda row: row.train_share) for name, line in lines}
+    return {name: sorted(line, key=lambda row: row.train_part) for name, line in lines}
 
 
 def lead_lines(rows: Sequence[Row]) -> list[str]:
@@ -45,19 +47,31 @@ def lead_lines(rows: Sequence[Row]) -> list[str]:
     for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
         if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
             continue
-        means = {row.train_share: row.mean(_DEV) for row in theirs}
-        shared_rows = [row for row in ours if row.train_share in means]
-        ahead = [row for row in shared_rows if row.mean(_DEV) > means[row.train_share]]
-        behind = [row for row in shared_rows if row.mean(_DEV) < means[row.train_share]]
+        means = {row.train_part: row.mean(_DEV) for row in theirs}
+        shared_rows = [row for row in ours if row.train_part in means]
+        ahead = [row for row in shared_rows if row.mean(_DEV) > means[row.train_part]]
+        behind = [row for row in shared_rows if row.mean(_DEV) < means[row.train_part]]
         leaders = [
-            f"{name} with {enumerated([in_percent(row.train_share) for row in better])}"
+            f"{name} with {enumerated([part_tick(row) for row in better])}"
             for name, better in ((features, ahead), (tuned, behind))
             if better
         ]
         if len(shared_rows) > 1:
             shown = ", ".join(leaders) or "neither"
-            sentences.append(f"higher mean on {_DEV} by share of train: {shown}")
+            axis = part_axis(shared_rows)
+            sentences.append(f"higher mean on {_DEV} by {axis}: {shown}")
     return sentences
+
+
+def part_tick(row: Row) -> str:
+    """The part of train that a row learned from, on the axis `part_axis`: `25%` or `8`."""
+    return str(row.settings.get("shots") or in_percent(row.train_share))
+
+
+def part_axis(rows: Sequence[Row]) -> str:
+    """The name of the axis of parts of train."""
+    has_shots = any(row.settings.get("shots") for row in rows)
+    return "examples of each class" if has_shots else "share of train"
 
 
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
@@ -74,7 +88,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
         for name in sorted(chosen, key=lambda name: -len(values[name])):
             fewer = [setting for setting in apart if setting != name]
             places = {
-                (row.train_share, *map(settings.get, fewer))
+                (row.train_part, *map(settings.get, fewer))
                 for row, settings in zip(rows, differing, strict=True)
             }
             if len(places) == len(rows):
@@ -86,9 +100,7 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
     """What labels say of each row besides its share. Epochs as on all of train for equal steps."""
-    labels = [
-        {n: value for n, value in row.differing.items() if n != "train_share"} for row in rows
-    ]
+    labels = [{n: value for n, value in row.differing.items() if n not in _PARTS} for row in rows]
     epochs = [row.settings.get("epochs", 0) for row in rows]
     on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
     if len({*on_all}) < len({*epochs}):

@@ -8,13 +8,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from featbert.analysis.comparison import Row, grouped
+from featbert.analysis.comparison import Row, grouped, part_name
 from featbert.config import Settings, defaults, with_later
 from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
-from featbert.text import counted, in_percent, natural
+from featbert.text import counted, natural
 from featbert.units import percent
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def run_title(
     usual = defaults(tuning, task).model_dump() if settings else {}
     head = [n for n in BARE if n in settings and settings[n] != usual[n]]
     parts = {name: setting_text(settings, name) for name in head}
-    name, share = with_settings(base_name(tuning, layers), parts), settings.get("train_share", 1)
-    return name if share == 1 else f"{name}, {in_percent(share)} of train"
+    name = with_settings(base_name(tuning, layers), parts)
+    return ", ".join(part for part in (name, part_name(settings)) if part)
 
 
 def signature_line(runs: Sequence[Run]) -> str:
@@ -254,7 +254,7 @@ def row_order(row: Row, by_layer: bool) -> tuple[object, ...]:
     settings = [by_value(value) for value in row.differing.values()]
     # Rows with nothing frozen come first.
     some = "none" not in row.differing.values()
-    return (*way, varied, some, row.train_share, settings, natural(row.label))
+    return (*way, varied, some, row.train_part, settings, natural(row.label))
 
 
 def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list[str]:

@@ -85,7 +85,7 @@ def _figure(row: PublishedRow, split: str) -> float | None:
 def _is_called(row: Row, published: PublishedRow) -> bool:
     """Whether it has the published name, and nothing in its label differs."""
     base = base_name(published.tuning or "full", published.layers)
-    if row.train_share != 1 or base_name(row.tuning, row.layers) != base:
+    if row.part_name or base_name(row.tuning, row.layers) != base:
         return False
     conditions = published.conditions
     label_parts = {**row.differing, **row.varied}

@@ -29,7 +29,7 @@ from featbert.analysis.rows import Members
 from featbert.analysis.significance import paired_runs, seed_differences
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
-from featbert.text import counted, enumerated, in_percent
+from featbert.text import counted, enumerated
 
 # The split that epochs and rows are chosen on.
 _DEV = EVALUATED[0]
@@ -236,7 +236,7 @@ def _quality(case: _Case, features: Row, tuned: Row, split: str) -> str:
     """Both scores, and their difference with its intervals."""
     theirs, ours = _called(case, tuned), _called(case, features)
     only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
-    part = f", with {in_percent(tuned.train_share)} of train" if tuned.train_share != 1 else ""
+    part = f", with {tuned.part_name}" if tuned.part_name else ""
     text = (
         f"On {split}{only}{part}, {theirs} reaches {_score(tuned, split)}, and the best row on "
         f"features by dev, {ours}, {_score(features, split)}"

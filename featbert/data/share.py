@@ -29,13 +29,35 @@ def drawn_sentences(split: Split, share: float, *, seed: int) -> Ints:
     return np.flatnonzero(np.isin(units, order[:n_units]))
 
 
-def learned_part(split: Split, share: float, *, seed: int) -> tuple[Split, Ints | None]:
+def drawn_shots(split: Split, shots: int, *, seed: int) -> Ints:
+    """Rising indices of `shots` examples of each class. More shots contain fewer ones.
+
+    InputError if a class has fewer.
+    """
+    numbers: dict[tuple[str, ...], list[int]] = {}
+    for number in np.random.default_rng([seed, 0]).permutation(len(split)):
+        numbers.setdefault(split.sentences[number].tags or (), []).append(int(number))
+    rarest = min(numbers, key=lambda tags: (len(numbers[tags]), tags))
+    if shots > (n_rarest := len(numbers[rarest])):
+        raise InputError(
+            f"is {shots}, but {split.path or split.name} has {n_rarest} of class {rarest[0]}",
+            setting="shots",
+        )
+    return np.sort([number for members in numbers.values() for number in members[:shots]])
+
+
+def learned_part(
+    split: Split, share: float, *, shots: int | None = None, seed: int
+) -> tuple[Split, Ints | None]:
     """The sentences with answers, or a share of them, and their numbers in `split` (None for all).
 
-    Examples without an answer do not change a run.
+    `shots` are examples of each class instead of a share. Examples without an answer do not change
+    a run.
     """
     numbers = np.array([i for i, s in enumerate(split) if s.tags is not None], dtype=np.int64)
-    if share < 1:
+    if shots is not None:
+        numbers = numbers[drawn_shots(_part(split, numbers), shots, seed=seed)]
+    elif share < 1:
         numbers = numbers[drawn_sentences(_part(split, numbers), share, seed=seed)]
     if len(numbers) == len(split):
         return split, None

@@ -67,10 +67,14 @@ class Estimates:
         kind = _kind(job.run)
         if not (records := self.records.get(kind)):
             return None
-        epochs = [(r, row.seconds) for r in records for row in r.history[1:] or r.history]
+        first = int(job.run.options.settings.trainer.passes)
+        epochs = [(r, row.seconds) for r in records for row in r.history[first:] or r.history]
         timed_words = sum(_work(r.signature, r.train_words) for r, _ in epochs)
         settings, splits = job.run.options.settings, job.run.signature.splits
         words = settings.train_share * sum(splits[name].words for name in settings.trained_splits)
+        if settings.shots is not None:
+            n_examples = settings.shots * len(job.run.signature.entity_types)
+            words *= n_examples / splits["train"].sentences
         words = settings.epochs * _work(job.run.signature, words)
         seconds = words * sum(epoch_seconds for _, epoch_seconds in epochs) / timed_words
         costs = [r.cost for r in records]
@@ -121,12 +125,12 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     """Two epochs of the run on a part of its train text, which is dev and test too."""
     configuration, corpus = job.configuration, resources.corpus(job.configuration)
     source, train = resources.encoder(configuration.model), corpus["train"]
-    part, _ = learned_part(train, min(1.0, WORDS / train.n_words), seed=1)
+    share, shots = min(1.0, WORDS / train.n_words), job.run.options.settings.shots
+    part, _ = learned_part(train, share, shots=shots, seed=1)
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
-    twice = job.run.options.settings.model_copy(
-        update={"epochs": 2, "train_on": "train", "train_share": 1.0, "head_from": None}
-    )
+    of_whole = {"train_on": "train", "train_share": 1.0, "shots": None}
+    twice = job.run.options.settings.model_copy(update={"epochs": 2, "head_from": None, **of_whole})
     options = dataclasses.replace(job.run.options, settings=twice, runs_dir=folder)
     if job.extraction is None:
         run = plan_tuned_run(source, text, options, configuration.for_encoder())

@@ -1,7 +1,7 @@
 """An experiment file (`docs/reference/experiment-files.md`). All mistakes are reported at once.
 
-`[corpora]`, `[variants]`, `[[variant]]` and `[train_sizes]` vary conditions. Each combination is a
-configuration with rows of its own.
+`[corpora]`, `[variants]`, `[[variant]]`, `[train_sizes]` and `shots` vary conditions. Each
+combination is a configuration with rows of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from featbert.config import (
     RowsTable,
     Section,
     Settings,
+    Several,
     Training,
     epochs_on,
     mistakes,
@@ -190,6 +191,9 @@ class Configuration(Data, Encoding, Compute):
         "train", description=Training.model_fields["train_on"].description
     )
     train_share: float = Field(1.0, gt=0, le=1, description="Part of the training sentences.")
+    shots: int | None = Field(
+        None, ge=1, description="Training examples of each class to learn from, instead of all."
+    )
     equal_steps: bool = Field(
         False, description="Divide epochs by train_share, so that the steps are as many."
     )
@@ -205,7 +209,7 @@ class Configuration(Data, Encoding, Compute):
     def settings(self, table: str, num_layers: int = 0) -> Settings:
         """Settings of a table's rows. "all" means the encoder's L = `num_layers`."""
         rows: RowsTable = getattr(self, table) or RowsTable()
-        common: dict[str, Any] = {"train_on": self.train_on, "train_share": self.train_share}
+        common = self.model_dump(include={"train_on", "train_share", "shots"})
         tuning = "none" if table == "features" else "full"
         settings = rows.settings_for(tuning, num_layers, self.task, **common)
         if get_tuning(settings.tuning).frozen != (table == "features"):
@@ -303,6 +307,9 @@ class FileKeys(Section):
         [], description="Single alternatives; corpora names those that one is for, else all."
     )
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
+    shots: Annotated[Several[Annotated[int, Field(ge=1)]], Distinct] = Field(
+        [], description="Training examples of each class: a number, or several for learning curves."
+    )
     transfer: bool = Field(False, description="Score each run on the other corpora too.")
     labels: dict[str, str] = Field({}, description="Other names of types when scoring elsewhere.")
     published: list[Annotated[str, AfterValidator(lambda name: published_table(name).id)]] = Field(
@@ -481,6 +488,8 @@ class _Reader:
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
             sizes = [{"train_share": s, "equal_steps": equal} for s in file.train_sizes.shares]
+        if file.shots:
+            sizes = [size | {"shots": shots} for size in sizes for shots in file.shots]
         overlays = []
         parts = (corpora or [""], file.variant or [Variant()], every(file.variants), sizes)
         for name, variant, combination, size in itertools.product(*parts):
@@ -488,8 +497,9 @@ class _Reader:
                 continue
             overlay = merged(merged(corpora.get(name, {}), variant.model_extra or {}), combination)
             keys = dict(flattened(merged(self.common, overlay))).keys()
-            if size and {"train_share", *(f"{table}.train_share" for table in TABLES)} & keys:
-                self.note(["train_share is given twice: by itself and in [train_sizes]"])
+            for name, place in (("train_share", "[train_sizes]"), ("shots", "the file's shots")):
+                if name in size and {name, *(f"{table}.{name}" for table in TABLES)} & keys:
+                    self.note([f"{name} is given twice: by itself and in {place}"])
             overlays.append(merged(overlay, size))
         return overlays
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from featbert.config import Head, Settings, with_later
 from featbert.data.corpus import SPLITS, Corpus
-from featbert.data.share import unit_numbers
+from featbert.data.share import learned_part, unit_numbers
 from featbert.encoders.device import Device, find_precision
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.layers import LayerCombination
@@ -210,7 +210,7 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
 
     def conditions(run: RunRecord | PlannedRun, seed: int, layers: str | None) -> dict[str, Any]:
         names = ("encoder_weights", "context", "casing", "pooling", "packing", "tag_scheme")
-        settings = {*Head.model_fields, "train_on", "train_share"} - {"dropout"}
+        settings = {*Head.model_fields, "train_on", "train_share", "shots"} - {"dropout"}
         return {
             **{name: getattr(run.signature, name) for name in names},
             **{
@@ -351,6 +351,12 @@ def _check_options(
     if options.tag_scheme != "bio" and not task.has_scheme:
         raise InputError(f"{options.tag_scheme} is not for {task.title}", setting="tag_scheme")
     settings.trainer.check(settings, task, combination)
+    if settings.shots is not None:
+        if task.answer != "class":
+            raise InputError(
+                f"is for one class for each text, not for {task.title}", setting="shots"
+            )
+        learned_part(corpus["train"], 1.0, shots=settings.shots, seed=options.seed)
     n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
     if n_classes > limit:
         raise InputError(

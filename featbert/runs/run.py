@@ -70,13 +70,14 @@ class TrainingTexts:
         """
         record = run.record
         share = float(record.settings.get("train_share", 1.0))
+        shots: int | None = record.settings.get("shots")
         text = tuple(map(record.signature.splits.get, record.trained_on))
         if text not in self._texts:
             corpus = learned_corpus(record, record.trained_on, run.task.targets)
             self._texts[text] = join_splits([corpus[name] for name in record.trained_on])
-        key = (text, share, record.seed if share < 1 else None)
+        key = (text, share, shots, record.seed if share < 1 or shots else None)
         if key not in self._taught:
-            part, _ = learned_part(self._texts[text], share, seed=record.seed)
+            part, _ = learned_part(self._texts[text], share, shots=shots, seed=record.seed)
             self._taught[key] = run.task.known([s.words for s in part], part.tags)
         return self._taught[key]
 

@@ -119,7 +119,10 @@ class _Training:
         learned = self.settings.trained_splits
         whole = join_splits([corpus[name] for name in learned])
         self.train, numbers_in_whole = learned_part(
-            whole, self.settings.train_share, seed=plan.options.seed
+            whole,
+            self.settings.train_share,
+            shots=self.settings.shots,
+            seed=plan.options.seed,
         )
         self.scored_splits = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.learns_part = numbers_in_whole is not None

@@ -7,6 +7,7 @@ import pytest
 
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.curves import lead_lines, learning_lines
+from featbert.report.figures.registry import plot
 from tests.analysis.records import compare, compare_runs, make_run
 
 SHARES = (0.1, 0.25, 1.0)
@@ -64,6 +65,27 @@ def test_a_line_has_a_point_for_each_share():
     own = {"dev": None, "trained_on": ["train", "dev"], "settings": {"train_on": "train+dev"}}
     lines = learning_lines(compare_runs([*crossing(), make_run("both", **own)]).rows).values()
     assert "both" not in {run.name for rows in lines for row in rows for run in row.runs}
+
+
+def test_parts_may_be_examples_of_each_class():
+    runs = []
+    for shots, ours, theirs in zip((8, 64, None), FEATURES, TUNED, strict=True):
+        settings = {"train_share": 1.0} | ({} if shots is None else {"shots": shots})
+        size = (shots or 100) / 100
+        runs += learned(f"c{shots}", [ours], size, settings=settings)
+        runs += learned(f"t{shots}", [theirs], size, layers=None, settings=settings)
+    rows = one(runs).rows
+    lines = {name: [row.part_name for row in line] for name, line in learning_lines(rows).items()}
+    parts = ["8 examples of each class", "64 examples of each class", ""]
+    assert lines == {"concat_last4": parts, "fine-tuning": parts}
+    assert {row.baseline for row in rows if not row.frozen} == {
+        r.name for r in rows if not r.frozen
+    }
+    (line,) = lead_lines(rows)
+    assert line.endswith("concat_last4 with 8 and 64, fine-tuning with 100%")
+    axes = plot(one(runs), "learning").axes[0]
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert ticks == ["601\n100%", "49\n8", "385\n64"]
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():

@@ -138,6 +138,8 @@ def cheap(words: list[str]) -> list[str]:
     if words[0] == "run":
         added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
         most = MOST_SEEDS
+    if "--shots" in words:
+        added = [*added, "--shots", "1"]
     if "--seeds" in words:
         seeds = parse_seeds(words[words.index("--seeds") + 1])
         added = [*added, "--seeds", ",".join(map(str, seeds[:most]))]

@@ -111,6 +111,9 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\n[adapt]\nmask_share = 0.95\n", "mask_share + random_share is 1.05"),
         ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "0.5, 0.5"),
         ("train_share = 0.5\n[finetune]\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),
+        ("shots = 8\n[finetune]\nshots = 4\n", "shots"),
+        ("shots = [8, 8]\n[finetune]\n", "8, 8"),
+        ("shots = 8\ntrain_share = 0.5\n[finetune]\n", "train_share"),
         ("[finetune]\ntrain_on='train+dev'\n[grid.finetune]\nepochs=[1]\n", "outside of the table"),
         ("[features]\n[search.features]\ndropout = [0]\n", "no budget"),
         ("[features]\n[grid.features]\nclip_norm = [1, -1]\n", "clip_norm is -1"),
@@ -242,6 +245,19 @@ def test_train_sizes_are_laid_over_every_configuration(tmp_path):
         for c in experiment.configurations
     ] == [[0.25, 0.25], [1.0, 1.0], [0.25, 0.25], [1.0, 1.0]]
     assert experiment.vary == ("context",)  # settings need no freeing
+
+
+def test_shots_are_laid_over_every_configuration(tmp_path):
+    text = '[features]\nbody = "linear"\n[finetune]\n'
+    experiment = read_experiment(written(tmp_path, f"shots = [8, 16]\n{text}"))
+    assert experiment.names == ("shots=8", "shots=16")
+    for table in ("features", "finetune"):
+        assert [c.settings(table).shots for c in experiment.configurations] == [8, 16]
+    (single,) = read_experiment(written(tmp_path, f"shots = 8\n{text}")).configurations
+    assert single.settings("finetune").shots == 8
+    assert read_experiment(written(tmp_path, text)).configurations[0].settings(
+        "finetune"
+    ).used() == (defaults("full").used())
 
 
 def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
     for name, corpus in data.get("corpora", {}).items():
         folder = place.folder / name
         if not isinstance(corpus, str) and get_task(corpus.get("task", "entities")).of_texts:
-            write_texts(folder, corpus)
+            write_texts(folder, corpus | {"shots": data.get("shots", [0])})
         elif not folder.exists():
             # Other words in each language, so that none is another's text.
             write_corpus(folder)
@@ -74,7 +75,7 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
         yield f"corpora.{name}{'' if isinstance(corpus, str) else '.data'}={folder}"
 
 
-def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
+def write_texts(folder: Path, corpus: dict[str, Any]) -> Path:
     """Texts, pairs or choices; a score, of which pairs have three, is a class or a number, too.
 
     Or questions, half of them without an answer.
@@ -88,7 +89,7 @@ def write_texts(folder: Path, corpus: dict[str, str]) -> Path:
         pairs, heads = 2, (["context", "ending0", "ending1"], "label")
     for split in ("train", "dev", "test"):
         lines = ["\t".join([*heads[0], heads[1]])]
-        for n in range(12):
+        for n in range(max(12, 3 * max(corpus.get("shots", [0])))):
             texts = [f"{split} text {n % 3} of {folder.name} {k} {n}" for k in range(1 + pairs)]
             lines.append("\t".join([*texts, str(n % (3 if pairs == 1 else 2))]))
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
