@@ -33,6 +33,7 @@ StoreWriter.write = write
 """
 EXPERIMENT = """
 precision = "fp32"
+threads = 1
 [corpora]
 choices = {{ data = "{folder}/choices", task = "choice" }}
 questions = {{ data = "{folder}/questions", task = "spans", packing = "apart" }}
