@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from featbert.analysis.document import read_comparisons, to_json
 from featbert.errors import InputError
 from featbert.report.figures.registry import plot
 from featbert.runs.run import Run
@@ -21,9 +22,11 @@ def with_probabilities(run: Run) -> Run:
     return Run(run.folder, dataclasses.replace(run.record, scores=scores))
 
 
-def test_a_panel_has_the_bins_of_all_seeds_of_a_row():
+def test_a_panel_has_the_bins_of_all_seeds_of_a_row(tmp_path):
     runs = [*map(with_probabilities, usual_runs())]
-    (comparison,) = compare(runs)
+    path = tmp_path / "comparison.json"
+    path.write_text(to_json(compare(runs)), "utf-8")
+    (comparison,) = read_comparisons(path)  # without runs
     figure = plot(comparison, "reliability", split="test")
     check_readable(figure)
     panels = [axes for axes in figure.axes if axes.collections]
