@@ -62,7 +62,7 @@ from featbert.errors import InputError, MissingError, check_known, spelling
 from featbert.io import check_folder
 from featbert.progress import labelled, notice, report, shown_in_python
 from featbert.tasks.base import get_task
-from featbert.text import counted, unusual
+from featbert.text import counted, listed, unusual
 from featbert.training.tracking import log_folder
 
 
@@ -401,8 +401,9 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
         from featbert.features.extraction import make_store
 
         store = make_store(extraction)
-    classes = "".join(f", {name}" for name in task.classes_of(corpus))
-    report(f"{corpus.name}: {corpus.source}{classes}; features: {features.path.name}")
+    classes = task.classes_of(corpus)
+    shown = f", {listed(classes, most=24)}" if classes else ""
+    report(f"{corpus.name}: {corpus.source}{shown}; features: {features.path.name}")
     if extraction is None and features.manifest.uncased:
         model = features.manifest.model
         report(f"{model} is uncased: words were lowercased before they were read")

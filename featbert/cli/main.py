@@ -196,6 +196,7 @@ def _show_usage_error(error: Any, command: str) -> None:
         error.show()
         return
     message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
+    message = message.replace(": Value error, ", ": ")  # as pydantic names what a type raised
     for pattern, plain in _PLAIN.items():
         message = re.sub(pattern, plain, message)
     if hasattr(error, "possibilities"):

@@ -212,7 +212,8 @@ class ClassReader(TextReader):
             return None
         shown = excerpt(repr(value))[1:-1]
         if isinstance(value, list):
-            raise ValueError(f"several classes, {shown} (one is learned for each text),")
+            several = spelling("task", "multilabel")
+            raise ValueError(f"several classes, {shown} ({several} reads them),")
         return class_name(value) or None
 
 

@@ -319,7 +319,9 @@ class _CorpusReader:
         is_named = options.text or options.pair
         suited = None if is_named else usual_targets(values)
         if kind.keys is not None and (kind.reader is None or suited not in (None, kind.name)):
-            content, task = _TASKS.get(suited or "", ("texts", "classification or regression"))
+            content, task = _TASKS.get(
+                suited or "", ("texts", "classification, multilabel or regression")
+            )
             names = ("text", "pair") if kind.reader else ("token_column",)
             raise InputError(
                 f"{path} has {content}, no {kind.name}; {spelling('task')} {task} reads them, or "

@@ -97,6 +97,8 @@ class SetReader(TextReader):
             value = [part.strip() for part in parts if part.strip()]
         classes = [class_name(item) for item in (value if isinstance(value, list) else [value])]
         for name in classes:
+            if not name:
+                raise ValueError("a class without a name")
             if SEPARATOR in name:
                 raise ValueError(f"{SEPARATOR} in the class {excerpt(name)}, which cannot be kept,")
             if classes.count(name) > 1:

@@ -81,7 +81,7 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
 def _first_sentence(corpus: Corpus) -> str:
     first = next(iter(whole_examples(corpus).splits.values())).sentences[0]
     if first.texts:
-        answer = shortened(first.tags[0]) if first.tags else "no answer"
+        answer = shortened(first.tags[0] or "none") if first.tags else "no answer"
         return f"first example as read: {' | '.join(map(shortened, first.texts))} -> {answer}"
     pairs = zip(first.words[:12], first.tags or (), strict=False)
     shown = [shortened(word) + (f"/{shortened(tag)}" if tag else "") for word, tag in pairs]

@@ -28,6 +28,7 @@ MISUSED = {
     "extract --layes 3": "--layers",
     "--versoin": "--version",
     "extract --precision half": "'fp16'",
+    "embed --pooling most": "--pooling 'most'; use auto, cls",
     "evaluate RUN": "--data",
     "compare --report": "featbert compare --help",
     "train --lr 1e-3": "'--learning-rate'",
@@ -58,6 +59,8 @@ EVALUATE = "evaluate {run} --data {corpus} --runs-dir {runs}"
 REFUSED = {
     # Names that are nearly right
     "check {folder}/tinny": "tiny'",
+    "check sample:multilabel --task classification": "--task multilabel",
+    "check sample:multilabel": "multilabel",
     "extract --model {folder}/tiyn": "'{folder}/tiny'",
     "train --layers LAST": "'last'",
     "runs --runs-dir {plain}": "{plain}",

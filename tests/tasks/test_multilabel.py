@@ -141,6 +141,7 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
     [
         ("text\ta\tb\nFine\t1\t0\nBad\t2\t1\n", ("2", "column a", "line 3")),
         ("text\tlabels\nFine\tprice|price\n", ("price", "twice")),
+        ('text\tlabels\nFine\t["a", ""]\n', ("labels", "line 2")),
         ("text\tn\nFine\t7\n", ("target",)),
     ],
 )
