@@ -57,7 +57,7 @@ class Pairs:
         numbers = np.arange(len(classes))
         # (S,) Texts before the first one of the same class.
         before = np.searchsorted(classes[self._texts], classes[self._texts])
-        # Of each text, the first partner and the number of partners up to itself.
+        # Each text's first partner, and its number of partners up to itself.
         self._same = before, numbers - before + 1
         self._other = np.zeros_like(before), before
         n_pairs = max(int(self._same[1].sum()), int(self._other[1].sum()))
@@ -81,7 +81,7 @@ class Pairs:
         self.members = self._texts[np.concatenate(halves)]
 
     def parts(self, pairs: Ints, token_budget: int) -> Iterator[Ints]:
-        """Pairs whose texts are within the budget. A longer pair is a part by itself."""
+        """Pairs with texts within the budget. A longer pair is a part by itself."""
         if len(pairs) == 1 or self.tokens(pairs) <= token_budget:
             yield pairs
             return
