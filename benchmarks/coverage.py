@@ -1,28 +1,28 @@
 """How often an interval of a difference covers the truth, by simulation, and how wide it is.
 
-    python -m benchmarks.coverage --replications 2000
-    python -m benchmarks.coverage --needed
+    python -m benchmarks.coverage
+    python -m benchmarks.coverage --needed --replications 300
 
-Two rows answer U units of text, each with n seeds. The logit of a right answer is the sum of a
-row's level, its seed, the unit (shared by rows), the unit in this row, and the unit in this run;
-each is normal. Seeds are small, medium or large by the standard deviation of a row's share of
-right answers from run to run: 0.2, 1 and 4 points. With "one row" only the second row has medium
-seeds; the first one answers alike in all runs, as a convex solver does.
+Two rows answer U units of text, each with n seeds. The logit of a right answer is the sum of five
+normal numbers: the row's level, the seed, the unit (shared by both rows), the unit in this row, and
+the unit in this run. Seeds are small, medium or large: from run to run, a row's share of right
+answers has a standard deviation of 0.2, 1 or 4 points. With "one row" the first row has equal
+answers in all runs, as from a convex solver, and the second row has medium seeds.
 
     accuracy   a unit is one answer
-    entity F1  a unit is a document: right ones are binomial of its gold entities (log-normal
-               sizes, 1 to 200), wrong ones Poisson
-    Matthews   a unit is one of two classes (70% positive)
-    Pearson    a unit has a gold score; the logit is the noise of the predicted score
+    entity F1  a unit is a document. Sizes are log-normal, 1 to 200 gold entities. Right ones are
+               binomial, wrong ones Poisson
+    Matthews   a unit is an answer of two classes, 70% positive
+    Pearson    a unit is a gold score. The level is the logarithm of the prediction's precision
 
 The truth is the mean over seeds of the measure on unlimited text, by quadrature. Power is of a
 difference of 2.8 standard errors. Rules that are compared:
 
     one interval  `featbert.analysis.interval`
-    both          the t interval over paired seeds and the test over text must exclude the value
+    two tests     the t interval over paired seeds and the test over text must exclude the value
     sum           variances over seeds and text are added, degrees of freedom by Satterthwaite
-    less both     the same, less the part that both count
-    pooled        one interval with one variance of seeds for both rows
+    less both     the same, less the part that both variances count
+    pooled        the one interval, with one variance of seeds for both rows
     pigeonhole    Owen 2007: seeds and units are drawn with replacement, percentiles
     pigeonhole t  its standard error with the degrees of freedom of "sum"
 """
@@ -59,7 +59,7 @@ SPREADS = {
     "large": (0.04, 0.04),
     "one row": (0.0, 0.01),
 }
-CHOSEN, TODAY = "one interval", "both"
+CHOSEN, TODAY = "one interval", "two tests"
 # Logits: levels of the two rows, and standard deviations of unit, unit in row and unit in run.
 LEVELS = (1.6, 1.8)
 UNIT, IN_ROW, IN_RUN = 1.5, 0.7, 0.7
@@ -67,9 +67,9 @@ TOTAL = float(np.sqrt(UNIT**2 + IN_ROW**2 + IN_RUN**2))
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 RESAMPLES = 200
-# The pigeonhole bootstrap is computed for texts of as many units at most.
+# Rules are compared on texts of as many units at most, as bootstraps are slow.
 MOST_DRAWN = 300
-CHUNK = 2_000_000  # answers
+CHUNK = 200_000  # answers
 
 
 def share_right(level: Array) -> Array:
@@ -234,10 +234,10 @@ class Cell:
         return (abs(error) <= self.over_seeds) | (abs(error) <= over_text)
 
     def width(self, rule: str) -> float:
-        """Mean half of the interval. Today's rule has the wider one of two."""
+        """Median half of the interval. Two tests have the wider one of two intervals."""
         if rule == TODAY:
-            return float(np.maximum(self.over_seeds, 1.96 * np.sqrt(self.over_text)).mean())
-        return float(np.mean(self.halves[rule]))
+            return float(np.median(np.maximum(self.over_seeds, 1.96 * np.sqrt(self.over_text))))
+        return float(np.median(np.mean(self.halves[rule], axis=0)))
 
 
 def cells(model: Model, spreads: Pair, units: int, replications: int, seed: int) -> dict[int, Cell]:
@@ -409,7 +409,7 @@ def _line(key: tuple[str, str], replications: int, seed: int) -> list[Cell]:
 
 
 def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[str]:
-    """Coverage of the interval in each cell, then all rules by number of seeds."""
+    """Coverage of the interval in each cell, then of all rules on texts of up to `MOST_DRAWN`."""
     keys = list(itertools.product(MODELS, SPREADS))
     lines, all_cells = [], []
     with ProcessPoolExecutor(processes) as pool:
@@ -422,9 +422,7 @@ def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[st
     lines = []
     for rule in (TODAY, *all_cells[0].halves):
         for runs in SEEDS:
-            chosen = [
-                cell for cell in all_cells if cell.runs == runs and rule in (TODAY, *cell.halves)
-            ]
+            chosen = [c for c in all_cells if c.runs == runs and c.units <= MOST_DRAWN]
             shares = [float(cell.includes(rule).mean()) for cell in chosen]
             widths = [cell.width(rule) / cell.width(CHOSEN) for cell in chosen]
             power = [
@@ -432,11 +430,7 @@ def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[st
             ]
             covered = f"{percent([min(shares)])} to {percent([max(shares)])}"
             within = sum(0.93 <= share <= 0.97 for share in shares)
-            figures = [
-                f"{within} of {len(shares)}",
-                f"{np.mean(widths):.2f}",
-                percent(power),
-            ]
+            figures = [f"{within} of {len(shares)}", f"{np.mean(widths):.2f}", percent(power)]
             lines.append([rule, str(runs), covered, *figures])
     head = ["rule", "seeds", "coverage", "cells within 93 to 97", "width", "power"]
     yield table(head, lines)
