@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Self
 
@@ -153,11 +153,26 @@ def doubts(corpus: Corpus) -> list[str]:
         of_texts = any(split.sentences[0].texts for split in incomplete.values())
         items = "examples" if of_texts else "words"
         all_doubts.append(f"{items} without an answer are neither learned nor scored: {marks}")
-    classes, says_missing = {*sum(labels.values(), Counter[str]())}, "missing" in corpus.reading
+    kind, answers = kind_of(corpus), {*sum(labels.values(), Counter[str]())}
+    classes = {*kind.classes_of([*answers])} if kind.separator else answers
+    says_missing = "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
         all_doubts.append(f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}")
-    if kind_of(corpus).one_class:
-        if doubtful := [] if says_missing else doubtful_classes(classes):
+    separated = (
+        (sign, name)
+        for sign in ",;/+"
+        for name in sorted(classes)
+        if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
+    )
+    if kind.separator and "class_separator" not in corpus.reading:
+        all_doubts += [
+            f"read as one class: {excerpt(name)}; if these are several, give "
+            f"{spelling('class_separator', sign)}"
+            for sign, name in islice(separated, 1)
+        ]
+    if kind.one_class or kind.separator:
+        doubtful = [name for name in doubtful_classes(classes) if name in answers]
+        if doubtful and not says_missing:
             all_doubts.append(
                 f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
                 f"answer, give {spelling('missing', ','.join(doubtful))}"
@@ -187,11 +202,13 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
     """Doubts about the labels of a part, given the labels of all parts."""
     split, counts, limit = corpus[name], labels[name], corpus.reading.get("limit")
     all_labels, kind = sum(labels.values(), Counter[str]()), kind_of(corpus)
+    effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
+    if kind.separator and not counts and split.is_tagged:
+        yield f"no text has a class, so {effect.get(name, 'F1 on it says nothing')}"
     if not counts or not kind.has_names or kind.separator:
         return
     label = shortened(next(iter(counts)))
     if kind.has_scheme and counts.keys() == {"O"} != all_labels.keys():
-        effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
         advice = f"raise {spelling('limit')}" if limit else "add sentences with entities to it"
         yield f"no entity, so {effect.get(name, 'F1 on it says nothing')}; {advice}"
     elif kind.one_class and limit and 1 < limit <= len(split) and _is_sorted(split):

@@ -357,6 +357,8 @@ def _check_options(
                 f"is for one class for each text, not for {task.title}", setting="shots"
             )
         learned_part(corpus["train"], 1.0, shots=settings.shots, seed=options.seed)
+    if task.has_classes and not task.classes(corpus["train"], options.tag_scheme):
+        raise InputError(f"no text of {corpus['train'].path or 'train'} has a class")
     n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
     if n_classes > limit:
         raise InputError(

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence, Split
 from featbert.data.sets import classes_of, joined
-from featbert.errors import InputError
 from featbert.tasks.base import (
     Facet,
     Floats,
@@ -143,8 +142,6 @@ class Multilabel(ExampleTask):
     def summary(self, train: Split, scheme: str) -> TargetSummary:
         classes = self.classes(train, scheme)
         counts = self.encode(train, classes, scheme).sum(axis=0)
-        if not classes:
-            raise InputError(f"no text of {train.path or train.name} has a class")
         return TargetSummary(classes, tuple(counts.tolist()), len(train))
 
     def answers(

@@ -144,6 +144,26 @@ def test_classes_in_their_order(tmp_path, classes, options, advice):
     assert [doubt.startswith("dev: ") for doubt in found] == [len({*classes}) > 1]
 
 
+@pytest.mark.parametrize(
+    ("answers", "options", "advice"),
+    [
+        (["a", "a;b", "c"], {}, "class_separator=';'"),
+        (["a", "a;b", "c"], {"class_separator": ";"}, ""),
+        (["a;b", "c"], {}, ""),
+        (["a|c", "A|c"], {}, "A, a"),
+        (["nan", "b"], {}, "missing='nan'"),
+        (["nan|a", "b"], {}, ""),
+        (["", ""], {}, "no text"),
+    ],
+)
+def test_sets_that_are_probably_misread(tmp_path, answers, options, advice):
+    for part in ("train", "dev"):
+        rows = [f"{part} {i}\t{answer}\n" for i, answer in enumerate(answers)]
+        (tmp_path / f"{part}.tsv").write_text("text\tlabels\n" + "".join(rows), "utf-8")
+    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options), targets="sets")).doubts
+    assert [*{advice in doubt for doubt in found}] == [True] * bool(advice)
+
+
 def test_the_samples_raise_no_doubt():
     samples = {"sample": "entities", "sample:choice": "choices", "sample:multilabel": "sets"}
     for name, targets in samples.items():

@@ -225,5 +225,10 @@ def test_pairs_learn_from_dev_with_a_class_that_train_lacks(workspace: Workspace
 def test_texts_without_any_class_cannot_be_learned(workspace: Workspace, tmp_path):
     for name in ("train", "dev"):
         (tmp_path / f"{name}.jsonl").write_text('{"text": "a b", "labels": []}\n' * 4, "utf-8")
-    line = error_of(workspace.finetune("--task", "multilabel", "--data", tmp_path))
-    assert str(tmp_path) in line
+    cache = ("--cache-dir", tmp_path / "cache")
+    for command in (("finetune",), ("train", *cache)):
+        where = ("--model", workspace.model, "--runs-dir", tmp_path / "runs", "--data", tmp_path)
+        refused = workspace.call(*command, *where, "--task", "multilabel")
+        assert refused.exit_code == 1
+        assert str(tmp_path) in refused.stderr.splitlines()[-1]
+    assert not (tmp_path / "cache").exists()
