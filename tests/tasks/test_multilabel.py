@@ -16,7 +16,7 @@ from featbert.errors import InputError
 from featbert.runs.run import find_runs
 from featbert.tasks.base import Predictions, get_task
 from featbert.tasks.multilabel import members
-from tests.workspace import Workspace, error_of, ok
+from tests.workspace import Workspace, ok
 
 CLASSES = ("a", "b", "c", "d")
 MEASURES = {
