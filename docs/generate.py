@@ -129,6 +129,38 @@ def search_for_rates(folder: str) -> str:
     return markdown(rows)
 
 
+def solvers_and_gradients() -> str:
+    """Mean scores in percent of linear heads by gradient steps and by solvers."""
+    scores: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
+    for run in find_runs(ROOT / "benchmarks" / "defaults-logistic" / RESULTS):
+        record = run.record
+        key = (record.task, record.signature.corpus, record.layers or "")
+        body = "linear" if record.settings["body"] == "linear" else "solver"
+        pair = 100 * (record.score("dev") or 0), 100 * (record.score("test") or 0)
+        scores.setdefault(key, {}).setdefault(body, []).append(pair)
+    rows = [["task", "corpus", "layers", "linear: dev", "test", "solver: dev", "test", "Δ test"]]
+    rows.append(["---"] * 3 + ["---:"] * 5)
+    means = []
+    for key, by_body in sorted(scores.items()):
+        means.append(
+            [
+                statistics.mean(v)
+                for b in ("linear", "solver")
+                for v in zip(*by_body[b], strict=True)
+            ]
+        )
+        rows.append([*key, *_shown(means[-1])])
+    rows.append(
+        ["mean", "", "", *_shown([statistics.mean(values) for values in zip(*means, strict=True)])]
+    )
+    return markdown(rows)
+
+
+def _shown(means: list[float]) -> list[str]:
+    """Dev and test of both sides, and the difference on test."""
+    return [*(f"{mean:.2f}" for mean in means), f"{means[3] - means[1]:+.2f}"]
+
+
 def tolerances() -> str:
     """What batches, order and threads change in hidden states, of the kept measurement."""
     path = ROOT / "benchmarks" / "records" / "tolerance.json"
@@ -143,6 +175,7 @@ TABLES: dict[str, Callable[[], str]] = {
     **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
     "the search for defaults": search_for_defaults,
     "the search for defaults of sentences": lambda: search_for_rates("defaults-sentences"),
+    "gradient steps and solvers": solvers_and_gradients,
     "the search for defaults of tunings": lambda: search_for_rates("defaults-tunings"),
     "the search for defaults of labels": lambda: search_for_rates("defaults-labels"),
     "tolerances": tolerances,

@@ -337,7 +337,7 @@ class Training(Section):
     """Settings of the training loop."""
 
     epochs: int = Field(12, ge=1, le=MOST_EPOCHS)
-    """Passes over the training split."""
+    """Passes over the training split, or values of the penalty that a solver tries."""
     batch_size: int = Field(16, ge=1)
     """Sentences per training step."""
     learning_rate: float = Field(2e-4, gt=0, lt=10)
@@ -474,7 +474,10 @@ class Settings(Training, Tuning, Head):
         """Raises InputError for given settings that are `idle`, with the options that read them."""
         if idle := self.idle(given, weighted=weighted):
             lines = [f"{spelling(name)}: no effect {self._reason(name)}" for name in sorted(idle)]
-            raise InputError("; ".join([*lines, "leave these settings out"]))
+            advice = "leave these settings out"
+            if idle & {*_TRAINERS_READING} and BODIES[self.body].trainer != "gradient":
+                advice += f", or use {spelling('body', 'linear')}"
+            raise InputError("; ".join([*lines, advice]))
 
     def _reason(self, name: str) -> str:
         """Why a setting has no effect."""

@@ -99,6 +99,17 @@ def test_rate_and_epochs_are_those_that_the_search_found(tuning, body):
     assert max(complete, key=complete.get) == (settings.learning_rate, settings.epochs)
 
 
+@pytest.mark.parametrize("task", ["classification", "multilabel", "regression"])
+def test_the_default_body_of_frozen_texts_is_the_better_one_on_dev(task):
+    scores = defaultdict(list)
+    for run in find_runs(ROOT / "benchmarks" / "defaults-logistic" / "results.jsonl.xz"):
+        if run.record.task == task:
+            scores[run.record.settings["body"]].append(run.record.score("dev"))
+    assert len(scores) == 2
+    means = {body: statistics.mean(dev) for body, dev in scores.items()}
+    assert defaults("none", task).body == max(means, key=means.get) != "linear"
+
+
 @pytest.mark.parametrize("folder", ["defaults-sentences", "defaults-labels"])
 @pytest.mark.parametrize(
     ("tuning", "body"), [("none", "linear"), ("none", "bilstm"), ("full", "linear")]

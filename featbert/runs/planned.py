@@ -23,7 +23,7 @@ from featbert.errors import InputError, spelling
 from featbert.features.manifest import Manifest
 from featbert.features.store import FeatureStore
 from featbert.io import json_hash, slug, utf8_path
-from featbert.models.registry import KINDS
+from featbert.models.registry import BODIES, KINDS
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     RECORD_NAME,
@@ -210,7 +210,8 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
 
     def conditions(run: RunRecord | PlannedRun, seed: int, layers: str | None) -> dict[str, Any]:
         names = ("encoder_weights", "context", "casing", "pooling", "packing", "tag_scheme")
-        settings = {*Head.model_fields, "train_on", "train_share", "shots"} - {"dropout"}
+        settings = {*Head.model_fields, "train_on", "train_share", "shots"}
+        settings -= {"dropout", "label_smoothing"}
         return {
             **{name: getattr(run.signature, name) for name in names},
             **{
@@ -218,6 +219,7 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
                 for n, value in with_later(run.settings, run.tuning).items()
                 if n in settings
             },
+            "body": _module_of(run.settings["body"]),
             "task": run.task,
             "seed": seed,
             "layers": layers,
@@ -233,6 +235,11 @@ def _check_head(head: Run, plan: PlannedRun) -> None:
         pairs = {n: shown.get(n, (of_head.get(n), of_plan[n])) for n in differing}
         listed = ", ".join(f"{name} {has}, not {wants}" for name, (has, wants) in pairs.items())
         raise InputError(f"the head of {head.name} cannot be tuned on: it has {listed}")
+
+
+def _module_of(body: str) -> str:
+    """The first body with the same module: solvers fit linear heads."""
+    return next(name for name in BODIES if BODIES[name].home == BODIES[body].home)
 
 
 def check_trainable(corpus: Corpus, settings: Settings) -> None:

@@ -23,6 +23,7 @@ class Classification(ExampleTask):
     answer = "class"
     kinds = "classes"
     output = "softmax"
+    frozen_body = "logistic"
     floor = "majority class"
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}

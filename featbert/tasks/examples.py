@@ -29,11 +29,12 @@ class ExampleTask(Task):
     """A task with one answer a sequence.
 
     `measures` can choose the epoch, by key. The first does by default. Each is an `ExampleMeasure`,
-    unless the task has its own `counts`.
+    unless the task has its own `counts`. `frozen_body` is the body of frozen vectors by default.
     """
 
     name: str
     output: ClassVar[str]
+    frozen_body: ClassVar[str] = "linear"
     batch_size: ClassVar[int] = 32
     of_texts: bool = True
     unit: str = "example"
@@ -54,17 +55,18 @@ class ExampleTask(Task):
         return type(self)(key)
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """A linear head on the first special piece, frozen on the mean of subwords.
+        """A linear head on the first special piece, frozen on the mean of subwords by a solver.
 
         Devlin et al. 2019, note 6: the first piece is not a meaningful representation of a
-        sentence without fine-tuning. Rates come from the search in `benchmarks/defaults.md`.
+        sentence without fine-tuning. Bodies and rates come from `benchmarks/defaults.md`.
         """
         settings = {"body": "linear", "output": self.output, "batch_size": self.batch_size}
         if not frozen:
             return settings | {"sentence_pooling": "max_mean" if words else "cls", "epochs": 3}
         if words:
             return settings | {"sentence_pooling": "max_mean", "epochs": 4, "learning_rate": 4e-3}
-        return settings | {"sentence_pooling": "mean", "epochs": 10, "learning_rate": 1e-2}
+        settings |= {"sentence_pooling": "mean", "epochs": 10, "learning_rate": 1e-2}
+        return settings | {"body": self.frozen_body}
 
     def check(self, settings: Any) -> None:
         super().check(settings)

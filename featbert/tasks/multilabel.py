@@ -105,6 +105,7 @@ class Multilabel(ExampleTask):
     probability_columns: Mapping[str, str] = {**CALIBRATION, "lrap": "LRAP"}
     kinds = "classes"
     output = "sigmoid"
+    frozen_body = "logistic"
     floor = "the same classes for each text"
     measures = MEASURES
     facets: Mapping[str, Facet] = {

@@ -26,6 +26,7 @@ class Regression(ExampleTask):
     has_classes = False
     probability_columns: Mapping[str, str] = {}
     output = "score"
+    frozen_body = "ridge"
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 

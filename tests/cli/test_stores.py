@@ -58,7 +58,7 @@ def where(space: Workspace) -> tuple[object, ...]:
     [
         (("--body", "linear"), "pooled"),
         (("--sentence-pooling", "max"), "pooled"),
-        (("--sentence-pooling", "attention"), "words"),
+        (("--body", "linear", "--sentence-pooling", "attention"), "words"),
         (("--body", "bilstm", "--lstm-size", 8), "words"),
         (("--keep", "words"), "words"),
     ],
@@ -82,7 +82,7 @@ def test_train_announces_the_size_of_a_store(pairs):
     [
         (["[features]"], ["pooled"]),
         (['[variants.features]\nsentence_pooling = ["mean", "max"]', "[features]"], ["pooled"]),
-        (['[variants.features]\nsentence_pooling = ["mean", "attention"]'], ["words"]),
+        (['[variants.features]\nsentence_pooling = ["mean", "word_mean"]'], ["words"]),
         (['[grid.features]\nbody = ["linear", "bilstm"]', "[features]\nlstm_size = 8"], ["words"]),
         (['keep = "words"', "[features]"], ["words"]),
         (['[variants]\npacking = ["joint", "apart"]', "[features]"], ["pooled", "pooled"]),

@@ -68,7 +68,7 @@ def made(tmp_path_factory, tiny_bert):
 
 def trained(made, store, task, folder: Path, layers="weighted_all", seed=1, **given) -> Run:
     corpus = load_corpus(made["root"] / store[0], targets=TARGETS[task.partition(":")[0]])
-    return frozen(made[store], layers, corpus, task, folder, seed, **given)
+    return frozen(made[store], layers, corpus, task, folder, seed, **{"body": "linear"} | given)
 
 
 TARGETS = {"classification": "classes", "regression": "scores"}

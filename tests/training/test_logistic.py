@@ -6,10 +6,12 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
-from featbert import evaluate, export, extract, load, train
+from featbert import evaluate, export, extract, finetune, load, train
 from featbert.config import defaults
 from featbert.data.load import load_corpus
+from featbert.encoders.layers import parse_layers
 from featbert.errors import InputError
+from featbert.tasks.base import get_task
 from featbert.training import checkpoint
 from featbert.training.tracking import scalars
 
@@ -165,6 +167,12 @@ def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):
     assert not [*tmp_path.iterdir()]
 
 
+def test_words_are_refused():
+    settings = defaults("none", "entities", "logistic")
+    with pytest.raises(InputError, match="words"):
+        settings.trainer.check(settings, get_task("entities"), parse_layers("last", 2))
+
+
 @pytest.mark.parametrize("task", BODIES)
 def test_it_resumes_to_the_same_weights(stores, tmp_path, monkeypatch, task):
     whole = run_of(stores(task), tmp_path / "whole", task, epochs=5)
@@ -208,3 +216,13 @@ def test_it_is_used_like_other_runs(stores, tmp_path, task):
     assert exported.predict(texts) == load(run, device="cpu").predict(texts)
     with pytest.raises(InputError):  # transformers has no head on means
         export(run, tmp_path / "transformers", format="transformers")
+
+
+def test_an_encoder_is_tuned_from_its_head(stores, tmp_path, small_bert):
+    store = stores("classification")
+    head = run_of(store, tmp_path, epochs=3, sentence_pooling="cls")
+    how = {"tuning": "head-then-full", "head_from": head.id, "epochs": 1, "seeds": 1}
+    where = {"runs_dir": tmp_path, "precision": "fp32", "device": "cpu", "progress": False}
+    (tuned,) = finetune(store.corpus, model=str(small_bert), task="classification", **how, **where)
+    assert tuned.record.settings["head_from"] == head.id
+    assert tuned.record.settings["body"] == "linear"

@@ -48,7 +48,7 @@ class SolverPath(ABC):
     """The solutions along a path. See `Epochs`.
 
     Attributes:
-        vectors: (T, D) standardised vectors of the items with an answer.
+        vectors: (T, D) standardised vectors of the texts.
         targets: (T,) or (T, C) their answers as numbers.
         n_logits: C.
         parameter: its name.
@@ -85,9 +85,6 @@ class SolverPath(ABC):
                 states, _ = model.vectors(batch, text.inputs.layout(ids))
                 vectors[text.answers.rows(ids)] = states.double().cpu().numpy()
         self.targets = text.answers.values.numpy()
-        if text.answers.counted is not None and not text.answers.counted.all():
-            vectors = vectors[text.answers.counted]
-            self.targets = self.targets[text.answers.counted]
         self.scaler = StandardScaler(copy=False)
         self.vectors = self.scaler.fit_transform(vectors)
         names = [name for name, _ in model.named_parameters()]
@@ -139,6 +136,11 @@ def check_for(title: str, outputs: Sequence[str]) -> Callable[[Any, Any, Any], N
             raise InputError(
                 f"{combination.name} is learned by gradients, which {title} has not; use last or "
                 f"concat_last4, or {spelling('body', 'linear')}"
+            )
+        if settings.sentence_pooling == "none":
+            raise InputError(
+                f"{title} is for answers of texts; of words there are so many that it takes far "
+                f"longer than gradient steps: {advice}"
             )
         if settings.sentence_pooling == "attention":
             raise InputError(
