@@ -6,6 +6,7 @@ Names are compared in lower case. If a file has several of a list, the first in 
 import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from featbert.errors import InputError, nearest, spelling
@@ -181,8 +182,10 @@ def columns_seen(values: Mapping[Any, Any]) -> str:
     return ", ".join(shown)
 
 
-def delimiter_advice(values: Mapping[Any, Any]) -> str:
-    """The option that names the separator, if the only column seems to hold one."""
+def delimiter_advice(values: Mapping[Any, Any], path: Path) -> str:
+    """The option that names the separator, if the only column of a table seems to hold one."""
+    if path.suffix.lower() in (".json", ".jsonl", ".parquet", ".arrow"):
+        return ""
     line = "" if len(values) > 1 else "".join(map(str, [*values, *values.values()]))
     sign = next((sign for sign in "\t;|," if sign in line), None)
     if not sign:

@@ -159,9 +159,10 @@ class TextReader:
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         else:
             advice = "; or export JSON-MIN" if "annotations" in row.values else ""
+            advice = advice or delimiter_advice(row.values, self.path)
             raise InputError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; give "
-                f"{spelling('text')}, by name or number{advice or delimiter_advice(row.values)}"
+                f"{spelling('text')}, by name or number{advice}"
             )
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
         return self.columns

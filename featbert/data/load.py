@@ -323,9 +323,10 @@ class _CorpusReader:
                 suited or "", ("texts", "classification, multilabel or regression")
             )
             names = ("text", "pair") if kind.reader else ("token_column",)
+            advice = delimiter_advice(values, path)
             raise InputError(
                 f"{path} has {content}, no {kind.name}; {spelling('task')} {task} reads them, or "
-                f"name columns with {', '.join(map(spelling, names))}{delimiter_advice(values)}"
+                f"name columns with {', '.join(map(spelling, names))}{advice}"
             )
         if kind.reader is None and suited == "spans":
             return QuestionReader  # its passages are documents, as if answers were read

@@ -1,5 +1,6 @@
 """Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
 
+import json
 import re
 
 import pytest
@@ -173,3 +174,13 @@ def test_characters_of_scripts_without_spaces_are_words(tmp_path, text, expected
     assert [text[a:b] for a, b in sentence.places] == [*sentence.words]
     pair = read(tmp_path, f"sentence1\tsentence2\tlabel\n罗马\t{text}\tx\n")["train"].sentences[0]
     assert pair.touches == (False, True, *sentence.touches)  # the texts do not touch
+
+
+@pytest.mark.parametrize("name", ["foo", "foo, bar"])
+def test_json_gets_no_advice_on_separators(tmp_path, name):
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps({name: 1}) + "\n", "utf-8")
+    with pytest.raises(InputError) as error:
+        load_corpus(path, targets="classes")
+    assert name in str(error.value)
+    assert not re.search("delimiter=|tab ", str(error.value))
