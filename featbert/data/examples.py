@@ -107,7 +107,8 @@ class TextReader:
         try:
             answer = None if value is None else self.answer(value)
         except ValueError as error:
-            raise InputError(f"{error} in column {columns.target}, {row.where}") from None
+            column = f" in column {columns.target}" if columns.target is not None else ""
+            raise InputError(f"{error}{column}, {row.where}") from None
         if value is not None and answer is None:
             count_missing(self.notes, "no class")
         return [sentence if answer is None else replace(sentence, tags=(answer,))]

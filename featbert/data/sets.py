@@ -102,7 +102,8 @@ class SetReader(TextReader):
             if SEPARATOR in name:
                 raise ValueError(f"{SEPARATOR} in the class {excerpt(name)}, which cannot be kept,")
             if classes.count(name) > 1:
-                raise ValueError(f"the class {excerpt(name)} twice")
+                flags = " (names are read, no list of 0 and 1)" if {*classes} <= {"0", "1"} else ""
+                raise ValueError(f"the class {excerpt(name)} twice{flags}")
         return joined(classes)
 
 

@@ -140,7 +140,9 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
     ("text", "named"),
     [
         ("text\ta\tb\nFine\t1\t0\nBad\t2\t1\n", ("2", "column a", "line 3")),
+        ("text\ta|b\tc\nFine\t1\t0\n", ("'a|b'", "line 2")),
         ("text\tlabels\nFine\tprice|price\n", ("price", "twice")),
+        ("text\tlabels\nFine\t[0, 1, 1]\n", ("0 and 1", "line 2")),
         ('text\tlabels\nFine\t["a", ""]\n', ("labels", "line 2")),
         ("text\tn\nFine\t7\n", ("target",)),
     ],
@@ -150,6 +152,7 @@ def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
     with pytest.raises(InputError) as error:
         load_corpus(tmp_path, targets="sets")
     assert all(part in str(error.value) for part in named)
+    assert "None" not in str(error.value)
 
 
 def write_sets(folder: Path) -> Path:
