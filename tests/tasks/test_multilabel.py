@@ -176,7 +176,8 @@ def write_sets(folder: Path) -> Path:
 def test_frozen_and_tuned_runs_learn_are_compared_and_used(workspace: Workspace):
     corpus = write_sets(workspace.folder / "sets")
     options = ("--task", "multilabel", "--data", corpus, "--precision", "fp32", "--batch-size", "4")
-    frozen = ("--model", workspace.model, "--cache-dir", workspace.cache, "--layers", "embeddings")
+    store = ("--model", workspace.model, "--cache-dir", workspace.cache)
+    frozen = (*store, "--layers", "embeddings", "--body", "linear")
     ok(workspace.call("check", corpus, "--task", "multilabel"))
     places = ("--runs-dir", workspace.runs, "--epochs", "30", "--learning-rate", "0.1")
     ok(workspace.call("train", *options, *frozen, *places))
