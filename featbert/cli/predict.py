@@ -24,7 +24,12 @@ from featbert.text import printable
 def predict(
     request: api.PredictRequest,
     out: Path | None = o.option(
-        "FILE", "File to write, whole or not at all.  [default: standard output]"
+        "FILE",
+        "File to write, whole or not at all.  [default: standard output]",
+        None,
+        "--out",
+        "-o",
+        default=None,
     ),
 ) -> None:
     """Tag text with a finished run, in one pass.

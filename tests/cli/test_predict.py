@@ -67,7 +67,7 @@ def test_columns_of_training_are_read_where_a_file_has_them(kind, line, fits):
 def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):
     path, out = tmp_path / "x.jsonl", tmp_path / "y.jsonl"
     path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
-    ok(predict(run, path, "--format", "jsonl", "--out", out))
+    ok(predict(run, path, "--format", "jsonl", "-o", out))
     assert json.loads(out.read_text("utf-8"))["tokens"] == ["EU", "New York"]
     columns = predict(run, "--input", "conll", "--token-column", "2", "-q", input="1 EU O\n")
     assert columns.stdout.startswith("EU\t")
