@@ -33,6 +33,7 @@ def measure(options: Options) -> Record:
         def rows(at: int) -> float:
             runs = folder / f"runs-{at}"
             layers = [word for name in NAMES for word in ("--layers", name)]
+            layers += ["--body", "linear"]  # mixes are learned by gradients
             runs_options = ["--runs-dir", str(runs), "--quiet"]
             started = time.perf_counter()
             data_options = ["--task", options.task, "--features", str(store.path), "--seeds", seeds]
