@@ -135,7 +135,7 @@ def test_the_history_says_what_was_trained_and_how_fast(encoder_folder):
 
 
 CASES = [
-    *((name, {}) for name in TUNED),
+    *((name, {}) for name in TUNED if get_tuning(name).trainer == "gradient"),
     *(("full", {"freeze_to": k}) for k in (0, 3)),
     ("lora", {"dora": True, "rank": 2, "targets": "intermediate.dense, value"}),
 ]
