@@ -793,12 +793,12 @@ class CalibratedUse(UseRequest):
     """Scale the probabilities by a temperature chosen on dev. Answers do not change."""
 
     def usable(self, run: str | Run) -> UsableRun:
-        found = super().usable(run)
+        usable = super().usable(run)
         if not self.calibrate:
-            return found
+            return usable
         from featbert.inference.calibration import calibrated
 
-        return calibrated(found)
+        return calibrated(usable)
 
 
 def _usable(run: Run, model: str | None) -> UsableRun:

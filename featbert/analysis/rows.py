@@ -279,9 +279,11 @@ def _reliability(runs: Sequence[Run]) -> dict[str, Reliability]:
         if all(split in run.record.scores for run in runs)
     }
     return {
-        split: Reliability.total(scores.reliability for scores in found if scores is not None)
-        for split, found in by_split.items()
-        if None not in found
+        split: Reliability.total(
+            scores.reliability for scores in scores_of_runs if scores is not None
+        )
+        for split, scores_of_runs in by_split.items()
+        if None not in scores_of_runs
     }
 
 

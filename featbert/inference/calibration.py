@@ -26,13 +26,13 @@ def calibrated(run: UsableRun) -> UsableRun:
         raise InputError(
             f"needs probabilities of classes, which {task.title} have not", setting="calibrate"
         )
-    shares, found = run.probabilities("dev").astype(float), run.predictions("dev")
+    shares, predictions = run.probabilities("dev").astype(float), run.predictions("dev")
     if task.of_texts and task.groups(()) is None:  # the file of probabilities has all texts
-        shares = shares[np.array(found.numbers) - 1]
-    elif sum(map(len, found.gold)) != len(shares):
+        shares = shares[np.array(predictions.numbers) - 1]
+    elif sum(map(len, predictions.gold)) != len(shares):
         raise InputError(f"some examples of dev have no answer to calibrate {run.name} on")
     forecasts = task.forecasts(
-        found.gold, shares, record.targets.classes, record.signature.tag_scheme
+        predictions.gold, shares, record.targets.classes, record.signature.tag_scheme
     )
     assert forecasts is not None
     temperature = forecasts.temperature()

@@ -99,27 +99,27 @@ class Forecasts:
 
     def values(self) -> dict[str, float]:
         """ECE and Brier score."""
-        seen = np.flatnonzero(self.right >= 0)
+        labelled = np.flatnonzero(self.right >= 0)
         squares = (self.shares**2).sum(axis=1) + 1
-        squares[seen] -= 2 * self.shares[seen, self.right[seen]]
+        squares[labelled] -= 2 * self.shares[labelled, self.right[labelled]]
         return {"ece": self.reliability().error, "brier": float(squares.mean() / 2)}
 
     def loss(self, temperature: float = 1.0) -> float:
         """Mean negative log-likelihood of the gold answers at a temperature."""
-        seen = np.flatnonzero(self.right >= 0)
-        logits = np.log(np.maximum(self.shares[seen], _SMALLEST)) / temperature
+        labelled = np.flatnonzero(self.right >= 0)
+        logits = np.log(np.maximum(self.shares[labelled], _SMALLEST)) / temperature
         if self.sizes is not None:
-            logits[np.arange(self.shares.shape[1]) >= self.sizes[seen, None]] = -np.inf
+            logits[np.arange(self.shares.shape[1]) >= self.sizes[labelled, None]] = -np.inf
         highest = logits.max(axis=1, keepdims=True)
         normaliser = highest[:, 0] + np.log(np.exp(logits - highest).sum(axis=1))
-        return float((normaliser - logits[np.arange(len(seen)), self.right[seen]]).mean())
+        return float((normaliser - logits[np.arange(len(labelled)), self.right[labelled]]).mean())
 
     def temperature(self) -> float:
         """The temperature with the lowest loss, between 0.01 and 100."""
         from scipy.optimize import minimize_scalar
 
         edge = float(np.log(_LARGEST_TEMPERATURE))
-        found = minimize_scalar(
+        minimum = minimize_scalar(
             lambda log: self.loss(float(np.exp(log))), bounds=(-edge, edge), method="bounded"
         )
-        return float(np.exp(found.x))
+        return float(np.exp(minimum.x))
