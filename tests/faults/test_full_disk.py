@@ -13,7 +13,7 @@ from tests.workspace import error_of, ok
 
 FILES = (
     *("config.json", "history.jsonl", "checkpoint.pt", "dev.conll", "test.conll"),
-    *("weights.safetensors", "record.json"),
+    *("dev.probabilities.npy", "test.probabilities.npy", "weights.safetensors", "record.json"),
 )
 FULL = os.strerror(errno.ENOSPC)
 

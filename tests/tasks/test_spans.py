@@ -150,7 +150,7 @@ def test_the_threshold_is_the_best_of_all(rows) -> None:
     best = [t for t, v in tried.items() if v == max(tried.values())]
     answered = [sum(m > t for m, *_ in rows) for t in (found, *best)]
     assert answered[0] == max(answered[1:])
-    assert TASK.threshold(numbers, split, CLASSES[:1]) is None
+    assert TASK.threshold(numbers, split, CLASSES[:1], None) is None
 
 
 def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -284,13 +284,13 @@ def test_a_batch_that_does_not_fit_is_refused_in_training_and_halved_in_predicti
     def refused(*_):
         raise torch.OutOfMemoryError("out of memory. Tried to allocate 2.00 GiB")
 
-    def decode(batch, layout):
+    def vectors(batch, layout):
         large = len(layout.lengths) * int(layout.lengths.max()) > 40
         return refused() if large else plain(batch, layout)
 
     model = model_of()
-    expected, plain, budget = predicted(model, inputs), model.decode, TokenBudget(60)
-    monkeypatch.setattr(model, "decode", decode)
+    expected, plain, budget = predicted(model, inputs), model.vectors, TokenBudget(60)
+    monkeypatch.setattr(model, "vectors", vectors)
     assert predict(model, inputs, OFFSETS, CPU, budget)[0].tolist() == expected.tolist()
     assert budget.tokens <= 40
     monkeypatch.setattr(model, "loss", refused)
@@ -351,7 +351,8 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
     """The answer for a word is its number modulo 7."""
     inputs = VectorInputs(torch.arange(N_WORDS, dtype=torch.float32).reshape(1, N_WORDS, 1))
     model = model_of()
-    monkeypatch.setattr(model, "decode", lambda batch, _: batch[0, :, 0].long() % 7)
+    monkeypatch.setattr(model, "vectors", lambda batch, layout: (batch[0], layout.lengths))
+    monkeypatch.setattr(model.output, "decode", lambda vectors, _: vectors[:, 0].long() % 7)
     assert predicted(model, inputs, budget).tolist() == [n % 7 for n in range(N_WORDS)]
     assert sorted(s for batch in inputs.drawn for s in batch) == list(range(24))
     if budget < 20:
