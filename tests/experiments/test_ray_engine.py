@@ -33,10 +33,20 @@ from tests.experiments.experiment_files import SMALL, Lab
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
+from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
 KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8}}
+UNDISTURBED = """
+precision = "fp32"
+device = "cpu"
+seeds = [1, 2]
+[features]
+layers = ["last"]
+epochs = 8
+lstm_size = 8
+"""
 SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 
@@ -197,8 +207,11 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     assert done["good"] == corpus
     assert isinstance(done["bad"], MissingError)
 
-    lab.where["runs_dir"] = tmp_path / "undisturbed"
-    lab.carry_out(**KEYS)
+    # In a process of its own, as on the nodes: this one has run other tests.
+    file = space.experiment(UNDISTURBED)
+    where = ("--cache-dir", space.cache, "--runs-dir", tmp_path / "undisturbed", "--quiet")
+    (ended,) = fresh_commands(("run", file, *where), cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
     found, expected = files(space.runs), files(tmp_path / "undisturbed")
     assert found.keys() == expected.keys()
     for name, path in found.items():
