@@ -78,7 +78,7 @@ def share_right(level: Array) -> Array:
 
 
 def seed_deviation(level: float, spread: float) -> float:
-    """Standard deviation of seeds on the logit, from that of the share of right answers."""
+    """Standard deviation of seeds on the logit, from its value on the share of right answers."""
     slope = float((share_right(np.array(level + 1e-3)) - share_right(np.array(level))) / 1e-3)
     return spread / slope
 

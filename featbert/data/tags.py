@@ -179,7 +179,7 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
 
 
 def labelled(tags: Sequence[str]) -> list[str]:
-    """The tags without those of words that have none."""
+    """The tags of the words that have one."""
     return [tag for tag in tags if tag != UNLABELLED]
 
 

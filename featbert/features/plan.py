@@ -120,7 +120,7 @@ def plan_extraction(
 def plan_whole_store(
     corpus: Corpus, source: EncoderSource, options: EncodingOptions, cache_dir: Path
 ) -> ExtractionPlan:
-    """The plan of a store of all layers. A store that exists needs only those of the options."""
+    """The plan of a store of all layers. A store that exists needs only the options' layers."""
     plan = plan_extraction(corpus, source, options, cache_dir=cache_dir)
     if plan.finished is not None:
         return plan

@@ -417,7 +417,7 @@ class Task(ABC):
     ) -> Threshold:
         """The threshold, or one for each class, with which these answers have the best score.
 
-        None without one. `settings` are those of the run.
+        None without one. `settings` belong to the run.
         """
         return None
 

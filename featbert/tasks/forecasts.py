@@ -1,6 +1,6 @@
 """Probabilities of answers as forecasts: how well they are calibrated, and by how much to scale.
 
-    confidence    highest probability of an item, which is that of its answer
+    confidence    highest probability of an item: its answer has it
     ECE           sum over bins of n_b / n * |share of right answers in b - mean confidence in b|
     Brier score   mean over items of half the squared distance of probabilities and right answer
     temperature   T > 0 for which softmax(log p / T) has the highest likelihood
