@@ -104,7 +104,7 @@ def missing_marks(parts: Sequence[Collection[str]]) -> set[str]:
     return marks
 
 
-def _renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[RawFile]:
+def renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[RawFile]:
     """The files with these names of their answers. The name None means no answer."""
     renamed = []
     for file in files:
@@ -112,7 +112,7 @@ def _renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[
         for s in file.sentences:
             name = names.get(s.tags[0], s.tags[0]) if s.tags else None
             if s.tags and name is None:
-                count_missing({"missing": marks}, s.tags[0])
+                count_missing({"missing": marks}, s.tags[0] or "empty")
             tags = None if name is None else (name,)
             sentences.append(s if s.tags == tags else replace(s, tags=tags))
         renamed.append(file.with_sentences(sentences, missing=marks))
@@ -132,11 +132,11 @@ def classes_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[R
         marks = missing_marks([{str(names.get(name, name)) for name in part} for part in parts])
         names |= {name: None for name in names if names[name] in marks}
         names |= {"-": None} if "-" in marks else {}
-    return _renamed(files, names)
+    return renamed(files, names)
 
 
 def scores_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
     """The files, with -1 as no score if it is the only value of each part that has it."""
     are_mixed = any("-1.0" in part and len(part) > 1 for part in _classes(files))
     hides = options.missing is None and not are_mixed
-    return _renamed(files, {"-1.0": None}) if hides else [*files]
+    return renamed(files, {"-1.0": None}) if hides else [*files]

@@ -19,14 +19,14 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from featbert.data.annotations import trimmed_place
 from featbert.data.files import BOM, RawRow, opened, read_file, read_lines
-from featbert.data.offsets import Part, Place, folded, notice_parts, places_of
+from featbert.data.offsets import Part, Place, folded, notice_parts, places_of, unit_of
 from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import excerpt
@@ -84,6 +84,20 @@ class _Document:
     lines: list[tuple[int, int, str]]
     entities: list[_Entity] | None
 
+    def first(self, n: int) -> Self:
+        """The document's first n lines, with the entities that begin in them."""
+        if n == len(self.lines):
+            return self
+        _, start, line = self.lines[n - 1]
+        parts = [part for entity in self.entities or () for part in entity.parts]
+        unit = unit_of([part for part in parts if part.own is not None], Part.is_at)
+
+        def begins(part: Part) -> bool:
+            return (unit.place(part) or (part.start,))[0] < start + len(line)
+
+        entities = self.entities and [e for e in self.entities if any(map(begins, e.parts))]
+        return replace(self, lines=self.lines[:n], entities=entities)
+
 
 @dataclass
 class BratReader:
@@ -112,6 +126,7 @@ class BratReader:
             documents.append(self._document(path))
             n_lines += len(documents[-1].lines)
             if limit is not None and n_lines >= limit:
+                documents[-1] = documents[-1].first(len(documents[-1].lines) - n_lines + limit)
                 break
         entities = [entity for document in documents for entity in document.entities or ()]
         parts = [part for entity in entities for part in entity.parts]

@@ -164,6 +164,9 @@ def doubts(corpus: Corpus) -> list[str]:
         for name in sorted(classes)
         if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
     )
+    if kind.separator and classes == {"0", "1"}:
+        advice = f"{spelling('target', 'NAME,NAME')} or {spelling('label_names', 'NAME,NAME')}"
+        all_doubts.append(f"0 and 1 are classes; if they say which classes a text has, {advice}")
     if kind.separator and "class_separator" not in corpus.reading:
         all_doubts += [
             f"read as one class: {excerpt(name)}; if these are several, give "

@@ -170,11 +170,11 @@ def not_read(folder: Path) -> list[str]:
     place, documents = place_of_splits(folder), brat_splits(folder, SPLITS[0])
     splits = documents or find_splits(folder)
     corpus_paths = {path for paths in splits.values() for path in paths} | {place}
+    folders = {folder, place}
     if documents:
-        corpus_paths |= {
-            p for path in corpus_paths for p in (path.with_suffix(".ann"), path.parent)
-        }
-    entries = [*_entries(folder), *(_entries(place) if place != folder else ())]
+        folders |= {path.parent for paths in documents.values() for path in paths}
+        corpus_paths |= {path.with_suffix(".ann") for path in corpus_paths} | folders
+    entries = [path for inside in sorted(folders) for path in _entries(inside)]
     notes = {*_NO_DATA, "md"}
     return [
         f"{path.relative_to(folder)}" + "/" * path.is_dir()

@@ -46,6 +46,7 @@ from featbert.data.folder import (
     SPLIT_WORDS,
     brat_splits,
     find_splits,
+    not_read,
     splits_named,
     stem,
 )
@@ -141,6 +142,9 @@ def load_corpus(
             raw = reader.files(find_splits(folder / SAMPLES[source]))
     else:
         if texts_of_splits := brat_splits(place, options.alone):
+            folders = [n for n in not_read(place) if n[-1] == "/"] if place.is_dir() else []
+            if folders:
+                notice(f"not read of {place}: {listed(folders)}")
             raw = [(split, reader.brat(texts, split)) for split, texts in texts_of_splits.items()]
         else:
             raw = reader.files(_files(place, path, options.alone))

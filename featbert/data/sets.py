@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from featbert.data.answers import count_missing, missing_mark, number_of, rejected
+from featbert.data.answers import count_missing, missing_mark, number_of, rejected, renamed
 from featbert.data.columns import IDS, named_column, usual_column
 from featbert.data.examples import TextReader, class_name
-from featbert.data.files import RawRow
+from featbert.data.files import RawFile, RawRow
 from featbert.data.jsonl import literal
-from featbert.errors import InputError
+from featbert.data.options import ReadingOptions
+from featbert.errors import InputError, spelling
 from featbert.progress import notice
 from featbert.text import excerpt, listed
 
@@ -48,6 +49,18 @@ class SetReader(TextReader):
         self.first = first.values
         super().begin(first)
 
+    @staticmethod
+    def settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
+        """All files; if the named column has 0 and 1, they say who has the class of that name."""
+        tags = {tag for file in files for s in file.sentences for tag in s.tags or ()}
+        target, are_flags = options.target, None not in map(flag, tags - {""})
+        if not isinstance(target, str) or SEPARATOR in target or options.label_names:
+            return [*files]
+        if tags <= {""} or not are_flags:
+            return [*files]
+        notice(f"read as a class, a column of 0 and 1: {listed([target])}")
+        return renamed(files, {tag: target if flag(tag) else "" for tag in tags} | {"": None})
+
     def target_of(self, names: Sequence[str], where: object, *texts: str | None) -> str | None:
         """The column of sets. None if each class has a column, as for a list of names.
 
@@ -57,6 +70,9 @@ class SetReader(TextReader):
         if isinstance(target, str) and "," in target and target not in names:
             columns = (name.strip() for name in target.split(","))
             self.class_columns = [named_column(name, names, "target", where) for name in columns]
+            for name in self.class_columns:
+                if self.class_columns.count(name) > 1:
+                    raise InputError(f"names column {name} twice; name it once", setting="target")
             return None
         columns_left = [n for n in names if n not in texts and str(n).lower() not in IDS]
         hold_flags = all(flag(self.first.get(name)) is not None for name in columns_left)
@@ -92,19 +108,41 @@ class SetReader(TextReader):
     def answer(self, value: Any) -> str:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):
             value = [name for name, share in value.items() if share]
+        elif isinstance(value, list) and len(value) > 1 and None not in map(flag, value):
+            value = self._numbers_of_ones(value)
         if isinstance(value, str):
             parts = value.split(self.options.class_separator)
             value = [part.strip() for part in parts if part.strip()]
-        classes = [class_name(item) for item in (value if isinstance(value, list) else [value])]
+        items = value if isinstance(value, list) else [value]
+        missing_values = {"-100"}
+        if len(items) > 1:
+            missing_values |= {"_", *(self.options.missing_values or ())}
+        if mark := next(filter(None, (missing_mark(item, missing_values) for item in items)), None):
+            raise ValueError(f"{mark} among the classes of a text; name all of them, or none,")
+        classes = [class_name(item) for item in items]
         for name in classes:
-            if not name:
-                raise ValueError("a class without a name")
             if SEPARATOR in name:
                 raise ValueError(f"{SEPARATOR} in the class {excerpt(name)}, which cannot be kept,")
             if classes.count(name) > 1:
-                flags = " (names are read, no list of 0 and 1)" if {*classes} <= {"0", "1"} else ""
-                raise ValueError(f"the class {excerpt(name)} twice{flags}")
+                raise ValueError(f"the class {excerpt(name)} twice")
         return joined(classes)
+
+    def _numbers_of_ones(self, flags: Sequence[Any]) -> Sequence[Any]:
+        """The numbers of classes with 1 in a list of 0 and 1.
+
+        ValueError without as many names of classes, and for [0, 1], which may also be two numbers.
+        Without names [0, 1] has the numbers 0 and 1.
+        """
+        names, shown = (self.options.label_names or "").split(","), str([*flags])
+        is_clear = len(flags) > len({*flags})
+        if len(names) == len(flags) and is_clear:
+            return [str(number) for number, item in enumerate(flags) if flag(item)]
+        if is_clear:
+            names_given = spelling("label_names", "NAME,NAME,...")
+            raise ValueError(f"{shown} needs {len(flags)} names of classes, {names_given},")
+        if len(names) == len(flags):
+            raise ValueError(f"{shown} may be two numbers of classes, or a 0 and a 1; write names,")
+        return flags
 
 
 def flag(cell: Any) -> bool | None:

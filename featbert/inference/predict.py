@@ -174,14 +174,20 @@ def predict_texts(
 ) -> Iterator[Answered]:
     """Answers texts as they come. A block is read, answered and yielded before the next is read.
 
-    A blank line is returned in its place, without an answer.
+    A blank line, or a text without a word, is returned in its place, without an answer.
     """
     by_group = run.task.groups(()) is not None
+
+    def is_blank(text: Sentence) -> bool:
+        return not any(text.words) and not (by_group and text.words)
+
     for block in cut_blocks(sentences, block_words, by_document=by_group):
-        answers = _answers(run, [text for text in block if text.words])
+        answers = _answers(run, [text for text in block if not is_blank(text)])
         for text in block:
-            blank = [text.texts[0]], {"text": text.texts[0], "answer": None}
-            yield from islice(answers, 1) if text.words else [blank]
+            if is_blank(text):
+                yield [*text.texts], {**run.task.shown([text]), "answer": None}
+            else:
+                yield from islice(answers, 1)
 
 
 def _answers(run: PredictingRun, block: Sequence[Sentence]) -> Iterator[Answered]:

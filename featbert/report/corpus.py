@@ -81,12 +81,17 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
 def _first_sentence(corpus: Corpus) -> str:
     first = next(iter(whole_examples(corpus).splits.values())).sentences[0]
     if first.texts:
-        answer = shortened(first.tags[0] or "none") if first.tags else "no answer"
-        return f"first example as read: {' | '.join(map(shortened, first.texts))} -> {answer}"
+        answer = _cut(first.tags[0] or "none") if first.tags else "no answer"
+        return f"first example as read: {' | '.join(map(_cut, first.texts))} -> {answer}"
     pairs = zip(first.words[:12], first.tags or (), strict=False)
-    shown = [shortened(word) + (f"/{shortened(tag)}" if tag else "") for word, tag in pairs]
+    shown = [_cut(word) + (f"/{_cut(tag)}" if tag else "") for word, tag in pairs]
     ellipsis = " …" * (len(first.words) > len(shown))
     return f"first sentence as read: {' '.join(shown)}{ellipsis}"
+
+
+def _cut(text: str) -> str:
+    """The beginning of a text on one line."""
+    return printable(shortened(text))
 
 
 def _rows_by_kind(report: CorpusReport, task: Task) -> list[Row]:
@@ -100,7 +105,7 @@ def _rows_by_kind(report: CorpusReport, task: Task) -> list[Row]:
     rows = [(task.kinds, [f"{len(c):,}" for c in counts])]
     if task.phrases_name:
         rows = [(task.phrases_name, [f"{c.total():,}" for c in counts])]
-    rows += [(f"  {shortened(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
+    rows += [(f"  {_cut(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
     if n_hidden := len(total) - len(shown):
         rows.append((f"  {n_hidden:,} rarer {task.kinds}: see --format json", [""] * len(splits)))
     return rows

@@ -45,3 +45,11 @@ def test_all_that_was_read(folder, workspace):
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
     assert (as_json["dev_in_test"], as_json["splits"]["train"]["repaired_tags"]) == (1, 1)
+
+
+def test_a_class_with_a_line_end_stays_on_its_line(workspace, tmp_path):
+    row = json.dumps({"text": "It was\nfine", "label": "a\nb\tc"})
+    (tmp_path / "train.jsonl").write_text(f"{row}\n", "utf-8")
+    shown = ok(workspace.call("check", tmp_path, "--task", "classification")).stdout
+    assert rows_of(shown)[r"a\nb\tc"] == ["1"]
+    assert r"It was\nfine -> a\nb\tc" in shown.splitlines()[-1]

@@ -94,6 +94,7 @@ def test_a_folder_of_splits(tmp_path, caplog):
     )
     write(tmp_path / "Valid", d_txt=ROME, d_ann=T1, e_txt="\nNo name.", e_ann="", README_txt="x")
     write(tmp_path / "test", t_txt="Oslo is cold.\n")
+    write(tmp_path / "train" / "more", a_txt=ROME, a_ann=T1)
     write(tmp_path, annotation_conf="[entities]")
     corpus = load_corpus(tmp_path)
     assert tagged(corpus["train"]) == [
@@ -119,8 +120,9 @@ def test_a_folder_of_splits(tmp_path, caplog):
         "South America (LOC)",
     ):
         assert sum(part in line for line in caplog.messages) == 1
-    assert len(caplog.messages) == 4
-    assert check_corpus(corpus).not_read == ["annotation.conf"]
+    assert len(caplog.messages) == 5
+    assert caplog.messages[0].endswith("train/more/")
+    assert check_corpus(corpus).not_read == ["annotation.conf", "train/more/"]
     assert load_corpus(corpus.source)["train"].path == tmp_path / "train"
 
 
@@ -170,6 +172,10 @@ def test_a_limit_and_words_alone(tmp_path):
     assert tagged(load_corpus(tmp_path, ReadingOptions(limit=1))["train"]) == [
         "Rome/B-LOC is/O old/O ./O"
     ]
+    more = ["T2\tLOC 13 17;21 24\tRome old", "T3\tLOC 90 95\tOslo", "T4\tLOC 0 99\tRom"]
+    write(tmp_path, a_ann=T1 + "\n".join(more))
+    notes = load_corpus(tmp_path, ReadingOptions(limit=1))["train"].notes
+    assert (notes.discontinuous_entities, notes.misplaced_answers) == (0, 1)  # of T4
     (words,) = {s.words for s in load_corpus(tmp_path, targets=None)["train"]}
     assert words == ("Rome", "is", "old", ".")
     with pytest.raises(InputError, match=r"line 1 of .*b\.ann"):

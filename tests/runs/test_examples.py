@@ -270,3 +270,5 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
         assert [str(row["answer"]) for row in objects] == [
             answer if task == "classification" else str(float(answer)) for (answer,) in kept
         ]
+    without_words = loaded.predict([("", " "), ("", "a")])
+    assert [row["answer"] is None for row in without_words] == [True, False]

@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
 from featbert.config import defaults
+from featbert.data.check import check_corpus
 from featbert.data.corpus import Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -142,7 +143,13 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
         ("text\ta\tb\nFine\t1\t0\nBad\t2\t1\n", ("2", "column a", "line 3")),
         ("text\ta|b\tc\nFine\t1\t0\n", ("'a|b'", "line 2")),
         ("text\tlabels\nFine\tprice|price\n", ("price", "twice")),
-        ("text\tlabels\nFine\t[0, 1, 1]\n", ("0 and 1", "line 2")),
+        ("text\tlabels\nFine\t[0, 1, 1]\n", ("[0, 1, 1]", "label_names", "line 2")),
+        *(
+            (f'text\tlabels\nFine\t["a", {item}]\n', (item.strip('"'), "labels", "line 2"))
+            for item in ("-100", '"_"', "null")
+        ),
+        ("text\ta\tb\nFine\t1\t0\nBad\t-100\t1\n", ("-100", "column a", "line 3")),
+        ("text\ta\tb\nFine\t1\t0\nBad\t\t1\n", ("column a", "line 3")),
         ('text\tlabels\nFine\t["a", ""]\n', ("labels", "line 2")),
         ("text\tn\nFine\t7\n", ("target",)),
     ],
@@ -153,6 +160,35 @@ def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
         load_corpus(tmp_path, targets="sets")
     assert all(part in str(error.value) for part in named)
     assert "None" not in str(error.value)
+
+
+def test_lists_of_0_and_1_need_names(tmp_path):
+    path = tmp_path / "train.jsonl"
+    rows = [{"text": "Fine", "labels": labels} for labels in ([0, 1, 1], [True, False, False])]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    named = ReadingOptions(label_names="x,y,a")
+    train = load_corpus(tmp_path, named, targets="sets")["train"]
+    assert [s.tags for s in train] == [("a|y",), ("x",)]
+    path.write_text(json.dumps({"text": "Fine", "labels": [0, 1]}) + "\n", "utf-8")
+    assert load_corpus(tmp_path, named, targets="sets")["train"].labels == {"x|y"}
+    with pytest.raises(InputError, match=r"\[0, 1\].*labels.*line 1"):
+        load_corpus(tmp_path, ReadingOptions(label_names="x,y"), targets="sets")
+    numbers = load_corpus(tmp_path, targets="sets")
+    assert any("label_names" in doubt for doubt in check_corpus(numbers).doubts)
+
+
+def test_one_named_column_of_0_and_1_is_a_class_and_none_is_named_twice(tmp_path):
+    text = "text\tprice\tspeed\nFine\t1\t0\nBad\t0\t1\nWhat\t\t0\n"
+    (tmp_path / "train.tsv").write_text(text, "utf-8")
+    price = load_corpus(tmp_path, ReadingOptions(target="price"), targets="sets")
+    assert [s.tags for s in price["train"]] == [("price",), ("",), None]
+    numbers = ReadingOptions(target="price", label_names="no,yes")
+    assert load_corpus(tmp_path, numbers, targets="sets")["train"].labels == {"no", "yes", ""}
+    (tmp_path / "dev.tsv").write_text("text\tprice\tspeed\nFine\t2\t0\n", "utf-8")
+    both = load_corpus(tmp_path, ReadingOptions(target="price"), targets="sets")
+    assert both["train"].labels | both["dev"].labels == {"0", "1", "2", ""}
+    with pytest.raises(InputError, match="price twice"):
+        load_corpus(tmp_path, ReadingOptions(target="price,speed,Price"), targets="sets")
 
 
 def write_sets(folder: Path) -> Path:
