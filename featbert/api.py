@@ -494,10 +494,9 @@ def _run_options(request: Trained, settings: Settings, seeds: Sequence[int]) -> 
     from featbert.encoders.device import find_device
     from featbert.runs.planned import RunOptions
 
-    trainer = settings.trainer
-    is_whole = settings.train_share == 1 and settings.shots is None
-    if not trainer.has_seed and is_whole and len(seeds) > 1:
-        notice(f"{trainer.title} gives the same numbers with every seed; one seed is enough")
+    if not settings.has_seed and len(seeds) > 1:
+        title = settings.trainer.title
+        notice(f"{title} gives the same numbers with every seed; one seed is enough")
     device = find_device(request.device)
     fields = request.model_dump(include={"precision", "task", "tag_scheme"})
     return [RunOptions(seed, settings, request.runs_dir, device, **fields) for seed in seeds]

@@ -429,6 +429,11 @@ class Settings(Training, Tuning, Head):
         return trainer
 
     @property
+    def has_seed(self) -> bool:
+        """Whether the numbers of a run depend on its seed."""
+        return self.trainer.has_seed or self.train_share != 1 or self.shots is not None
+
+    @property
     def _trainers(self) -> dict[str, str]:
         """The settings that choose a trainer other than gradient steps, and its name."""
         return {

@@ -5,7 +5,7 @@ from featbert.analysis.labels import run_labels, search_line
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
 from featbert.experiments.plan import ExperimentPlan
 from featbert.report.grid import grid
-from featbert.text import counted, printable
+from featbert.text import counted, listed, printable
 from featbert.units import duration, size
 
 
@@ -24,6 +24,7 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
         lines.append(f"store  {state}  {counted(m.words, 'word')}  {path}")
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
+    seedless = []
     rows, labels, to_train = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
     for label, alike in grouped((labels[job.name], job) for job in jobs).items():
         planned = [estimates.run(job) for job in alike if job.name in to_train]
@@ -32,6 +33,8 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
         n_bytes += sum(run_bytes for _, run_bytes, _ in estimated)
         time = duration(sum(s for s, *_ in estimated)) if estimated else "?" if planned else ""
         seeds = ", ".join(str(job.run.options.seed) for job in alike)
+        if len(alike) > 1 and not alike[0].run.options.settings.has_seed:
+            seedless.append(label)
         method = estimated[0][2] if estimated else ""
         rows.append((label, [seeds, str(len(planned)), time, method]))
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
@@ -49,4 +52,7 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
     header = ["row", "seeds", "to train", "time", "measured by"]
     table = grid(header, rows, width=width).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []
+    if seedless:
+        cause = "the same numbers with every seed, trained to be paired with other rows"
+        legend.append(f"{cause}: {listed(seedless)}")
     return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

@@ -250,7 +250,11 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
         if name not in corpus or not len(corpus[name]):
             raise InputError(f"{source} has no {name} split (only {has}); add a {name} file{share}")
         if not corpus[name].is_tagged:
-            raise InputError(f"{corpus[name].path or name} has texts but no answers")
+            column = spelling("target" if corpus[name].sentences[0].texts else "tag_column")
+            raise InputError(
+                f"{corpus[name].path or name} has texts but no answers; add them, or name their "
+                f"column with {column}"
+            )
     if settings.train_on != "train" and "test" not in corpus:
         raise InputError(
             f"{source} has no test split to score a run that learns from {settings.train_on} "
@@ -365,7 +369,10 @@ def _check_options(
             )
         learned_part(corpus["train"], 1.0, shots=settings.shots, seed=options.seed)
     if task.has_classes and not task.classes(corpus["train"], options.tag_scheme):
-        raise InputError(f"no text of {corpus['train'].path or 'train'} has a class")
+        raise InputError(
+            f"no text of {corpus['train'].path or 'train'} has a class; add some, or name their "
+            f"column with {spelling('target')}"
+        )
     n_classes, limit = len(task.classes_of(corpus)), task.measure.most_classes
     if n_classes > limit:
         raise InputError(

@@ -4,12 +4,13 @@ from collections import Counter
 
 import pytest
 
+from featbert import extract
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.data.share import learned_part
 from featbert.errors import InputError
 from featbert.runs.run import TrainingTexts
-from tests.single_runs import finetune
+from tests.single_runs import finetune, train
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +18,7 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("shots")
     labels = ["good"] * 9 + ["bad"] * 5 + [""] * 6
     for name in ("train", "dev", "test"):
-        rows = [f"the fox {n} is {label or 'new'}\t{label}" for n, label in enumerate(labels)]
+        rows = [f"the fox{' x' * n} is {label or 'new'}\t{label}" for n, label in enumerate(labels)]
         (folder / f"{name}.tsv").write_text("text\tlabel\n" + "\n".join(rows) + "\n", "utf-8")
     return load_corpus(folder, targets="classes")
 
@@ -39,12 +40,16 @@ def test_as_many_of_each_class_and_more_contain_fewer(corpus):
 def test_a_run_learns_from_them_and_finished_runs_keep_their_names(corpus, small_bert, tmp_path):
     settings = defaults("full", "classification").but(epochs=1)
     assert "shots" not in settings.used()
-    where = {"task": "classification", "runs_dir": tmp_path, "device": "cpu", "precision": "fp32"}
+    frozen = {"task": "classification", "device": "cpu", "precision": "fp32"}
+    where = {"runs_dir": tmp_path, **frozen}
     run = finetune(corpus, str(small_bert), seed=2, settings=settings.but(shots=4), **where)
     assert run.record.settings["shots"] == 4
     assert run.record.train_sentences == 8
     part, _ = learned_part(corpus["train"], 1.0, shots=4, seed=2)
     assert run.record.train_words == part.n_words
+    features = extract(corpus, str(small_bert), cache_dir=tmp_path, progress=False, **frozen)
+    stored = train(features, "last", seed=2, body="logistic", shots=4, runs_dir=tmp_path, **frozen)
+    assert stored.record.train_words == part.n_words
     words = {word for s in part for word in s.words}
     assert TrainingTexts().taught(run) <= words | {tuple(s.words) for s in part}
     for name, wrong in {

@@ -13,6 +13,7 @@ from featbert.experiments import schedule
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.plan import Resources
 from featbert.inference.evaluate import read_evaluation
+from featbert.report.plan import plan_text
 from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import Run, find_runs
@@ -183,6 +184,18 @@ def test_time_follows_from_like_runs_or_from_a_short_one(lab):
     short = Estimates(plan, measure=True)
     assert (short.run(like), short.run(other)[2]) == (known.run(like), "a short run")
     assert sorted(lab.space.folder.rglob("*")) == there
+
+
+def test_rows_with_the_same_numbers_for_every_seed_are_named(lab, tmp_path):
+    rows = "".join(f"a {word} film\t{word}\n" for word in ("good", "bad") * 4)
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", "utf-8")
+    keys = {"data": str(tmp_path), "task": "classification", "features": {"layers": ["last"]}}
+    keys |= {"finetune": {}, "seeds": [1, 2]}
+    for shots in ({}, {"shots": 2}):
+        text = plan_text(plan := lab.plan(**keys, **shots), False, None)
+        assert len(plan.jobs) == 4
+        assert ("last (" in text.splitlines()[-1]) == (not shots)
 
 
 @pytest.fixture

@@ -73,3 +73,27 @@ def test_bytes_that_are_not_utf8_cost_nothing_that_was_computed(workspace, monke
     assert ok(workspace.call("predict", run, odd / "words.txt", "-q")).stdout.startswith("Smith\t")
     assert "udce9" in error_of(workspace.call("export", run, "out", "--format", "featbert"))
     assert sorted(path.name for path in odd.iterdir()) == ["bert", "tiny", "words.txt"]
+
+
+@pytest.mark.parametrize(
+    ("label", "words", "parts"),
+    [
+        ("", ("train",), ("train.tsv", "--target")),
+        ("", ("finetune",), ("train.tsv", "--target")),
+        ("", ("train", "--task", "multilabel"), ("train.tsv", "--target")),
+        ("bad", ("train", "--shots", 9), ("--shots", "4")),
+        ("bad", ("finetune", "--shots", 9), ("--shots", "4")),
+        ("bad", ("train", "--layers", 77), ("77", "0 to 4")),
+        ("bad", ("finetune", "--tuning", "top:77"), ("77", "4")),
+    ],
+)
+def test_texts_that_cannot_be_learned_from_are_refused_in_one_line(workspace, label, words, parts):
+    good = label and "good"
+    rows = "".join(f"a fine film {n}\t{good}\na long film {n}\t{label}\n" for n in range(4))
+    for name in ("train", "dev"):
+        (workspace.folder / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", "utf-8")
+    where = ("--data", workspace.folder, "--runs-dir", workspace.runs)
+    task = () if "--task" in words else ("--task", "classification")
+    line = error_of(workspace.call(*words, *task, *where, "--model", workspace.model, "-q"))
+    assert all(part in line for part in parts), line
+    assert not workspace.runs.exists()

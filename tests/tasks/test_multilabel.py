@@ -255,7 +255,7 @@ def test_pairs_learn_from_dev_with_a_class_that_train_lacks(workspace: Workspace
         row = {"text": "It was good", "pair": "the food", "labels": classes}
         (folder / f"{name}.jsonl").write_text(f"{json.dumps(row)}\n" * 4, "utf-8")
     options = ("--task", "multilabel", "--data", folder, "--thresholds", "each")
-    ok(workspace.finetune(*options, "--train-on", "train+dev"))
+    assert "dev has c," in ok(workspace.finetune(*options, "--train-on", "train+dev")).stderr
     first, last = sorted(find_runs(workspace.runs), key=lambda run: len(run.record.trained_on))
     assert first.record.targets.classes == ("a", "b")
     assert last.record.targets.classes == ("a", "b", "c")
