@@ -4,13 +4,20 @@ import sys
 from pathlib import Path
 
 import pytest
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import featbert
+from featbert.data.load import load_corpus
 from featbert.encoders.tunings import TUNINGS
 from featbert.models.registry import BODIES, OUTPUTS, Part
 from featbert.registry import Entry
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
+from featbert.training.trainers import TRAINERS
 from tests.docs.pages import DOCS, blocks
+from tests.single_runs import train
 from tests.workspace import Workspace, ok
 
 
@@ -29,6 +36,9 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Part("extended_robust:Robust", "robust softmax", answers=("class", "tags")),
     )
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
+    monkeypatch.setitem(TRAINERS, "centroid", Entry("extended_centroid:TRAINER"))
+    centroid = Part("featbert.models.linear:DropoutOnly", "c", words=False, trainer="centroid")
+    monkeypatch.setitem(BODIES, "centroid", centroid)
     monkeypatch.setitem(TASKS, "mentions", Entry("extended_mentions:TASK"))
     yield
     for name in [name for name in sys.modules if name.startswith("extended_")]:
@@ -63,6 +73,27 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
     text.write_text("Smith said so\n", "utf-8")
     for run in runs:
         ok(workspace.call("predict", run.folder, text, "--runs-dir", workspace.runs))
+
+
+def test_a_trainer_fits_without_gradients(extended, workspace: Workspace) -> None:
+    """The last epoch is scikit-learn's NearestCentroid."""
+    texts = {kind: [f"{word} {n}" for n in "abcdef"] for kind, word in (("x", "fox"), ("y", "EU"))}
+    rows = [(text, kind) for kind in texts for text in texts[kind]]
+    for name, part in (("train", rows[::2]), ("dev", rows[1::4]), ("test", rows[1::2])):
+        lines = "".join(f"{text}\t{kind}\n" for text, kind in part)
+        (workspace.folder / f"{name}.tsv").write_text(f"text\tlabel\n{lines}", "utf-8")
+    fp32 = {"precision": "fp32", "device": "cpu"}
+    given = {"task": "classification", **fp32}
+    corpus, model = load_corpus(workspace.folder, targets="classes"), str(workspace.model)
+    store = featbert.extract(corpus, model, cache_dir=workspace.cache, progress=False, **given)
+    run = train(store, "last", body="centroid", epochs=1, runs_dir=workspace.runs, **given)
+    assert run.record.history[-1].step_value == {"a": 1.0}
+    vectors = featbert.embed([text for text, _ in rows], model, pooling="mean", **fp32)
+    fitted = make_pipeline(StandardScaler(), NearestCentroid())
+    fitted.fit(vectors[::2], [kind for _, kind in rows[::2]])
+    predicted = [kind for (kind,) in run.predictions("test").predicted]
+    assert predicted == [*fitted.predict(vectors[1::2])]
+    assert featbert.load(run, device="cpu").predict(rows[1][0])["answer"] == "x"
 
 
 def test_a_task_brings_its_measure(extended: None, workspace: Workspace) -> None:

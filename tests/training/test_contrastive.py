@@ -9,7 +9,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from featbert import load
+from featbert import export, load
 from featbert.config import defaults
 from featbert.data.load import load_corpus
 from featbert.encoders.loading import load_encoder
@@ -151,3 +151,24 @@ def test_words_are_refused(workspace):
     tuned = workspace.finetune("--tuning", "contrastive")
     assert tuned.exit_code == 1
     assert "one class for each text" in tuned.stderr
+
+
+@pytest.mark.parametrize("packing", ["joint", "apart"])
+def test_pairs_are_tuned_predicted_and_exported(small_bert, tmp_path, packing):
+    rows = [
+        f"{first}\t{second}\t{'same' if kind == other else 'other'}"
+        for kind, first in ((kind, text) for kind in TEXTS for text in TEXTS[kind][:2])
+        for other, second in ((other, TEXTS[other][2]) for other in TEXTS)
+    ]
+    for name in ("train", "dev", "test"):
+        text = "\n".join(["sentence1\tsentence2\tlabel", *rows])
+        (tmp_path / f"{name}.tsv").write_text(f"{text}\n", "utf-8")
+    corpus = load_corpus(tmp_path, targets="classes")
+    run = run_of(corpus, small_bert, tmp_path / "runs", epochs=2, max_pairs=16, packing=packing)
+    pairs = [tuple(row.split("\t")[:2]) for row in rows]
+    answers = [row["answer"] for row in load(run).predict(pairs)]
+    assert [(answer,) for answer in answers] == [*map(tuple, run.predictions("test").predicted)]
+    with pytest.raises(InputError, match="mean"):
+        export(run, tmp_path / "transformers", format="transformers")
+    export(run, tmp_path / "out", format="featbert")
+    assert [row["answer"] for row in load(tmp_path / "out").predict(pairs)] == answers
