@@ -360,9 +360,13 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
     """Predicts, scores and writes predictions, then the record."""
     started = datetime.now(UTC).isoformat(timespec="seconds")
     corpus, split, task = plan.corpus, plan.split, plan.usable.task
-    gold = task.gold(split)
+    scored = split
     if plan.mapping:
-        gold = [task.rename(answer, plan.mapping) for answer in gold]
+        pairs = zip(split, task.gold(split), strict=True)
+        renamed = ((s, tuple(task.rename(tags, plan.mapping))) for s, tags in pairs)
+        sentences = tuple(dataclasses.replace(s, tags=s.tags and tags) for s, tags in renamed)
+        scored = dataclasses.replace(split, sentences=sentences)
+    gold = task.gold(scored)
     classes = task.classes_in(gold)
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
@@ -373,10 +377,11 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
     scores = task.scores(gold, predicted, split.n_words)
     has_shares = is_distribution(shares)
-    if has_shares and not plan.mapping:  # classes that get one name have no common probability
+    # An answer of renamed classes has no probability: its class may be one of several.
+    if has_shares and plan.mapping.keys().isdisjoint(plan.usable.classes):
         scores = task.with_probabilities(
             scores,
-            split,
+            scored,
             shares.astype(float),
             run.record.targets.classes,
             run.record.signature.tag_scheme,
@@ -402,11 +407,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
     )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
-    sentences = split.sentences
-    if plan.mapping:
-        pairs = zip(sentences, gold, strict=True)
-        sentences = tuple(dataclasses.replace(s, tags=tuple(tags)) for s, tags in pairs)
-    task.write_predictions(plan.predictions, sentences, predicted)
+    task.write_predictions(plan.predictions, scored.sentences, predicted)
     record = dataclasses.replace(
         record,
         predictions=file_hash(plan.predictions),

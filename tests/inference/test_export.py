@@ -253,6 +253,31 @@ def test_onnxruntime_gives_the_answers_of_the_run(tuned, tmp_path, monkeypatch, 
     assert featbert.load(folder, device="cpu").predict(texts[:1])
 
 
+def test_the_exporter_of_onnx_gets_calibrated_logits(tuned, tmp_path, monkeypatch):
+    """It is replaced by one that keeps them."""
+    logits = []
+    monkeypatch.setattr("featbert.inference.export.check_installed", lambda: None)
+    monkeypatch.setattr(
+        "featbert.inference.export.write_onnx",
+        lambda model, inputs, *_: logits.append(model(**inputs).logits.detach()),
+    )
+    run = tuned("classification")
+    exported(run, tmp_path / "plain", "--onnx")
+    exported(run, tmp_path / "scaled", "--onnx", "--calibrate")
+    temperature = featbert.load(run, calibrate=True).record.temperature
+    torch.testing.assert_close(logits[1] * temperature, logits[0])
+
+
+@pytest.mark.parametrize("task", ["classification", "multilabel"])
+def test_onnxruntime_gives_the_answers_of_a_calibrated_run(tuned, tmp_path, task):
+    """With the thresholds of the record in the folder."""
+    pytest.importorskip("onnxscript")
+    run = tuned(task)
+    folder = exported(run, tmp_path / "out", "--onnx", "--calibrate")
+    texts, again = asked(run), featbert.load(folder, device="cpu")
+    assert_answers(run, texts, by_onnxruntime(again, folder, texts))
+
+
 def test_another_model_for_onnxruntime_is_refused(tuned, tmp_path, monkeypatch):
     """With other logits, or none: the exporter is replaced by one that fails."""
     onnx = pytest.importorskip("onnx")

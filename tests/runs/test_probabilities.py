@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featbert.data.load import load_corpus
 from featbert.encoders.device import Stopwatch, find_device
 from featbert.errors import InputError, MissingError
 from featbert.inference.evaluate import elsewhere, evaluate, evaluations
@@ -78,6 +79,10 @@ def test_an_evaluation_keeps_them_too(made, tmp_path):
     record = evaluate(run, corpus_of(run), "dev", mapping=mapping, cache_dir=tmp_path, device="cpu")
     assert record.probabilities == run.record.probabilities["dev"]
     assert record.scores.probabilities is None
+    other = load_corpus(write_corpus(tmp_path / "other", rename=("PER", "PERSON")))
+    mapping = {"PERSON": "PER"}
+    record = evaluate(run, other, "dev", mapping=mapping, cache_dir=tmp_path, device="cpu")
+    assert record.scores == run.record.scores["dev"]
 
 
 def test_prediction_seconds_do_not_have_the_time_of_probabilities(
