@@ -30,7 +30,7 @@ from featbert.encoders.device import processor_name
 NAME = "featbert"
 # Scores that are computed at a time.
 BLOCK = 1 << 17
-# Rows of the products that oneDNN lays a weight out for.
+# Rows of an LSTM's products, which oneDNN lays a weight out for.
 PACKED_ROWS = 32
 
 
@@ -68,6 +68,37 @@ class Linear(nn.Linear):
         return output
 
 
+class FrozenLinear(nn.Linear):
+    """`nn.Linear` without gradients, with its weight in oneDNN's layout."""
+
+    laid_out: Tensor
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        return _pointwise(vectors, self.laid_out, self.bias)
+
+    @property
+    def weight(self) -> Tensor:  # type: ignore[override]
+        """The weight as torch lays it out, for layers that read it themselves."""
+        return self.laid_out.to_dense()
+
+
+def lay_out_products(model: nn.Module, rows: int) -> None:
+    """Lays out the weights of a model that is not trained for products of about `rows` rows.
+
+    oneDNN would else lay out a weight for each product. Weights that it does not multiply stay.
+    """
+    module: Any
+    for module in model.modules():
+        bf16 = type(module) is nn.Linear and module.weight.dtype == torch.bfloat16
+        if not (bf16 or type(module) is Linear):
+            continue
+        packed = laid_out(module.weight.detach(), rows)
+        if packed.is_mkldnn:
+            del module.weight
+            module.__class__ = FrozenLinear
+            module.register_buffer("laid_out", packed)
+
+
 class _Product(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
@@ -98,6 +129,10 @@ def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Ten
     if _spare(rows):
         padded = _product(fitted(vectors.reshape(rows, -1)), weight, bias)
         return padded[:rows].view(*vectors.shape[:-1], len(weight))
+    return _pointwise(vectors, weight, bias)
+
+
+def _pointwise(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     output: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return output
 
@@ -120,11 +155,11 @@ def _spare(rows: int) -> int:
     return -rows % (1 << max(0, rows.bit_length() - 5))
 
 
-def laid_out(weight: Tensor) -> Tensor:
-    """A weight (N, K) for many products of few rows. oneDNN would else copy it each time."""
+def laid_out(weight: Tensor, rows: int = PACKED_ROWS) -> Tensor:
+    """A weight (N, K) for many products of `rows` rows. oneDNN would else copy it each time."""
     if weight.device.type != "cpu" or weight.dtype not in ONEDNN_DTYPES:
         return weight
-    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), PACKED_ROWS)
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.contiguous(), rows)
     return packed
 
 

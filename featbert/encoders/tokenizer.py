@@ -233,14 +233,14 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
     unknown, end = tokenizer.unk_token_id, tokenizer.eos_token_id
     if not middle and end is not None:  # pre-training has it between documents
         middle = (end,)
-    if unknown is None and _byte_levels(json.loads(backend.to_str())):  # all bytes have a piece
+    if unknown is None and _has_byte_level(backend):  # all bytes have a piece
         unknown = end
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
     pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     space = None
     if not isinstance(backend.model, WordPiece):
-        space = backend.token_to_id("Ġ" if _byte_levels(json.loads(backend.to_str())) else "▁")
+        space = backend.token_to_id("Ġ" if _has_byte_level(backend) else "▁")
     return WordPieces(
         backend,
         prefix,
@@ -346,7 +346,7 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     state: dict[str, Any] = json.loads(serialized)
     state["truncation"] = state["padding"] = None
     cut = any(node.get("type") == "Split" for node in _nodes(state.get("pre_tokenizer")))
-    for node in (byte_level := _byte_levels(state)):
+    for node in (byte_level := _byte_levels(state.get("pre_tokenizer"))):
         node["add_prefix_space"] = not cut
     if byte_level and cut:  # a space before a word, not before each part of it
         space = {"type": "Prepend", "prepend": " "}
@@ -384,8 +384,13 @@ def _nodes(component: Any) -> list[dict[str, Any]]:
     return [component, *(n for part in parts for n in _nodes(part))]
 
 
-def _byte_levels(state: dict[str, Any]) -> list[dict[str, Any]]:
-    return [n for n in _nodes(state.get("pre_tokenizer")) if n.get("type") == "ByteLevel"]
+def _byte_levels(pre_tokenizer: Any) -> list[dict[str, Any]]:
+    return [n for n in _nodes(pre_tokenizer) if n.get("type") == "ByteLevel"]
+
+
+def _has_byte_level(backend: Tokenizer) -> bool:
+    steps = backend.pre_tokenizer
+    return steps is not None and bool(_byte_levels(json.loads(steps.__getstate__())))
 
 
 def _lowercases(backend: Tokenizer) -> bool:
@@ -396,7 +401,7 @@ def _lowercases(backend: Tokenizer) -> bool:
 def _is_cased_vocabulary(backend: Tokenizer) -> bool:
     """Whether a noticeable share of the vocabulary's pieces has capital letters."""
     pieces = list(backend.get_vocab(with_added_tokens=False))
-    if _byte_levels(json.loads(backend.to_str())):
+    if _has_byte_level(backend):
         # In the alphabet of bytes only ASCII stays the same. A space is the capital \u0120.
         pieces = ["".join(c for c in p if c.isascii()) for p in pieces]
     pieces = [p for p in pieces if not (p.lstrip("\0").startswith("[") or "<" in p)]

@@ -17,6 +17,7 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import find_device, find_precision, torch_dtype
 from featbert.encoders.encoding import Packing
+from featbert.encoders.kernels import lay_out_products
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.memory import check_memory, freed_memory_kept
@@ -58,6 +59,7 @@ class TextEncoder:
             less=f"use {spelling('precision', 'bf16')}, or a smaller encoder",
         )
         self.encoder = load_encoder(source, dtype=dtype).to(self.device.torch)
+        lay_out_products(self.encoder, self.token_budget)
 
     @freed_memory_kept()
     def pooled_states(

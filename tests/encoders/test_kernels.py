@@ -8,7 +8,17 @@ from torch import nn
 from torch.nn import functional
 
 from featbert.encoders import kernels
-from featbert.encoders.kernels import NAME, Dropout, Linear, _Attention, kept, use_products
+from featbert.encoders.kernels import (
+    NAME,
+    ONEDNN_DTYPES,
+    Dropout,
+    FrozenLinear,
+    Linear,
+    _Attention,
+    kept,
+    lay_out_products,
+    use_products,
+)
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 
@@ -122,3 +132,24 @@ def test_other_processors_and_precisions_are_left_to_torch(monkeypatch) -> None:
         assert torch.equal(ours(vectors), plain(vectors))
     half = vectors.bfloat16()
     assert torch.equal(ours.bfloat16()(half), plain.bfloat16()(half))
+
+
+@pytest.mark.parametrize("dtype", ONEDNN_DTYPES)
+@pytest.mark.parametrize("bias", [True, False])
+def test_weights_that_are_laid_out_give_equal_products(monkeypatch, dtype, bias) -> None:
+    plain = nn.Linear(48, 20, bias=bias, dtype=dtype)
+    model = nn.Sequential(replaced(plain, monkeypatch, "AMD EPYC"))
+    vectors = torch.randn(3, 11, 48, dtype=dtype)
+    with torch.inference_mode():
+        products = model(vectors)
+        lay_out_products(model, rows=32)
+        assert type(model[0]) is FrozenLinear
+        torch.testing.assert_close(model(vectors), products)
+    assert torch.equal(model[0].weight, plain.weight)
+    assert [name for name, _ in model.named_parameters()] == ["0.bias"] * bias
+
+
+def test_fp32_weights_of_other_processors_are_not_laid_out(monkeypatch) -> None:
+    model = nn.Sequential(replaced(nn.Linear(6, 4), monkeypatch, "Intel Xeon"))
+    lay_out_products(model, rows=32)
+    assert type(model[0]) is nn.Linear
