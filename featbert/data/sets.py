@@ -118,7 +118,7 @@ class SetReader(TextReader):
         if len(items) > 1:
             missing_values |= {"_", *(self.options.missing_values or ())}
         if mark := next(filter(None, (missing_mark(item, missing_values) for item in items)), None):
-            raise ValueError(f"{mark} among the classes of a text; name all of them, or none,")
+            raise ValueError(f"{mark} among the classes of a text (name all of them, or none),")
         classes = [class_name(item) for item in items]
         for name in classes:
             if SEPARATOR in name:
@@ -138,10 +138,10 @@ class SetReader(TextReader):
         if len(names) == len(flags) and is_clear:
             return [str(number) for number, item in enumerate(flags) if flag(item)]
         if is_clear:
-            names_given = spelling("label_names", "NAME,NAME,...")
-            raise ValueError(f"{shown} needs {len(flags)} names of classes, {names_given},")
+            option = spelling("label_names", "NAME,NAME,...")
+            raise ValueError(f"{shown} needs {len(flags)} names of classes ({option}),")
         if len(names) == len(flags):
-            raise ValueError(f"{shown} may be two numbers of classes, or a 0 and a 1; write names,")
+            raise ValueError(f"{shown} may be two numbers of classes, or flags (write names),")
         return flags
 
 
