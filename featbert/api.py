@@ -593,10 +593,36 @@ class RunRequest(Engine, InRuns, Cached, Request):
     """Threads of each run. Replaces the file's key."""
     seeds: str | None = None
     """Seeds that replace the file's: 1,2,3 or 1-5."""
+    minutes: float | None = Field(None, gt=0)
+    """Minutes to spend: rows are candidates, and the best get seeds. Replaces the file's key."""
     jobs: int | None = Field(None, ge=1)
     """Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many as
     there is room for]"""
     log_with: str | None = Trained.model_fields["log_with"]  # type: ignore[assignment]
+
+    @property
+    def experiment(self) -> Experiment:
+        """The experiment in the file, with all changes.
+
+        If it has minutes, its text gives the task unless a key does.
+        """
+        from featbert.experiments.file import Experiment, read_experiment
+
+        if isinstance(self.file, Experiment):
+            return self.file
+        keys = {"seeds": self.seeds, "threads": self.threads, "minutes": self.minutes}
+        changes = [f"{key}={value}" for key, value in keys.items() if value is not None]
+        changes = [*self.changes, *changes]
+        experiment = read_experiment(self.file, changes)
+        if experiment.keys.minutes is None:
+            return experiment
+        from featbert.experiments.minutes import suited_task
+
+        text = experiment.configurations[0]
+        if "task" not in text.model_fields_set:
+            task = suited_task(text.data, text.reading)
+            experiment = read_experiment(self.file, [*changes, f"task={task}"])
+        return experiment
 
 
 @dataclass(frozen=True)
@@ -635,10 +661,18 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
     from featbert.analysis.compare import compare
     from featbert.analysis.comparison import Comparisons
     from featbert.analysis.labels import run_labels
+    from featbert.experiments.minutes import MinutesPlan
     from featbert.experiments.schedule import carry_out
 
-    total = counted(len(plan.jobs), "run")
-    report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{plan.later_runs}")
+    if isinstance(plan, MinutesPlan):
+        from featbert.report.plan import minutes_text
+
+        plan = plan.timed()
+        for line in minutes_text(plan).split("\n"):
+            report(line)
+    else:
+        total, later = counted(len(plan.jobs), "run"), plan.later_runs
+        report(f"{plan.experiment.name}: {len(plan.missing):,} of {total} to train{later}")
     with engine as (compute, at_a_time):
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     comparisons = Comparisons(())
@@ -658,21 +692,41 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
 def plan_run(request: RunRequest) -> ExperimentPlan:
     """The runs of an experiment that are known now. Computes and writes nothing."""
     check_folder(request.cache_dir, "cache_dir")
-    from featbert.experiments.file import read_experiment
     from featbert.experiments.plan import ExperimentPlan, Resources
 
-    experiment: Any = request.file
-    if isinstance(experiment, str | Path):
-        keys = {"seeds": request.seeds, "threads": request.threads}
-        changes = [f"{key}={value}" for key, value in keys.items() if value is not None]
-        experiment = read_experiment(Path(experiment), [*request.changes, *changes])
-    resources = Resources()
+    experiment, resources = request.experiment, Resources()
     for arm in experiment.configurations:
         arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
     notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
     load_torch()
-    plan = ExperimentPlan(experiment, request.cache_dir, request.runs_dir, resources)
-    return plan.renewed(at_a_time=request.jobs or 1)
+    places = (experiment, request.cache_dir, request.runs_dir, resources)
+    if experiment.keys.minutes is not None:
+        from featbert.experiments.minutes import MinutesPlan
+
+        name = f"{experiment.name}-{resources.corpus(experiment.configurations[0]).name}"
+        keys = experiment.keys.model_copy(update={"name": name})
+        places = (replace(experiment, keys=keys), *places[1:])
+        return MinutesPlan(*places, at_a_time=request.jobs or 1, gains=_gains).renewed()
+    return ExperimentPlan(*places).renewed(at_a_time=request.jobs or 1)
+
+
+# A p-value on dev that ends the seeds of two rows. Test has noise of its own, hence not 0.05.
+SETTLED = 0.01
+
+
+def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] | None:
+    """`Gains` of two rows: what the next seed takes from the variance of their difference."""
+    import numpy as np
+
+    from featbert.analysis.interval import difference_estimate, needed
+
+    counts = [np.stack([run.counts("dev").units for run in runs]) for runs in (first, second)]
+    estimate = difference_estimate(counts[0], counts[1], first[0].task.measure.of)
+    if not estimate.covers_seeds or estimate.p_value < SETTLED or needed(estimate).seeds is None:
+        return None
+    parts = zip(estimate.seed_variances, estimate.run_variances, estimate.seeds, strict=True)
+    gains = [(seeds + text) / (n * (n + 1)) for seeds, text, n in parts]
+    return gains[0], gains[1]
 
 
 # Finished runs

@@ -8,6 +8,7 @@ from featbert.cli import options as o
 from featbert.cli.showing import Outputs, show_tables, terminal_width
 from featbert.config import Analyses
 from featbert.errors import InputError
+from featbert.io import slug
 from featbert.text import printable
 
 
@@ -50,6 +51,10 @@ def run(
     """
     if not (measure or dry_run):
         raise InputError("--no-measure is for the estimate; add --dry-run")
+    request = request.but(file=request.experiment)
+    with_report = outputs.report is None and request.experiment.keys.minutes is not None
+    if with_report:
+        outputs = outputs.model_copy(update={"report": request.runs_dir / "report.html"})
     analyses = Analyses(**outputs.analyses)
     if dry_run:
         from featbert.report.plan import plan_text
@@ -60,6 +65,9 @@ def run(
         result, failed = api.run(request, analyses=analyses), None
     except api.FailedRunsError as error:
         result, failed = error.result, error
+    if with_report:
+        page = slug(result.plan.experiment.name, 80) + ".html"
+        outputs = outputs.model_copy(update={"report": request.runs_dir / page})
     if result.runs:
         outputs.show(result.comparisons)
     if failed is not None:

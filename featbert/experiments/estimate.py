@@ -42,10 +42,10 @@ class Estimates:
     Attributes:
         records: finished runs, or one short run, by kind.
         short: a missing run of each kind without finished runs.
-        stopped: whether short runs were left out after `PATIENCE`.
+        stopped: whether short runs were left out after `patience` seconds.
     """
 
-    def __init__(self, plan: ExperimentPlan, *, measure: bool) -> None:
+    def __init__(self, plan: ExperimentPlan, *, measure: bool, patience: float = PATIENCE) -> None:
         """`measure`: short runs, in a temporary folder, replace missing records."""
         self.records: dict[str, list[RunRecord]] = defaultdict(list)
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
@@ -56,11 +56,19 @@ class Estimates:
         began = time.monotonic()
         with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
             for kind in track([*self.short] if measure else [], "measuring", "short runs"):
-                self.stopped = time.monotonic() - began >= PATIENCE
+                self.stopped = time.monotonic() - began >= patience
                 if not self.stopped:
                     with contextlib.suppress(FeatbertError):  # such as too few sentences
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.records[kind] = [record]
+
+    def learn(self, record: RunRecord) -> None:
+        """Adds a finished run, which replaces the short run of its kind."""
+        kind = _kind(record)
+        if self.short.pop(kind, None) is not None:
+            self.records[kind] = []
+        if record not in self.records[kind]:
+            self.records[kind].append(record)
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""

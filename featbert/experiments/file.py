@@ -41,6 +41,7 @@ from featbert.experiments.published import published_table
 from featbert.progress import notice, set_within
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.record import TriedSettings
+from featbert.tasks.base import TASKS
 from featbert.text import counted
 
 # The file in an experiment's folder.
@@ -288,10 +289,11 @@ class TrainSizes(Section):
 
 
 class Variant(Section):
-    """`[[variant]]`: keys of a configuration, and names of its corpora (None: all)."""
+    """`[[variant]]`: keys of a configuration, and names of its corpora and tasks (None: all)."""
 
     model_config = ConfigDict(extra="allow")
     corpora: list[str] | None = None
+    tasks: list[str] | None = None
 
 
 class FileKeys(Section):
@@ -304,7 +306,12 @@ class FileKeys(Section):
         {}, description="Keys with lists: every combination."
     )
     variant: list[Variant] = Field(
-        [], description="Single alternatives; corpora names those that one is for, else all."
+        [], description="Single alternatives; corpora and tasks name those that one is for."
+    )
+    minutes: float | None = Field(
+        None,
+        gt=0,
+        description="Time to spend: rows are candidates of a search, and the best get seeds.",
     )
     train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
     shots: Annotated[Several[Annotated[int, Field(ge=1)]], Distinct] = Field(
@@ -455,6 +462,7 @@ class _Reader:
             self.note(["[search] without [search.features] or [search.finetune]"])
         if not configurations:
             return None
+        self.note(reasons_against_minutes(file, configurations))
         ends = [
             dict(flattened({k: v for k, v in o.items() if k not in SEARCHES})) for o in overlays
         ]
@@ -481,9 +489,11 @@ class _Reader:
             name: {"language": name} | ({"data": keys} if isinstance(keys, str) else keys)
             for name, keys in file.corpora.items()
         }
-        for name in (name for variant in file.variant for name in variant.corpora or ()):
-            if name not in corpora:
-                self.note([f"variant.corpora: unknown corpus {name!r}{nearest(name, corpora)}"])
+        for noun, known_names in (("corpora", corpora), ("tasks", TASKS)):
+            for name in (n for variant in file.variant for n in getattr(variant, noun) or ()):
+                if name not in known_names:
+                    near = nearest(name, known_names)
+                    self.note([f"variant.{noun}: unknown name {name!r}{near}"])
         sizes: list[dict[str, Any]] = [{}]
         if file.train_sizes is not None:
             equal = file.train_sizes.equal == "steps"
@@ -496,6 +506,9 @@ class _Reader:
             if variant.corpora is not None and name not in variant.corpora:
                 continue
             overlay = merged(merged(corpora.get(name, {}), variant.model_extra or {}), combination)
+            task = str((self.common | overlay).get("task", "entities")).partition(":")[0]
+            if variant.tasks is not None and task not in variant.tasks:
+                continue
             keys = dict(flattened(merged(self.common, overlay))).keys()
             for name, place in (("train_share", "[train_sizes]"), ("shots", "the file's shots")):
                 if name in size and {name, *(f"{table}.{name}" for table in TABLES)} & keys:
@@ -529,6 +542,26 @@ class _Reader:
 
     def note(self, lines: Iterable[str]) -> None:
         self.wrong |= dict.fromkeys(lines)
+
+
+def reasons_against_minutes(
+    file: FileKeys, configurations: Sequence[Configuration]
+) -> Iterator[str]:
+    """Why an experiment cannot choose its runs by the minutes that it has."""
+    if file.minutes is None:
+        return
+    texts = {(repr(c.reading), c.data, c.task, c.train_share, c.shots) for c in configurations}
+    reasons = {
+        "there is one text and one part of it": len(texts) == 1,
+        "runs learn from train": all(c.train_on == "train" for c in configurations),
+        "no encoder is adapted": all(c.adapt is None for c in configurations),
+        "settings are searched by [grid], not [search]": not any(
+            c.search.model_fields_set for c in configurations
+        ),
+        "nothing is transferred": not file.transfer,
+    }
+    for condition in (condition for condition, holds in reasons.items() if not holds):
+        yield f"minutes can only be given if {condition}"
 
 
 def every(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

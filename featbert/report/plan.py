@@ -3,14 +3,64 @@
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import run_labels, search_line
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
+from featbert.experiments.minutes import FIRST_SEEDS, LEFT, MinutesPlan, rungs
 from featbert.experiments.plan import ExperimentPlan
 from featbert.report.grid import grid
-from featbert.text import counted, listed, printable
+from featbert.text import counted, in_percent, listed, printable
 from featbert.units import duration, size
+
+
+def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
+    """What an experiment does with its minutes: its stages and candidates, with their time."""
+    assert plan.time_plan is not None
+    assert plan.estimates is not None
+    time_plan, configuration = plan.time_plan, plan.experiment.configurations[0]
+    n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
+    head = [
+        f"{plan.experiment.name}: {plan.minutes:g} minutes for the task {configuration.task} with "
+        f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train"
+    ]
+    if time_plan.share < 1:
+        head.append(f"the minutes are enough for {in_percent(time_plan.share)} of train")
+    if time_plan.spent:
+        head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
+    trained = {
+        "frozen rows": counted(len(plan.candidates["scan"]), "row"),
+        "halving": "; ".join(
+            ", ".join(
+                f"{count} {noun} with {'all' if divisor == 1 else f'1/{divisor} of the'} epochs"
+                for count, divisor in rungs(len(plan.candidates[kind]), LEFT[kind])
+            )
+            for kind, noun in (("features", "frozen"), ("finetune", "tuned"))
+            if plan.candidates[kind]
+        ),
+        "seeds": f"{FIRST_SEEDS} of the best rows, more until dev decides or the time is over",
+    }
+    stages = [
+        (name, [trained.get(name, ""), duration(seconds)])
+        for name, seconds in time_plan.seconds.items()
+        if seconds
+    ]
+    rows = {job: kind for kind in plan.candidates for job in plan.jobs_of(kind)}
+    labels = run_labels(job.run for job in rows)
+    lines = []
+    for job, kind in rows.items():
+        seconds, _, source = plan.estimates.run(job) or (0.0, 0, "")
+        stage = "frozen rows" if kind == "scan" else "halving"
+        epochs = str(job.run.options.settings.epochs)
+        lines.append((labels[job.name], [stage, epochs, duration(seconds), source]))
+    header = ["row", "stage", "epochs", "a run", "measured by"]
+    tables = (
+        grid(["stage", "trains", "at most"], stages, width=width),
+        grid(header, lines, width=width),
+    )
+    return "\n".join([*map(printable, head), "", *tables]).rstrip()
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
     """Existing and planned stores, encoders and rows, with expected time and disk space."""
+    if isinstance(plan, MinutesPlan) and measure:
+        return minutes_text(plan.timed(), width)
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
     stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
     seconds, n_bytes = list[float | None](), 0

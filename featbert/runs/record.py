@@ -405,7 +405,7 @@ class SearchRecord:
     Attributes:
         tuning, layers, corpus: of the row.
         configuration: its name in the experiment.
-        sampler: "random", "tpe" or "grid".
+        sampler: "random", "tpe" or "grid", or "halving" within a number of minutes.
         tried: every try, in order.
         chosen: place of the best try. None if runs are missing.
         rows: names of the runs with its settings, in all rows that use this search.
@@ -422,6 +422,27 @@ class SearchRecord:
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
+class TimePlan:
+    """How an experiment spends its minutes.
+
+    Attributes:
+        key: hash of the minutes and all candidates.
+        share: part of train that runs learn from.
+        candidates: names that the candidates' runs with all epochs have on all of train.
+        seconds: the most that each stage was expected to take.
+        spent: seconds of all commands so far.
+        done: whether no further run is trained.
+    """
+
+    key: str
+    share: Share
+    candidates: list[str]
+    seconds: dict[str, Seconds]
+    spent: Seconds
+    done: bool
+
+
+@pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class ExperimentRecord:
     """One experiment after it was last run.
 
@@ -432,6 +453,7 @@ class ExperimentRecord:
         published, show, transfer, labels: as in the file.
         searches: records of its searches.
         failures: reasons by the name of the run that failed.
+        time_plan: how it spends its minutes, if it has a number of them.
     """
 
     name: str
@@ -445,6 +467,7 @@ class ExperimentRecord:
     labels: dict[str, str]
     searches: list[SearchRecord]
     failures: dict[str, str]
+    time_plan: TimePlan | None = None
 
 
 def experiment_path(runs_dir: Path, name: str) -> Path:

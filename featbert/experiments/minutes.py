@@ -1,0 +1,433 @@
+"""An experiment that spends a number of minutes: frozen rows, halving of tuned ones, then seeds.
+
+1. Rows on features whose body reads no words are trained. They take seconds.
+2. Other rows on features, and tuned rows, are halved (Jamieson and Talwalkar 2016): all candidates
+   train for a part of their epochs, the better half for twice as many, until one row on features
+   and rows of two tunings are left, which train for all epochs.
+3. The best row on features and the tuned rows get further seeds. Each seed goes to the row whose
+   next run lowers the variance of the decisive difference most per second.
+
+Dev decides, so that no stopping rule depends on test. Choices follow from finished runs and from
+the `TimePlan` in the experiment's record. The same command therefore resumes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from featbert.data.answers import number_of
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
+from featbert.encoders.device import use_threads
+from featbert.errors import InputError, MissingError
+from featbert.experiments.estimate import Estimates
+from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
+from featbert.experiments.plan import ExperimentPlan, Job, RowOf
+from featbert.io import json_hash
+from featbert.progress import notice
+from featbert.runs.record import ExperimentRecord, SearchRecord, TimePlan, read_experiment_record
+from featbert.runs.run import Run
+from featbert.tasks.base import TASKS, get_task
+from featbert.units import duration
+
+# Rows that halving leaves: on features, and tuned ones, each of another tuning.
+LEFT = {"features": 1, "finetune": 2}
+# Seeds of each row before the gain of further ones decides.
+FIRST_SEEDS = 3
+# Parts of train to learn from, the largest first, and the fewest examples of a part.
+SHARES = tuple(0.5**n for n in range(7))
+FEWEST_EXAMPLES = 64
+# Factor by which stages may take longer than expected.
+MARGIN = 1.25
+# Part of the minutes for short runs.
+MEASURING = 0.15
+# Examples of each part that show a text's task.
+SHOWN = 200
+# How much the next seed of the first and of the second row lowers the variance of their difference
+# on dev. None if no further seed is worth its time.
+Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A row of a configuration, on a part of train, with its epochs divided by `divisor`."""
+
+    configuration: Configuration
+    row: RowOf
+    share: float = 1.0
+    divisor: int = 1
+
+    def on(self, share: float, divisor: int = 1) -> Candidate:
+        return dataclasses.replace(self, share=share, divisor=divisor)
+
+    @property
+    def reduced(self) -> Configuration:
+        """The configuration with this part of train and of the epochs."""
+        configuration, table = self.configuration, self.row[0]
+        if self.share != 1:
+            share = self.share * configuration.train_share
+            configuration = configuration.model_copy(update={"train_share": share})
+        if self.divisor == 1:
+            return configuration
+        epochs = math.ceil(configuration.settings(table).epochs / self.divisor)
+        return configuration.at(table, {"epochs": epochs})
+
+
+@dataclass
+class Finalist:
+    """A row of the last stage: its finished runs, and the run with the next seed."""
+
+    runs: list[Run] = field(default_factory=list)
+    upcoming: Job | None = None
+
+    @property
+    def dev(self) -> float:
+        return statistics.fmean(run.record.score("dev") or 0.0 for run in self.runs)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of a run."""
+        costs = [run.record.cost for run in self.runs]
+        return statistics.fmean(c.training_seconds + c.prediction_seconds for c in costs)
+
+
+@dataclass
+class MinutesPlan(ExperimentPlan):
+    """An experiment's runs within its minutes, as far as they follow from finished runs.
+
+    Without a `time_plan` the jobs are all candidates with all epochs.
+
+    Attributes:
+        gains: see `Gains`.
+        clock: gives seconds.
+        began: seconds of the clock when the command began.
+        estimates: expected seconds of runs. None before they are measured.
+        candidates: rows of the first stage ("scan"), and of the second one by table.
+    """
+
+    gains: Gains = lambda first, second: None
+    clock: Callable[[], float] = time.monotonic
+    began: float = math.nan
+    estimates: Estimates | None = None
+    time_plan: TimePlan | None = None
+    candidates: dict[str, list[Candidate]] = field(default_factory=dict, init=False)
+    _waiting: list[float] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.began):
+            self.began = self.clock()
+
+    def renewed(self, **changes: Any) -> MinutesPlan:
+        plan = dataclasses.replace(self, **changes)
+        plan.candidates = plan._candidates()
+        if (time_plan := plan.time_plan) is None:
+            scanned, slow, tuned = plan.candidates.values()
+            in_order_of_measuring = (*scanned, *tuned[:2], *slow, *tuned[2:])
+            plan.jobs = {job.name: job for job in map(plan._job_of, in_order_of_measuring)}
+            return plan
+        plan.candidates = {
+            kind: [c for c in candidates if plan._job_of(c).name in time_plan.candidates]
+            for kind, candidates in plan.candidates.items()
+        }
+        finalists = plan._finalists(time_plan.share)
+        trials = [*plan.jobs.values()]
+        if finalists is not None:
+            plan._add_seeds(finalists)
+        plan._add_searches(trials)
+        return plan
+
+    @property
+    def minutes(self) -> float:
+        assert self.experiment.keys.minutes is not None
+        return self.experiment.keys.minutes
+
+    @property
+    def spent(self) -> float:
+        """Seconds that this command and those that it resumes have taken."""
+        earlier = 0.0 if self.time_plan is None else self.time_plan.spent
+        return earlier + self.clock() - self.began
+
+    @property
+    def seconds_left(self) -> float:
+        return 60 * self.minutes - self.spent
+
+    @property
+    def record(self) -> ExperimentRecord:
+        assert self.time_plan is not None
+        is_done = self.time_plan.done or not self.missing
+        time_plan = dataclasses.replace(self.time_plan, spent=self.spent, done=is_done)
+        return dataclasses.replace(super().record, time_plan=time_plan)
+
+    def _candidates(self) -> dict[str, list[Candidate]]:
+        """First values of searched settings come first: a shorter list has all tunings."""
+        lists: dict[str, list[list[Candidate]]] = {"scan": [], "features": [], "finetune": []}
+        for c in with_kept_vectors(self.experiment.configurations):
+            use_threads(c.threads)
+            for table in (table for table in TABLES if getattr(c, table) is not None):
+                rows: list[RowOf] = [(table, None)]
+                if table == "features" and c.features is not None:
+                    layers = c.features.specs(self._extraction(c).manifest.num_layers)
+                    rows = [(table, spec) for spec in layers]
+                search = c.searched(table)
+                points = [c.at(table, p) for p in every(search.ranges(table) if search else {})]
+                is_quick = table == "features" and not c.settings(table).reads_words
+                kind = "scan" if is_quick else table
+                lists[kind] += [[Candidate(point, row) for point in points] for row in rows]
+        return {
+            kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
+            for kind, rows in lists.items()
+        }
+
+    def jobs_of(self, kind: str) -> list[Job]:
+        """The runs of all candidates of a kind, with all epochs."""
+        share = 1.0 if self.time_plan is None else self.time_plan.share
+        return [self._job_of(c.on(share)) for c in self.candidates[kind]]
+
+    def _job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
+        """A run of a candidate, by default with the first seed."""
+        configuration = candidate.reduced
+        kinds = ["finetune"] if candidate.row[0] == "finetune" else ["scan", "features"]
+        n_tried = sum(len(self.candidates[kind]) for kind in kinds)
+        seed = configuration.seeds[0] if seed is None else seed
+        return self._job(configuration, candidate.row, seed, configurations_tried=n_tried)
+
+    # Time -----------------------------------------------------------------------------------------
+
+    def timed(self) -> MinutesPlan:
+        """The plan with estimates and a `time_plan`, that of the experiment's record if it fits.
+
+        InputError if the minutes are too few for the smallest plan.
+        """
+        plan, time_plan = self.renewed(time_plan=None), None
+        seeds = [c.seeds for c in self.experiment.configurations]
+        key = json_hash([self.minutes, [*plan.jobs], seeds])
+        with contextlib.suppress(MissingError):
+            time_plan = read_experiment_record(self.runs_dir, self.experiment.name).time_plan
+        if time_plan is not None and time_plan.key != key:
+            time_plan = None
+        measure = time_plan is None or not time_plan.done
+        patience = 60 * self.minutes * MEASURING
+        plan.estimates = Estimates(plan, measure=measure, patience=patience)
+        return plan.renewed(time_plan=time_plan or plan._chosen(key))
+
+    def _chosen(self, key: str) -> TimePlan:
+        """The largest part of train, and for it the most candidates, that the minutes allow."""
+        corpus = self.resources.corpus(self.experiment.configurations[0])
+        candidates = {
+            kind: [c for c in alike if self._seconds(self._job_of(c)) is not None]
+            for kind, alike in self.candidates.items()
+        }
+        tuned, n_examples = candidates["finetune"], len(corpus["train"])
+        counts = [count for count, _ in rungs(len(tuned), LEFT["finetune"])]
+        seconds: dict[str, float] = {}
+        for share, count in itertools.product(SHARES, counts):
+            if share < 1 and share * n_examples < FEWEST_EXAMPLES:
+                break
+            chosen = candidates | {"finetune": tuned[:count]}
+            seconds = self._expected(chosen, share)
+            if MARGIN * sum(seconds.values()) <= self.seconds_left:
+                names = [self._job_of(c).name for alike in chosen.values() for c in alike]
+                return TimePlan(key, share, names, seconds, spent=0.0, done=False)
+        needed = math.ceil((self.spent + MARGIN * sum(seconds.values())) / 60)
+        parts = ", ".join(f"{name} {duration(s)}" for name, s in seconds.items() if s)
+        raise InputError(
+            f"is {self.minutes:g}; the smallest plan needs {needed} here ({parts})",
+            setting="minutes",
+        )
+
+    def _expected(
+        self, candidates: Mapping[str, list[Candidate]], share: float
+    ) -> dict[str, float]:
+        """The most seconds that each stage is expected to take."""
+        assert self.estimates is not None
+
+        def slowest(kind: str, divisor: int = 1, count: int | None = None) -> list[float]:
+            jobs = (self._job_of(c.on(share, divisor)) for c in candidates[kind])
+            return sorted((self._seconds(job) or 0.0 for job in jobs), reverse=True)[:count]
+
+        halving = [
+            seconds
+            for kind, left in LEFT.items()
+            for count, divisor in rungs(len(candidates[kind]), left)
+            for seconds in slowest(kind, divisor, count)
+        ]
+        rows = sorted(slowest("scan") + slowest("features"))[-1:]
+        rows += slowest("finetune", count=LEFT["finetune"])
+        extraction = {
+            job.extraction.path: self.estimates.extraction(job, job.extraction.manifest.words)
+            for job in self.jobs.values()
+            if job.extraction is not None and job.extraction.finished is None
+        }
+        return {
+            "extraction": sum(seconds or 0.0 for seconds in extraction.values()),
+            "frozen rows": sum(slowest("scan")),
+            "halving": sum(halving),
+            "seeds": (FIRST_SEEDS - 1) * sum(rows),
+        }
+
+    def _seconds(self, job: Job) -> float | None:
+        """Expected seconds of a run, 0 if it is finished. None if its kind was not measured."""
+        if job.run.finished is not None:
+            return 0.0
+        estimate = None if self.estimates is None else self.estimates.run(job)
+        return None if estimate is None else estimate[0]
+
+    # Stages ---------------------------------------------------------------------------------------
+
+    def _finalists(self, share: float) -> list[Candidate] | None:
+        """The best row on features and the tuned rows that are left. None before they are known."""
+        scanned = [c.on(share) for c in self.candidates["scan"]]
+        frozen = self._ranked(scanned, at_a_time=len(scanned))
+        if frozen is None or (slow := self._halved("features", share)) is None:
+            return None
+        if (tuned := self._halved("finetune", share)) is None:
+            return None
+        return [*self._by_dev([*frozen, *slow])[:1], *tuned]
+
+    def _halved(self, kind: str, share: float) -> list[Candidate] | None:
+        """The candidates that halving leaves, the best first. None before they are known."""
+        ranked, left = self.candidates[kind], LEFT[kind]
+        for number, (count, divisor) in enumerate(rungs(len(ranked), left)):
+            if number and divisor == 1:
+                ranked = _of_other_tunings(ranked)
+            trained = self._ranked([c.on(share, divisor) for c in ranked[:count]], self.at_a_time)
+            if trained is None:
+                return None
+            if not trained:  # the minutes are used up
+                ranked = ranked if number else []
+                break
+            ranked = trained
+        return _of_other_tunings(ranked)[:left]
+
+    def _ranked(self, candidates: Sequence[Candidate], at_a_time: int) -> list[Candidate] | None:
+        """Trained candidates, the best on dev first. None if some can still be trained."""
+        n_waiting = 0
+        for job in map(self._job_of, candidates):
+            if n_waiting < at_a_time:
+                n_waiting += self._add(job, self._seconds(job))
+        return None if n_waiting else self._by_dev(candidates)
+
+    def _by_dev(self, candidates: Iterable[Candidate]) -> list[Candidate]:
+        """The candidates with finished runs, the best on dev first."""
+        scores = {
+            c: run.record.score("dev") or 0.0
+            for c in candidates
+            if (run := self._job_of(c).run.finished)
+        }
+        return sorted(scores, key=lambda c: -scores[c])
+
+    def _add(self, job: Job, seconds: float | None) -> bool:
+        """Adds a run, and whether it is to be trained. Without time for it, it is not added."""
+        assert self.time_plan is not None
+        assert self.estimates is not None
+        is_new = False
+        if (run := job.run.finished) is not None:
+            self.estimates.learn(run.record)
+        elif job.name not in self.failures:
+            is_new = True
+            seconds = math.inf if seconds is None else seconds
+            if self.time_plan.done or sum(self._waiting) + seconds > self.seconds_left:
+                return False
+            self._waiting.append(seconds)
+        self.jobs.setdefault(job.name, job)
+        return is_new
+
+    def _add_seeds(self, candidates: Sequence[Candidate]) -> None:
+        """Adds the rows with their finished seeds, and the seeds to train next."""
+        rows = [self._finalist(candidate) for candidate in candidates]
+        n_frozen = sum(candidate.row[0] == "features" for candidate in candidates)
+        rows = [*rows[:n_frozen], *sorted(rows[n_frozen:], key=lambda row: -row.dev)]
+        n_waiting = 0
+        for row in sorted(rows, key=lambda row: len(row.runs)):
+            if row.upcoming and len(row.runs) < FIRST_SEEDS and n_waiting < self.at_a_time:
+                n_waiting += self._add(row.upcoming, row.seconds)
+        for pair in () if n_waiting else itertools.pairwise(rows):
+            gains = self.gains(pair[0].runs, pair[1].runs) or (0.0, 0.0)
+            worth = [gain / row.seconds for gain, row in zip(gains, pair, strict=True)]
+            for number in (0, 1) if worth[0] >= worth[1] else (1, 0):
+                row = pair[number]
+                if worth[number] and row.upcoming and self._add(row.upcoming, row.seconds):
+                    return
+
+    def _finalist(self, candidate: Candidate) -> Finalist:
+        """A row of the last stage, with its finished runs, which are added."""
+        row = Finalist()
+        for seed in candidate.configuration.seeds:
+            job = self._job_of(candidate, seed)
+            if (run := job.run.finished) is None:
+                row.upcoming = job
+                break
+            self._add(job, 0.0)
+            self.rows[job.name] = job
+            row.runs.append(run)
+        return row
+
+    def _add_searches(self, trials: Sequence[Job]) -> None:
+        """Adds a record of each tuning's trials, with a choice if the rows are known."""
+        for tuning in dict.fromkeys(job.run.tuning for job in trials):
+            jobs = [job for job in trials if job.run.tuning == tuning]
+            settings = [job.run.options.settings.model_dump() for job in jobs]
+            layers = [job.run.layers for job in jobs]
+            names = ("body",) if layers[0] else tuple(settings[0])
+            varied = [name for name in names if len({s[name] for s in settings}) > 1]
+            tried, ranks = [], dict[int, tuple[bool, int, float]]()
+            for number, (job, values) in enumerate(zip(jobs, settings, strict=True)):
+                shown = {name: values[name] for name in varied}
+                shown |= {"layers": layers[number]} if layers[number] else {}
+                tried.append(dataclasses.replace(self._tried([job], {}), settings=shown))
+                if (dev := tried[-1].dev) is not None:
+                    ranks[number] = (job.name in self.rows, values["epochs"], dev)
+            # A row of the last stage, or the best of the trials with the most epochs.
+            chosen = max(ranks, key=ranks.__getitem__) if ranks and self.rows else None
+            rows = [job.name for job in self.rows.values() if job.run.tuning == tuning]
+            where = None if chosen is None else layers[chosen], jobs[0].run.signature.corpus
+            self.search_records[tuning] = SearchRecord(
+                tuning, *where, "", "halving", tried, chosen, rows
+            )
+
+
+def suited_task(data: str, reading: ReadingOptions) -> str:
+    """The task that the first examples of a text fit. InputError if none fits."""
+    suited = dict[str, Corpus]()
+    for name in TASKS:
+        with contextlib.suppress(InputError):
+            part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
+            suited[name] = load_corpus(data, part, targets=get_task(name).targets)
+    if not suited:
+        raise InputError(f"{data} fits no task", setting="task")
+    task = next(iter(suited))
+    if {"classification", "regression"} <= suited.keys():
+        classes = get_task("classification").classes_of(suited["classification"])
+        n_examples = len(suited["classification"]["train"])
+        if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
+            task = "regression"
+        other = "regression" if task == "classification" else "classification"
+        notice(f"{data} fits the tasks {task}, which is taken, and {other}")
+    return task
+
+
+def rungs(n: int, left: int) -> list[tuple[int, int]]:
+    """Numbers of candidates to train, and the divisors of their epochs: (8, 4), (4, 2), (2, 1)."""
+    counts = [n]
+    while counts[-1] > left:
+        counts.append(max(left, math.ceil(counts[-1] / 2)))
+    return [
+        (count, 2**power) for power, count in zip(range(len(counts))[::-1], counts, strict=True)
+    ]
+
+
+def _of_other_tunings(ranked: Iterable[Candidate]) -> list[Candidate]:
+    """The best candidate of each tuning."""
+    best: dict[str, Candidate] = {}
+    for candidate in ranked:
+        best.setdefault(candidate.configuration.settings(candidate.row[0]).tuning, candidate)
+    return [*best.values()]
