@@ -43,8 +43,12 @@ from featbert.units import duration
 LEFT = {"features": 1, "finetune": 2}
 # Seeds of each row before the gain of further ones decides.
 FIRST_SEEDS = 3
-# Parts of train to learn from, the largest first, and the fewest examples of a part.
-SHARES = tuple(0.5**n for n in range(7))
+# Seeds to plan for, part of train, and the most epochs of rows that are halved: the first that the
+# minutes allow is taken. A tuned row gains less from its last epochs than from more text.
+REDUCTIONS = (
+    *((FIRST_SEEDS, share, epochs) for share, epochs in ((1.0, 12), (1.0, 6), (1.0, 3), (0.5, 3))),
+    *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
+)
 FEWEST_EXAMPLES = 64
 # Factor by which stages may take longer than expected.
 MARGIN = 1.25
@@ -59,27 +63,39 @@ Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A row of a configuration, on a part of train, with its epochs divided by `divisor`."""
+    """A row of a configuration."""
 
     configuration: Configuration
     row: RowOf
-    share: float = 1.0
-    divisor: int = 1
-
-    def on(self, share: float, divisor: int = 1) -> Candidate:
-        return dataclasses.replace(self, share=share, divisor=divisor)
 
     @property
-    def reduced(self) -> Configuration:
-        """The configuration with this part of train and of the epochs."""
-        configuration, table = self.configuration, self.row[0]
-        if self.share != 1:
-            share = self.share * configuration.train_share
+    def epochs(self) -> int:
+        return self.configuration.settings(self.row[0]).epochs
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is a row on features whose body reads no words."""
+        table = self.row[0]
+        return table == "features" and not self.configuration.settings(table).reads_words
+
+    def on(self, share: float, most_epochs: int) -> Candidate:
+        """The candidate on a part of train. A row that is halved has at most `most_epochs`."""
+        configuration = self.configuration
+        if share != 1:
+            share *= configuration.train_share
             configuration = configuration.model_copy(update={"train_share": share})
-        if self.divisor == 1:
-            return configuration
-        epochs = math.ceil(configuration.settings(table).epochs / self.divisor)
-        return configuration.at(table, {"epochs": epochs})
+        candidate = dataclasses.replace(self, configuration=configuration)
+        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, most_epochs))
+
+    def divided(self, divisor: int) -> Candidate:
+        """The candidate with a part of its epochs."""
+        return self.with_epochs(math.ceil(self.epochs / divisor))
+
+    def with_epochs(self, epochs: int) -> Candidate:
+        if epochs == self.epochs:
+            return self
+        configuration = self.configuration.at(self.row[0], {"epochs": epochs})
+        return dataclasses.replace(self, configuration=configuration)
 
 
 @dataclass
@@ -132,13 +148,14 @@ class MinutesPlan(ExperimentPlan):
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
             in_order_of_measuring = (*scanned, *tuned[:2], *slow, *tuned[2:])
-            plan.jobs = {job.name: job for job in map(plan._job_of, in_order_of_measuring)}
+            plan.jobs = {job.name: job for job in map(plan.job_of, in_order_of_measuring)}
             return plan
+        how = time_plan.share, time_plan.most_epochs
         plan.candidates = {
-            kind: [c for c in candidates if plan._job_of(c).name in time_plan.candidates]
+            kind: [c.on(*how) for c in candidates if plan.job_of(c).name in time_plan.candidates]
             for kind, candidates in plan.candidates.items()
         }
-        finalists = plan._finalists(time_plan.share)
+        finalists = plan._finalists()
         trials = [*plan.jobs.values()]
         if finalists is not None:
             plan._add_seeds(finalists)
@@ -179,22 +196,17 @@ class MinutesPlan(ExperimentPlan):
                     rows = [(table, spec) for spec in layers]
                 search = c.searched(table)
                 points = [c.at(table, p) for p in every(search.ranges(table) if search else {})]
-                is_quick = table == "features" and not c.settings(table).reads_words
-                kind = "scan" if is_quick else table
-                lists[kind] += [[Candidate(point, row) for point in points] for row in rows]
+                for row in rows:
+                    candidates = [Candidate(point, row) for point in points]
+                    lists["scan" if candidates[0].is_quick else table].append(candidates)
         return {
             kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
             for kind, rows in lists.items()
         }
 
-    def jobs_of(self, kind: str) -> list[Job]:
-        """The runs of all candidates of a kind, with all epochs."""
-        share = 1.0 if self.time_plan is None else self.time_plan.share
-        return [self._job_of(c.on(share)) for c in self.candidates[kind]]
-
-    def _job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
+    def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""
-        configuration = candidate.reduced
+        configuration = candidate.configuration
         kinds = ["finetune"] if candidate.row[0] == "finetune" else ["scan", "features"]
         n_tried = sum(len(self.candidates[kind]) for kind in kinds)
         seed = configuration.seeds[0] if seed is None else seed
@@ -220,23 +232,24 @@ class MinutesPlan(ExperimentPlan):
         return plan.renewed(time_plan=time_plan or plan._chosen(key))
 
     def _chosen(self, key: str) -> TimePlan:
-        """The largest part of train, and for it the most candidates, that the minutes allow."""
+        """The plan that the minutes allow: seeds first, then all of train, then candidates."""
         corpus = self.resources.corpus(self.experiment.configurations[0])
         candidates = {
-            kind: [c for c in alike if self._seconds(self._job_of(c)) is not None]
+            kind: [c for c in alike if self._seconds(self.job_of(c)) is not None]
             for kind, alike in self.candidates.items()
         }
         tuned, n_examples = candidates["finetune"], len(corpus["train"])
         counts = [count for count, _ in rungs(len(tuned), LEFT["finetune"])]
         seconds: dict[str, float] = {}
-        for share, count in itertools.product(SHARES, counts):
+        for (n_seeds, share, most_epochs), count in itertools.product(REDUCTIONS, counts):
             if share < 1 and share * n_examples < FEWEST_EXAMPLES:
-                break
+                continue
             chosen = candidates | {"finetune": tuned[:count]}
-            seconds = self._expected(chosen, share)
+            reduced = {kind: [c.on(share, most_epochs) for c in cs] for kind, cs in chosen.items()}
+            seconds = self._expected(reduced, n_seeds)
             if MARGIN * sum(seconds.values()) <= self.seconds_left:
-                names = [self._job_of(c).name for alike in chosen.values() for c in alike]
-                return TimePlan(key, share, names, seconds, spent=0.0, done=False)
+                names = [self.job_of(c).name for alike in chosen.values() for c in alike]
+                return TimePlan(key, share, most_epochs, names, seconds, spent=0.0, done=False)
         needed = math.ceil((self.spent + MARGIN * sum(seconds.values())) / 60)
         parts = ", ".join(f"{name} {duration(s)}" for name, s in seconds.items() if s)
         raise InputError(
@@ -245,13 +258,13 @@ class MinutesPlan(ExperimentPlan):
         )
 
     def _expected(
-        self, candidates: Mapping[str, list[Candidate]], share: float
+        self, candidates: Mapping[str, list[Candidate]], n_seeds: int
     ) -> dict[str, float]:
         """The most seconds that each stage is expected to take."""
         assert self.estimates is not None
 
         def slowest(kind: str, divisor: int = 1, count: int | None = None) -> list[float]:
-            jobs = (self._job_of(c.on(share, divisor)) for c in candidates[kind])
+            jobs = (self.job_of(c.divided(divisor)) for c in candidates[kind])
             return sorted((self._seconds(job) or 0.0 for job in jobs), reverse=True)[:count]
 
         halving = [
@@ -271,7 +284,7 @@ class MinutesPlan(ExperimentPlan):
             "extraction": sum(seconds or 0.0 for seconds in extraction.values()),
             "frozen rows": sum(slowest("scan")),
             "halving": sum(halving),
-            "seeds": (FIRST_SEEDS - 1) * sum(rows),
+            "seeds": (n_seeds - 1) * sum(rows),
         }
 
     def _seconds(self, job: Job) -> float | None:
@@ -283,46 +296,42 @@ class MinutesPlan(ExperimentPlan):
 
     # Stages ---------------------------------------------------------------------------------------
 
-    def _finalists(self, share: float) -> list[Candidate] | None:
+    def _finalists(self) -> list[Candidate] | None:
         """The best row on features and the tuned rows that are left. None before they are known."""
-        scanned = [c.on(share) for c in self.candidates["scan"]]
+        scanned = self.candidates["scan"]
         frozen = self._ranked(scanned, at_a_time=len(scanned))
-        if frozen is None or (slow := self._halved("features", share)) is None:
+        if frozen is None or (slow := self._halved("features")) is None:
             return None
-        if (tuned := self._halved("finetune", share)) is None:
+        if (tuned := self._halved("finetune")) is None:
             return None
         return [*self._by_dev([*frozen, *slow])[:1], *tuned]
 
-    def _halved(self, kind: str, share: float) -> list[Candidate] | None:
+    def _halved(self, kind: str) -> list[Candidate] | None:
         """The candidates that halving leaves, the best first. None before they are known."""
-        ranked, left = self.candidates[kind], LEFT[kind]
-        for number, (count, divisor) in enumerate(rungs(len(ranked), left)):
+        ranked, trained = self.candidates[kind], list[Candidate]()
+        for number, (count, divisor) in enumerate(rungs(len(ranked), LEFT[kind])):
             if number and divisor == 1:
                 ranked = _of_other_tunings(ranked)
-            trained = self._ranked([c.on(share, divisor) for c in ranked[:count]], self.at_a_time)
-            if trained is None:
+            originals = {c.divided(divisor): c for c in ranked[:count]}
+            if (finished := self._ranked([*originals], at_a_time=self.at_a_time)) is None:
                 return None
-            if not trained:  # the minutes are used up
-                ranked = ranked if number else []
+            if not finished:  # the minutes are used up
                 break
-            ranked = trained
-        return _of_other_tunings(ranked)[:left]
+            trained, ranked = finished, [originals[c] for c in finished]
+        return _of_other_tunings(trained)[: LEFT[kind]]
 
-    def _ranked(self, candidates: Sequence[Candidate], at_a_time: int) -> list[Candidate] | None:
+    def _ranked(self, candidates: Sequence[Candidate], *, at_a_time: int) -> list[Candidate] | None:
         """Trained candidates, the best on dev first. None if some can still be trained."""
         n_waiting = 0
-        for job in map(self._job_of, candidates):
+        for job in map(self.job_of, candidates):
             if n_waiting < at_a_time:
                 n_waiting += self._add(job, self._seconds(job))
         return None if n_waiting else self._by_dev(candidates)
 
     def _by_dev(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """The candidates with finished runs, the best on dev first."""
-        scores = {
-            c: run.record.score("dev") or 0.0
-            for c in candidates
-            if (run := self._job_of(c).run.finished)
-        }
+        runs = ((c, self.job_of(c).run.finished) for c in candidates)
+        scores = {c: run.record.score("dev") or 0.0 for c, run in runs if run is not None}
         return sorted(scores, key=lambda c: -scores[c])
 
     def _add(self, job: Job, seconds: float | None) -> bool:
@@ -362,7 +371,7 @@ class MinutesPlan(ExperimentPlan):
         """A row of the last stage, with its finished runs, which are added."""
         row = Finalist()
         for seed in candidate.configuration.seeds:
-            job = self._job_of(candidate, seed)
+            job = self.job_of(candidate, seed)
             if (run := job.run.finished) is None:
                 row.upcoming = job
                 break
@@ -379,6 +388,7 @@ class MinutesPlan(ExperimentPlan):
             layers = [job.run.layers for job in jobs]
             names = ("body",) if layers[0] else tuple(settings[0])
             varied = [name for name in names if len({s[name] for s in settings}) > 1]
+            varied = varied or ([] if layers[0] else ["learning_rate"])
             tried, ranks = [], dict[int, tuple[bool, int, float]]()
             for number, (job, values) in enumerate(zip(jobs, settings, strict=True)):
                 shown = {name: values[name] for name in varied}
@@ -405,9 +415,11 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
     if not suited:
         raise InputError(f"{data} fits no task", setting="task")
     task = next(iter(suited))
+    labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
+    if task == "entities" and "O" not in labels.get("labels", "O"):
+        return "labels"  # every word has one, such as its part of speech
     if {"classification", "regression"} <= suited.keys():
-        classes = get_task("classification").classes_of(suited["classification"])
-        n_examples = len(suited["classification"]["train"])
+        classes, n_examples = labels["classification"], len(suited["classification"]["train"])
         if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
             task = "regression"
         other = "regression" if task == "classification" else "classification"

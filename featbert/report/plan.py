@@ -22,6 +22,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     ]
     if time_plan.share < 1:
         head.append(f"the minutes are enough for {in_percent(time_plan.share)} of train")
+    if not time_plan.seconds["seeds"]:
+        head.append("the minutes are too few to plan more than one seed")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
     trained = {
@@ -41,10 +43,10 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         for name, seconds in time_plan.seconds.items()
         if seconds
     ]
-    rows = {job: kind for kind in plan.candidates for job in plan.jobs_of(kind)}
-    labels = run_labels(job.run for job in rows)
+    rows = [(kind, plan.job_of(c)) for kind, alike in plan.candidates.items() for c in alike]
+    labels = run_labels(job.run for _, job in rows)
     lines = []
-    for job, kind in rows.items():
+    for kind, job in rows:
         seconds, _, source = plan.estimates.run(job) or (0.0, 0, "")
         stage = "frozen rows" if kind == "scan" else "halving"
         epochs = str(job.run.options.settings.epochs)

@@ -428,6 +428,7 @@ class TimePlan:
     Attributes:
         key: hash of the minutes and all candidates.
         share: part of train that runs learn from.
+        most_epochs: the most epochs of rows that are halved.
         candidates: names that the candidates' runs with all epochs have on all of train.
         seconds: the most that each stage was expected to take.
         spent: seconds of all commands so far.
@@ -436,6 +437,7 @@ class TimePlan:
 
     key: str
     share: Share
+    most_epochs: Count
     candidates: list[str]
     seconds: dict[str, Seconds]
     spent: Seconds

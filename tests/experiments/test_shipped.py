@@ -25,6 +25,11 @@ QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seed
 # these or a page of the documentation varies, too.
 SMALL = {
     "bert-table7": (*QUICK, "grid.finetune={epochs=[1,2]}"),
+    "decide": (
+        "seeds=[1]",
+        "minutes=5",
+        'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]',
+    ),
     "fine-tuning-methods": (
         "seeds=[1]",
         "finetune.epochs=2",

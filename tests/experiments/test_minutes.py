@@ -1,0 +1,275 @@
+"""Experiments within minutes, with made-up runs: their scores and seconds are told."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from featbert.analysis.compare import compare
+from featbert.api import RunRequest, run
+from featbert.errors import InputError
+from featbert.experiments import minutes, schedule
+from featbert.experiments.minutes import MinutesPlan, rungs
+from featbert.experiments.plan import Job
+from featbert.experiments.schedule import carry_out
+from featbert.runs.record import read_experiment_record, write_json
+from featbert.tasks.base import TASKS, get_task
+from tests.analysis.records import make_record
+from tests.experiments.experiment_files import Lab
+from tests.experiments.test_shipped import write_texts
+from tests.workspace import error_of, write_corpus
+
+TUNINGS = ("full", "bitfit", "layernorm", "lora")
+KEYS: dict[str, Any] = {
+    "seeds": [1, 2, 3, 4, 5, 6],
+    "variant": [
+        {"features": {"layers": ["each"], "body": "linear"}},
+        {"features": {"layers": ["last"], "epochs": 8}},
+        *(
+            {
+                "finetune": {"tuning": tuning, "epochs": 4},
+                "grid": {"finetune": {"learning_rate": [1e-3, 1e-4]}},
+            }
+            for tuning in TUNINGS
+        ),
+    ],
+}
+# Dev of each tuning, and seconds of an epoch on all of train.
+DEV = {"full": 0.7, "bitfit": 0.6, "layernorm": 0.5, "lora": 0.4}
+EPOCH = {"full": 10.0, "bitfit": 6.0, "layernorm": 4.0, "lora": 4.0, "none": 1.0}
+
+
+class Told:
+    """Estimates that are told, as `Estimates` gives them."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None: ...
+
+    def run(self, job: Job) -> tuple[float, int, str]:
+        settings = job.run.options.settings
+        return EPOCH.get(settings.tuning, 5.0) * settings.epochs * settings.train_share, 0, "told"
+
+    def extraction(self, job: Job, words: int) -> float:
+        return 5.0
+
+    def learn(self, record: Any) -> None: ...
+
+
+def told_dev(job: Job) -> float:
+    """A lower rate is better, so is layer 2, and the BiLSTM is best of the rows on features."""
+    settings = job.run.options.settings
+    if settings.tuning == "none":
+        return 0.45 if settings.body == "bilstm" else 0.3 + 0.1 * (job.run.layers == "layer:2")
+    return DEV[settings.tuning] + 0.05 * (settings.learning_rate == 1e-4) + 0.01 * settings.epochs
+
+
+class Trained(list[Job]):
+    """Jobs in the order of training. The command is killed after `stop_after` of them."""
+
+    stop_after = 10**6
+
+    @property
+    def seconds(self) -> float:
+        return sum(Told().run(job)[0] for job in self)
+
+    def __call__(self, job: Job, *arguments: Any) -> None:
+        self.append(job)
+        record = make_record(
+            job.name,
+            layers=job.run.layers,
+            layer_indices=None if job.run.layers is None else [1],
+            tuning=job.run.tuning,
+            seed=job.run.options.seed,
+            settings=job.run.settings,
+            dev=told_dev(job),
+            cost={"training_seconds": Told().run(job)[0], "prediction_seconds": 0.0},
+            mix=None,
+        )
+        object.__setattr__(record, "signature", job.run.signature)
+        write_json(job.run.folder / "record.json", record)
+        if len(self) == self.stop_after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def trained(monkeypatch) -> Trained:
+    jobs = Trained()
+    monkeypatch.setattr(schedule, "_train", jobs)
+    monkeypatch.setattr(schedule, "run_extraction", lambda plan: None)
+    monkeypatch.setattr(minutes, "Estimates", Told)
+    return jobs
+
+
+def timed(lab: Lab, trained: Trained, number: float, gains: Any = None) -> MinutesPlan:
+    """The plan within a number of minutes, in which only training takes time."""
+    experiment = lab.experiment(**KEYS, minutes=number)
+    gains = gains or (lambda first, second: (1.0, 1.0))
+    return MinutesPlan(experiment, **lab.where, gains=gains, clock=lambda: trained.seconds).timed()
+
+
+def test_rungs_halve_candidates_and_double_epochs():
+    assert rungs(8, 2) == [(8, 4), (4, 2), (2, 1)]
+    assert rungs(5, 1) == [(5, 8), (3, 4), (2, 2), (1, 1)]
+    assert rungs(1, 2) == [(1, 1)]
+    assert rungs(0, 2) == [(0, 1)]
+
+
+def test_the_minutes_go_to_the_best_and_are_never_exceeded(lab, trained):
+    plan = carry_out(timed(lab, trained, 12))
+    assert 600 < trained.seconds <= 720
+    n_scanned = 5
+    assert [job.run.tuning for job in trained[: n_scanned + 1]] == ["none"] * (n_scanned + 1)
+    tuned = [job for job in trained if job.run.tuning != "none" and job.run.options.seed == 1]
+    tried = [
+        (job.run.tuning, *map(job.run.settings.get, ("epochs", "learning_rate"))) for job in tuned
+    ]
+    assert [*tried[:2], tried[8]] == [("full", 1, 1e-3), ("bitfit", 1, 1e-3), ("full", 2, 1e-4)]
+    assert Counter(epochs for _, epochs, _ in tried) == {1: 8, 2: 4, 4: 2}
+    # The best rate of each tuning: no tuning is there twice.
+    assert tried[-2:] == [("full", 4, 1e-4), ("bitfit", 4, 1e-4)]
+    # Trials are no rows.
+    rows = {run.record.settings["body"]: run.record for run in plan.runs}
+    assert {"bilstm", "linear"} == rows.keys()
+    assert Counter(run.record.tuning for run in plan.runs).keys() == {"none", "full", "bitfit"}
+    (comparison,) = compare(plan.runs, groups="task", experiment=plan.record)
+    assert len(comparison.rows) == 3
+    assert all(len(row.runs) >= 3 for row in comparison.rows)
+    searches = {search.tuning: search for search in plan.record.searches}
+    assert {tuning: len(s.tried) for tuning, s in searches.items()} == {
+        "none": n_scanned + 1,
+        "full": 5,
+        "bitfit": 5,
+        "layernorm": 2,
+        "lora": 2,
+    }
+    for tuning, search in searches.items():
+        (name,) = search.tried[search.chosen].runs
+        assert (name in search.rows) == (tuning in ("none", "full", "bitfit"))
+
+
+def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_path):
+    expected = carry_out(timed(lab, trained, 12)).record
+    names = [job.name for job in trained]
+    trained.clear()
+    lab.where["runs_dir"] = tmp_path / "again"
+    for stop_after in range(4, len(names), 5):
+        trained.stop_after = stop_after
+        with pytest.raises(KeyboardInterrupt):
+            carry_out(timed(lab, trained, 12))
+    trained.stop_after = 10**6
+    carry_out(timed(lab, trained, 12))
+    assert {job.name for job in trained} == {*names}
+    assert len(trained) == len(names)
+    resumed = read_experiment_record(tmp_path / "again", "trial")
+    assert resumed.rows == expected.rows
+    assert resumed.searches == expected.searches
+    assert resumed.time_plan.done
+
+
+def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained, monkeypatch):
+    monkeypatch.setattr(minutes, "FEWEST_EXAMPLES", 2)
+    plans = {n: timed(lab, trained, n).time_plan for n in (20, 9, 7, 5.5, 2, 1)}
+    sizes = {n: (len(p.candidates), p.most_epochs, p.share) for n, p in plans.items()}
+    assert sizes == {
+        20: (14, 12, 1.0),
+        9: (10, 12, 1.0),
+        7: (8, 12, 1.0),
+        5.5: (8, 3, 1.0),
+        2: (10, 3, 0.5),
+        1: (10, 3, 0.25),
+    }
+    assert all(minutes.MARGIN * sum(p.seconds.values()) <= 60 * n for n, p in plans.items())
+    with pytest.raises(InputError, match=r"0\.3"):
+        timed(lab, trained, 0.3)
+
+
+def test_seeds_go_where_the_gain_is_and_end_with_it(lab, trained):
+    """The second of two rows gains more, and nothing after its fourth seed."""
+
+    def gains(first, second):
+        return (0.0, 1.0) if len(second) < 4 else None
+
+    plan = carry_out(timed(lab, trained, 60, gains))
+    assert Counter(run.record.tuning for run in plan.runs) == {"none": 3, "full": 4, "bitfit": 4}
+    assert not plan.missing
+    assert not timed(lab, trained, 60).missing  # it is done: other gains start no run
+
+
+def test_a_candidate_that_fails_is_left_out(lab, trained, monkeypatch):
+    def train(job: Job, *arguments: Any) -> None:
+        if job.run.tuning == "full":
+            raise InputError("not here")
+        trained(job)
+
+    monkeypatch.setattr(schedule, "_train", train)
+    plan = carry_out(timed(lab, trained, 12))
+    assert {run.record.tuning for run in plan.runs} == {"none", "bitfit", "layernorm"}
+    assert len(plan.failures) == 2
+    assert not plan.record.time_plan.done  # the same command tries again
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_the_shipped_file_plans_every_task(task, tmp_path, tiny_bert, trained):
+    folder = tmp_path / "stsb"
+    if task == "multilabel":
+        data = "sample:multilabel"
+    elif get_task(task).of_texts:
+        target = "score" if task == "regression" else "label"
+        data = str(write_texts(folder, {"data": "stsb", "task": task, "target": target}))
+    else:
+        data = str(write_corpus(folder))
+        if task == "labels":
+            for path in folder.iterdir():
+                path.write_text(
+                    re.sub(r"(?m) (?:[BI]-)?([A-Z]+)$", r" N\1", path.read_text("utf-8")), "utf-8"
+                )
+    changes = [f"data={data}", f"model={tiny_bert}", "minutes=60"]
+    experiment = RunRequest(file="decide", changes=changes).experiment
+    assert {c.task for c in experiment.configurations} == {task}
+    plan = MinutesPlan(experiment, tmp_path / "cache", tmp_path / "runs", clock=float).timed()
+    assert all(plan.candidates[kind] for kind in ("scan", "finetune"))
+    assert plan.time_plan.seconds["seeds"]
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_with_real_times_and_gains(lab, tmp_path):
+    data = write_texts(tmp_path / "texts", {})
+    keys = {
+        "seeds": [1, 2, 3, 4],
+        "features": {"layers": ["each"]},
+        "finetune": {"epochs": 2},
+        "grid": {"finetune": {"learning_rate": [1e-3, 1e-4]}},
+    }
+    experiment = lab.experiment(**keys, data=str(data), task="classification", minutes=5)
+    result = run(experiment, **lab.where)
+    (comparison,) = result.comparisons
+    assert result.plan.experiment.name == "trial-texts"
+    assert sorted((row.frozen, len(row.runs) >= 3) for row in comparison.rows) == [
+        (False, True),
+        (True, True),
+    ]
+    record = read_experiment_record(lab.space.runs, "trial-texts")
+    assert record.time_plan.done
+    assert 0 < record.time_plan.spent < 300
+    again = run(experiment, **lab.where)
+    assert [run.name for run in again.runs] == [run.name for run in result.runs]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        (["corpora.a=one", "corpora.b=two"], "one text"),
+        (["train_on=train+dev"], "learn from train"),
+        (["search.trials=2", "search.finetune.learning_rate=[1e-3]"], r"\[grid\]"),
+    ],
+)
+def test_an_experiment_without_use_for_minutes_says_why(workspace, changes, named):
+    file = workspace.experiment("[finetune]\n")
+    words = [word for change in changes for word in ("--set", change)]
+    assert re.search(named, error_of(workspace.carry_out(file, "--minutes", 3, *words)))
+
+
+def test_too_few_minutes_say_how_many_are_needed(workspace):
+    file = workspace.experiment("[features]\nlayers=['last']\n[finetune]\n")
+    error = error_of(workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities"))
+    assert "0.001" in error
