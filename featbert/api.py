@@ -738,7 +738,10 @@ class CompareRequest(Analyses, InRuns, Request):
     filters = frozenset({"data", "task"})
     # Fields that only matter if runs are read.
     of_runs: ClassVar = frozenset(
-        ["runs", "runs_dir", "experiment", "data", "task", "on", "against", "published", "vary"]
+        [
+            *("runs", "runs_dir", "experiment", "data", "task", "on"),
+            *("against", "published", "vary", "within", "cheapest"),
+        ]
     )
     runs: Runs = Field([])
     """Runs: parts of names, folders, or labels of rows.  [default: all finished runs]"""

@@ -576,7 +576,7 @@ class Analyses(Section):
     published: Several[str] = Field([])
     """Published table to show with it, such as devlin2019-table7."""
     stats: bool = False
-    """Test each row's difference to its baseline, over seeds and text."""
+    """Differences of each row from its baseline, with intervals and p-values."""
     cost: bool = False
     """Costs of rows, and after how many runs features are cheaper."""
     budget: bool = False
@@ -585,6 +585,11 @@ class Analyses(Section):
     """Scores also by the task's other scorers, and their disagreements."""
     by: Several[str] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
+    within: float = Field(1.0, ge=0, le=100)
+    """Points of the measure within which the row with the least cost is named."""
+    cheapest: Literal["operations", "kept", "one_by_one", "batched"] = "operations"
+    """Which cost: operations of a run with extraction, bytes to keep, or time to label texts one
+    by one or in batches."""
     vary: Several[str] = Field([])
     """Conditions in which named runs may differ: context, corpus, model, scorer, ..."""
     transfer: Annotated[bool, NO_OPTION] = False
@@ -595,8 +600,6 @@ class Analyses(Section):
     """Compute all analyses, for a page or a file."""
     sentences: Annotated[bool, NO_OPTION] = True
     """With `everything`, also the sentences that a row answers wrongly."""
-    resamples: Annotated[int | None, NO_OPTION] = None
-    """Resamples of each test and interval, instead of the usual number."""
 
     @field_validator("vary")
     @classmethod

@@ -22,6 +22,17 @@ def points(difference: float) -> str:
     return text if text.strip("+-0.") else text[1:]
 
 
+def short_points(difference: float) -> str:
+    """A difference in percentage points with one digit, or with two if one would hide its sign."""
+    text = f"{100 * difference:+.1f}"
+    return text if text.strip("+-0.") else points(difference)
+
+
+def interval(low: float, high: float) -> str:
+    """Ends of an interval of a difference in percentage points: `[-3.1, +4.2]`."""
+    return f"[{short_points(low)}, {short_points(high)}]"
+
+
 def duration(seconds: float) -> str:
     """Seconds as `0.4 s`, `42 s`, `1m 12s`, `2h 05m` or `3d 04h`."""
     if seconds < 0.05:

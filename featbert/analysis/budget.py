@@ -12,7 +12,6 @@ bootstrap of a maximum is too narrow beyond. If a budget has room for more of th
 reach more than is computed. Then only its own lead is reported.
 """
 
-import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +21,10 @@ from numpy.typing import NDArray
 
 from featbert.analysis.comparison import BudgetCurve, BudgetLead, Comparison, Row, same_task
 from featbert.analysis.cost import machines_of
-from featbert.analysis.resampling import LEVEL
+from featbert.analysis.interval import LEVEL
 from featbert.analysis.rows import Members
-from featbert.errors import InputError
-from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, read_json
-from featbert.runs.results import listed_in
+from featbert.analysis.searches import searches_of
+from featbert.runs.record import TriedSettings
 
 Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
@@ -95,11 +93,7 @@ def _searched(
 ) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
     """Rows that a random search found, its finished trials by number, and how many others ended."""
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
-    searches: list[SearchRecord] = []
-    for folder in sorted({run.folder.parent for row in rows for run in members[row.name]}):
-        for path in listed_in(folder, f"*{SUFFIX}"):
-            with contextlib.suppress(InputError):  # of another version, or damaged
-                searches += read_json(path, ExperimentRecord, str(path)).searches
+    searches = searches_of(run for row in rows for run in members[row.name])
     for row in rows:
         names = {run.name for run in row.runs}
         of_row = [

@@ -9,14 +9,13 @@ from typing import Any, Literal
 from featbert.analysis.breakdown import with_breakdowns, with_confusions
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
 from featbert.analysis.comparison import Comparison, Comparisons, TransferMatrix, View, grouped
-from featbert.analysis.cost import with_costs
+from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
-from featbert.analysis.resampling import RESAMPLES
 from featbert.analysis.rows import Members, compare_group, once, rows_called
 from featbert.analysis.sentences import with_texts
-from featbert.analysis.significance import with_significance
-from featbert.analysis.verdict import with_contests
+from featbert.analysis.significance import with_estimates
+from featbert.analysis.verdict import MACRO_F1, unequal, with_contests
 from featbert.config import ONLY_SCORES, Analyses
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
@@ -66,6 +65,8 @@ def compare(
         _with_results(comparison, members, request) for comparison, members in compared_groups
     ]
     _notice_nothing(request, comparisons)
+    if any(unequal(row, row.splits[-1]) for c in comparisons for row in c.rows):
+        show = [*dict.fromkeys([*show, MACRO_F1])]
     tables = [published_table(name) for name in dict.fromkeys(names)]
     comparisons, reasons = with_published(comparisons, tables)
     matrices: tuple[TransferMatrix, ...] = ()
@@ -124,10 +125,8 @@ def _with_results(comparison: Comparison, members: Members, request: Analyses) -
     """A comparison with the analyses that were asked for, and sentences on them."""
     everything, facets = request.everything, [*comparison.task.facets]
     by = facets if everything else [name for name in request.by if name in facets]
-    if request.stats or everything:
-        comparison = with_significance(
-            comparison, members, resamples=request.resamples or RESAMPLES
-        )
+    comparison = with_estimates(comparison, members)
+    comparison = dataclasses.replace(comparison, fronts=tuple(pareto_fronts(comparison)))
     if request.cost or everything:
         comparison = with_costs(comparison)
     if request.scorers or everything:
@@ -140,7 +139,7 @@ def _with_results(comparison: Comparison, members: Members, request: Analyses) -
         comparison = with_breakdowns(comparison, members, by)
     if everything or "confusion" in request.figures:
         comparison = with_confusions(comparison, members)
-    comparison = with_contests(comparison, members)
+    comparison = with_contests(comparison, members, request)
     if everything:
         facts = {run.name: _facts(run.record) for runs in members.values() for run in runs}
         rows = []
@@ -173,7 +172,7 @@ def _shown(value: Any) -> str:
 
 def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> None:
     """Notices for analyses that were asked for and have no result."""
-    tests = (result for c in comparisons for result in (*c.differences, *c.leads, *c.test_notes))
+    tests = (result for c in comparisons for result in (*c.differences, *c.test_notes))
     if request.stats and not any(tests):
         notice("nothing is tested: no two rows learned from as much of the same text")
     if request.budget and not any(comparison.budgets for comparison in comparisons):

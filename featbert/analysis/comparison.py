@@ -14,23 +14,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
-from featbert.analysis.resampling import Interval, PairedTest
+from featbert.analysis.interval import LEVEL, Estimate
 from featbert.config import Analyses
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
-from featbert.tasks.forecasts import CALIBRATION, Reliability
+from featbert.tasks.forecasts import Reliability
 from featbert.text import counted, in_percent, natural
 
 if TYPE_CHECKING:
     import pandas
 
-# A p-value below it is clear.
-CLEAR = 0.05
 # The tuning of baselines, unless another row is named.
 BASELINE = "full"
+
+# Topics of findings that are the answer, in order.
+ANSWER = ("Answer", "Cheapest", "Not settled", "Check first")
 
 Item = TypeVar("Item")
 Key = TypeVar("Key")
@@ -139,10 +140,12 @@ class Row:
         differing: settings and conditions in the label, by name, as shown.
         conditions: conditions of training besides settings (`CONDITIONS`), and the training text.
         left_out: names of runs that a newer run with the same seed replaces.
+        is_trial: whether a search tried it and did not choose it. Trials have no part in an answer.
         scores: over seeds, by split and key. A score that some run lacks is absent.
-        intervals: t interval of the mean of the task's measure, by split, for three seeds or more.
+        estimates: the task's measure with its interval, by split. Empty before `with_estimates`.
         floors: scores of a system without skill, by split, if known.
-        learned: splits on which some run's score is above the floor.
+        learned: splits on which the interval is above the floor. Without counts of the text: those
+            on which a run's score is clearly above it.
         cell: parts of the comparable key (data, encoder) in which rows may differ.
         baseline: name of the row that it is compared with. A baseline names itself.
         difference: mean score less the baseline's, by split. None for a baseline and without one.
@@ -171,9 +174,7 @@ class Row:
     left_out: tuple[str, ...]
     splits: tuple[str, ...]
     scores: Mapping[str, Mapping[str, Statistic]]
-    intervals: Mapping[str, Interval]
     floors: Mapping[str, float]
-    learned: tuple[str, ...]
     cost: RowCost
     cell: Mapping[str, str]
     mix: MixStatistic | None
@@ -184,6 +185,9 @@ class Row:
     baseline: str | None = None
     difference: Mapping[str, float] | None = None
     reliability: Mapping[str, Reliability] = field(default_factory=dict)
+    is_trial: bool = False
+    estimates: Mapping[str, Estimate] = field(default_factory=dict)
+    learned: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:
@@ -238,6 +242,11 @@ class Row:
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.seed for run in self.runs)
 
+    @property
+    def competes(self) -> bool:
+        """Whether it can be an answer: it learned, and is no trial of a search."""
+        return not self.is_trial and self.splits[-1] in self.learned
+
     def data(self, split: str) -> tuple[str | None, ...]:
         """Text and tags of a split, and the scorer. Rivals have the same."""
         return tuple(self.cell.get(part) for part in (f"{split}.text", f"{split}.tags", "scorer"))
@@ -273,21 +282,6 @@ def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     return [[row for row in cell if row.learned_from == text] for cell, text in largest]
 
 
-def best_of(rows: Sequence[Row], split: str, key: str | None = None) -> set[int]:
-    """Places of the rows with the best mean among two or more that were scored on the same data.
-
-    The best calibration errors are the lowest.
-    """
-    choose = min if key in CALIBRATION else max
-    scores = {i: row.score(split, key) for i, row in enumerate(rows)}
-    means = {i: score.mean for i, score in scores.items() if score is not None}
-    best = set()
-    for places in grouped((rows[i].data(split), i) for i in means).values():
-        chosen_mean = choose(means[i] for i in places)
-        best |= {i for i in places if len(places) > 1 and means[i] == chosen_mean}
-    return best
-
-
 # Analyses -----------------------------------------------------------------------------------------
 
 
@@ -296,42 +290,60 @@ class Difference:
     """A row's difference from its baseline, or from the best row by dev, on one split.
 
     Attributes:
-        seeds: seeds that both rows have. Only their runs count.
-        units: plural of the resampled unit: "documents", "sentences" or "examples".
-        mean: difference of the mean scores.
-        over_seeds: `mean` with its t interval, None for fewer than three seeds.
-        pooled: test of the counts summed over seeds.
-        adjusted: p-value of `pooled`, adjusted by Holm for all pairs tested on the split.
-        uncounted: whether a results file has the test without its counts. It cannot be computed
-            again.
+        units: plural of the unit of text: "documents", "sentences" or "examples".
+        estimate: the difference alone, with its interval and p-value.
+        adjusted: p-value, adjusted by Holm for all pairs tested on the split.
+        level: of the interval that belongs to `adjusted` (`low`, `high`).
     """
 
     row: str
     baseline: str
     split: str
-    seeds: tuple[int, ...]
     units: str
-    mean: float
-    over_seeds: Interval | None
-    pooled: PairedTest
+    estimate: Estimate
     adjusted: float
-    uncounted: bool = False
+    level: float = LEVEL
+
+    @property
+    def value(self) -> float:
+        return self.estimate.value
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The interval, which excludes 0 exactly if `adjusted` is below 1 - `LEVEL`."""
+        return self.estimate.ends(self.level)
+
+    @property
+    def low(self) -> float:
+        return self.ends[0]
+
+    @property
+    def high(self) -> float:
+        return self.ends[1]
 
     @property
     def sign(self) -> int:
-        """1 if text and seeds both say that the row is ahead, -1 behind, else 0."""
-        if self.over_seeds is None or not (self.holds_on_text and self.holds_over_seeds):
+        """1 if the row is ahead by the adjusted test, -1 if it is behind, else 0."""
+        if self.adjusted >= 1 - LEVEL:
             return 0
-        return 1 if self.over_seeds.low > 0 else -1
+        return 1 if self.value > 0 else -1
 
     @property
-    def holds_on_text(self) -> bool:
-        return self.adjusted < CLEAR
-
-    @property
-    def holds_over_seeds(self) -> bool | None:
-        seeds = self.over_seeds
-        return None if seeds is None else not seeds.low <= 0 <= seeds.high
+    def opposite(self) -> Difference:
+        """The baseline's difference from the row."""
+        e = self.estimate
+        reversed_estimate = dataclasses.replace(
+            e,
+            value=-e.value,
+            low=-e.high,
+            high=-e.low,
+            seeds=e.seeds[::-1],
+            seed_variances=e.seed_variances[::-1],
+            run_variances=e.run_variances[::-1],
+        )
+        return dataclasses.replace(
+            self, row=self.baseline, baseline=self.row, estimate=reversed_estimate
+        )
 
 
 @dataclass(frozen=True)
@@ -463,27 +475,29 @@ class PublishedFigures:
 
 @dataclass(frozen=True)
 class Contest:
-    """The best row on features and the best tuned row by dev, on one corpus with one encoder.
+    """The rows on one corpus with one encoder that learned from the largest part of train.
 
     Attributes:
         about: values that distinguish it from the comparison's other contests, or "".
-        features, tuned: names of the two rows. None if there is none.
-        split: the last split on which both were scored, None without two rows.
-        over_seeds: t interval of the mean difference (features less tuned) of runs with the same
-            seeds. None for fewer than three.
-        over_text: the test of the difference, None unless it was asked for.
-        ahead: name of the row that is significantly better over text and over seeds. None without
-            one, and if neither row learned anything.
-        findings: (topic, sentence) in order.
+        split: the last split on which its best row by dev was scored.
+        leader: name of the best row by dev among those that learned. None if no row did.
+        features, tuned: names of the best row on features and of the best fully tuned row by dev.
+            None if there is none.
+        difference: features less tuned, on the last split that both have. None if not estimated.
+        ahead: name of the better one of the two by the adjusted test. None if there is none, and if
+            neither row learned.
+        cheapest: name of the row with the least cost within the margin of the leader.
+        findings: (topic, sentence) in order. The first ones are the answer.
     """
 
     about: str
+    split: str
+    leader: str | None
     features: str | None
     tuned: str | None
-    split: str | None = None
-    over_seeds: Interval | None = None
-    over_text: Difference | None = None
+    difference: Difference | None = None
     ahead: str | None = None
+    cheapest: str | None = None
     findings: tuple[tuple[str, str], ...] = ()
 
 
@@ -535,6 +549,7 @@ class Comparison:
         key: parts of the comparable key that all rows share.
         machines, speed_machines: machines that trained, and machines that timed labelling.
         notes: remarks for readers, one line each, such as runs left out or unequal seeds.
+        best: names of the rows that are better than the next one on their text, by split.
         test_notes, cost_notes: remarks on tests and on costs.
         learning: names of rows by line of a learning curve, in the order of shares of train.
         fronts: by split and cost.
@@ -561,8 +576,8 @@ class Comparison:
     folds: tuple[FoldMeans, ...] = ()
     contests: tuple[Contest, ...] = ()
     published: tuple[PublishedFigures, ...] = ()
-    differences: tuple[Difference, ...] = _shown_by("stats")
-    leads: tuple[Difference, ...] = _shown_by("stats")
+    best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differences: tuple[Difference, ...] = ()
     test_notes: tuple[str, ...] = _shown_by("stats")
     prices: Mapping[str, Price] = _shown_by("cost", dict)
     cost_notes: tuple[str, ...] = _shown_by("cost")
@@ -604,17 +619,26 @@ class Comparison:
         return [*self.notes, *self.test_notes, *self.cost_notes, *unread]
 
     @property
-    def verdicts(self) -> list[str]:
-        """A line for each contest: the best row, and its lead."""
-        return [
-            ": ".join(filter(None, (contest.about, sentence)))
-            for contest in self.contests
-            for topic, sentence in contest.findings
-            if topic == "Verdict"
-        ]
+    def answer(self) -> list[str]:
+        """Up to four lines for each contest, indented below its name if there are several."""
+        lines = []
+        for contest in self.contests:
+            lines += [f"{contest.about}:"] if contest.about else []
+            indent = "  " * bool(contest.about)
+            for topic, sentence in contest.findings:
+                head = f"{topic}: " if topic in ANSWER[2:] else ""
+                lines += [f"{indent}{head}{sentence}"] if topic in ANSWER else []
+        return lines
 
     def row(self, name: str) -> Row:
         return next(row for row in self.rows if row.name == name)
+
+    def difference(self, row: Row, other: Row, split: str) -> Difference | None:
+        """A row's difference from another one, if it was tested."""
+        for d in self.differences:
+            if d.split == split and {d.row, d.baseline} == {row.name, other.name}:
+                return d if d.row == row.name else d.opposite
+        return None
 
     def rival(self, row: Row, split: str) -> Row | None:
         """The baseline of a row. None for a baseline and if `split` has no difference."""
@@ -635,7 +659,6 @@ class Comparison:
 
     def limited_to(self, view: View) -> Comparison:
         """The comparison without the analyses that a view does not show."""
-        untested = (dataclasses.replace(part, over_text=None, ahead=None) for part in self.contests)
         unread = (
             (tuple(name for name in view.by if name in facets), reason)
             for facets, reason in self.missing_breakdowns
@@ -647,7 +670,6 @@ class Comparison:
         }
         return dataclasses.replace(
             self,
-            contests=self.contests if view.stats else tuple(untested),
             breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
             missing_breakdowns=tuple((facets, reason) for facets, reason in unread if facets),
             **hidden,

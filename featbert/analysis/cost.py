@@ -4,8 +4,8 @@ n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). E 
 a row read (`RowCost`).
 
 A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
-is on the front if no other is both at least as cheap and at least as good, and one of the two
-strictly.
+is on the front if it learned and no other is both at least as cheap and at least as good, and one
+of the two strictly. Trials of a search are not on it.
 """
 
 import dataclasses
@@ -165,7 +165,10 @@ def _points(
 ) -> Iterator[ParetoPoint]:
     priced = [(row, cost, row.mean(split)) for row, cost in costs if cost is not None]
     for row, cost, mean in priced:
-        beaten = any(c <= cost and m >= mean and (c, m) != (cost, mean) for _, c, m in priced)
+        beaten = not row.competes or any(
+            other.competes and c <= cost and m >= mean and (c, m) != (cost, mean)
+            for other, c, m in priced
+        )
         name = " · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)])
         yield ParetoPoint(row.name, name, float(cost), on_front=not beaten)
 

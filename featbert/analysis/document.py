@@ -20,7 +20,7 @@ from featbert.io import regular_file
 
 KIND = "featbert comparison"
 # Grows when a field changes its meaning or goes.
-VERSION = 2
+VERSION = 3
 
 
 def to_json(comparisons: Comparisons) -> str:

@@ -13,7 +13,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.analysis.comparison import ComparedRun, Comparison, FoldMeans, Row, Statistic
+from featbert.analysis.comparison import (
+    ComparedRun,
+    Comparison,
+    Difference,
+    FoldMeans,
+    Row,
+    Statistic,
+)
 from featbert.analysis.cost import spent
 from featbert.config import with_later
 from featbert.data.corpus import EVALUATED
@@ -42,6 +49,8 @@ _KINDS: Mapping[str, str] = {
 
 # Differences are shown in points with two digits. A smaller difference counts as none.
 _DIGITS = 4
+# What tests say of a row on a split.
+_TESTED = ("difference", "low", "high", "p", "p_adjusted")
 # Unit of a line.
 Per = Literal["row", "run", "score"]
 
@@ -120,25 +129,22 @@ def statistic(name: str, score: Statistic | None) -> dict[str, float | None]:
 
 
 def _of_row(row: Row) -> dict[str, Any]:
-    line: dict[str, Any] = {"seeds": len(row.runs)}
+    line: dict[str, Any] = {"seeds": len(row.runs), "baseline_row": None}
     for split in EVALUATED:
         for key in row.task.all_columns:
             line |= statistic(f"{split}_{key}", row.score(split, key))
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
+        line |= dict.fromkeys(f"{split}_{name}" for name in _TESTED)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
     return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 
 def _of_analyses(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names of rows, and what further analyses say of them."""
-    for d in comparison.differences:
-        intervals = {"text": d.pooled, "seeds": d.over_seeds}
-        yield d.row, {"baseline_row": d.baseline, f"{d.split}_difference": d.mean}
-        for over, interval in intervals.items():
-            name = f"{d.split}_over_{over}"
-            ends = (None, None) if interval is None else (interval.low, interval.high)
-            yield d.row, {f"{name}_low": ends[0], f"{name}_high": ends[1]}
-        yield d.row, {f"{d.split}_p": d.pooled.p_value, f"{d.split}_p_adjusted": d.adjusted}
+    for row, d in tested_against(comparison):
+        values = (d.value, *d.ends, d.estimate.p_value, d.adjusted)
+        columns = zip((f"{d.split}_{name}" for name in _TESTED), values, strict=True)
+        yield row.name, {"baseline_row": d.baseline, **dict(columns)}
     for name, price in comparison.prices.items():
         yield name, {"tuned_row": price.tuned_row}
         for currency in ("seconds", "flops"):
@@ -160,6 +166,18 @@ def _of_analyses(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any
         for name, buckets in breakdown.rows.items():
             for bucket, score in buckets.items():
                 yield name, statistic(f"{of}_{bucket}", score)
+
+
+def tested_against(comparison: Comparison) -> Iterator[tuple[Row, Difference]]:
+    """Each row's difference from its baseline, or from the best row by dev without a baseline."""
+    leaders = [comparison.row(c.leader) for c in comparison.contests if c.leader]
+    has_baseline = any(row.is_baseline for row in comparison.rows)
+    for row, split in itertools.product(comparison.rows, comparison.splits):
+        rival = comparison.rival(row, split)
+        others = [rival] if rival else [] if has_baseline else leaders
+        tests = (comparison.difference(row, other, split) for other in others)
+        for difference in itertools.islice(filter(None, tests), 1):
+            yield row, difference
 
 
 def _winner(differences: Iterable[float | None]) -> str | None:
@@ -186,16 +204,16 @@ def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any
 def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
     """A line for each corpus, encoder and task in which features and fine-tuning can be compared.
 
-    Differences are features less tuned, in [0, 1]. `ahead` is the tuning that text and seeds both
-    say is better, "neither" if they do not, and None if that was not tested.
+    Differences are features less tuned, in [0, 1]. `ahead` is the tuning that is better by the
+    adjusted test, "neither" if there is none, and None if that was not tested.
     """
     lines = []
     pairs = [(comparison, contest) for comparison in comparisons for contest in comparison.contests]
     for comparison, contest in pairs:
-        if contest.features is None or contest.tuned is None or contest.split is None:
+        if contest.features is None or contest.tuned is None:
             continue
         features, tuned = comparison.row(contest.features), comparison.row(contest.tuned)
-        seeds, test, split = contest.over_seeds, contest.over_text, contest.split
+        test, split = contest.difference, contest.split
         ahead = comparison.row(contest.ahead).tuning if contest.ahead else "neither"
         line = {
             "task": features.task.name,
@@ -209,10 +227,8 @@ def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
             "tuned": tuned.label,
             **statistic("tuned", tuned.score(split)),
             "difference": features.mean(split) - tuned.mean(split),
-            "over_text_low": test and test.pooled.low,
-            "over_text_high": test and test.pooled.high,
-            "over_seeds_low": seeds and seeds.low,
-            "over_seeds_high": seeds and seeds.high,
+            "low": test and test.low,
+            "high": test and test.high,
             "p_adjusted": test and test.adjusted,
             "ahead": ahead if test else None,
         }

@@ -30,7 +30,8 @@ McCulloch 1992, Variance Components, chapter 4. Bouthillier et al. 2021, MLSys (
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,10 +39,19 @@ import numpy as np
 import pydantic.dataclasses
 from numpy.typing import NDArray
 
-from featbert.analysis.resampling import FEWEST, LEVEL, TIE, Counts, Floats, Of
 from featbert.errors import InputError
 from featbert.schema import STRICT, Amount, Count, Share
 
+Counts = NDArray[Any]
+Floats = NDArray[np.float64]
+# Values (...) of summed counts (..., K).
+Of = Callable[[NDArray[Any]], Floats]
+
+LEVEL = 0.95
+# With two runs the interval over seeds is twelve times their difference: it says nothing.
+FEWEST = 3
+# A smaller number is rounding.
+TIE = 1e-12
 # No more seeds than this are proposed, nor more text than this times the text.
 MOST_SEEDS = 1_000
 MOST_TEXT = 1_000
@@ -62,6 +72,8 @@ class Estimate:
         shared_variance: the variance over text that more runs do not lower.
         covers_seeds: whether each row has at least `FEWEST` runs. If not, the interval is of these
             runs on other text.
+        covers_text: whether there were counts of units. If not, the interval is of other seeds on
+            this text, and `units` is 0.
     """
 
     value: float
@@ -77,6 +89,16 @@ class Estimate:
     run_variances: tuple[Amount, ...]
     shared_variance: Amount
     covers_seeds: bool
+    covers_text: bool = True
+
+    def ends(self, level: float) -> tuple[float, float]:
+        """The interval at another level."""
+        from scipy.special import stdtrit  # takes longer to load than a table to make
+
+        quantile = float(stdtrit(min(self.df, 1e9), (1 + level) / 2)) if level < 1 else np.inf
+        error = (self.over_seeds + self.over_text) ** 0.5
+        half = quantile * error if error else 0.0
+        return self.value - half, self.value + half
 
     @property
     def over_seeds(self) -> float:
@@ -149,6 +171,17 @@ def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
         raise InputError(f"counts of two rows have shapes {first.shape} and {second.shape}")
     rows = [moments(*contributions(_checked(counts), of)) for counts in (first, second)]
     return estimate(rows)
+
+
+def seeds_estimate(*rows: Sequence[float]) -> Estimate | None:
+    """The mean of one row's scores, or the second row's less the first's, over other seeds only.
+
+    None if a row has fewer than `FEWEST` scores.
+    """
+    if min(map(len, rows)) < FEWEST:
+        return None
+    without_text = [moments(np.asarray(row), np.zeros((len(row), 2))) for row in rows]
+    return dataclasses.replace(estimate(without_text), units=0, covers_text=False)
 
 
 def contributions(counts: NDArray[Any], of: Of) -> tuple[Floats, Floats]:
@@ -267,25 +300,25 @@ class Needed:
     units: int | None
 
 
-def needed(result: Estimate, *, power: float = 0.8) -> Needed:
-    """How many more seeds, or units, settle a difference with probability `power`.
+def needed(result: Estimate, *, level: float = LEVEL, power: float = 0.8) -> Needed:
+    """How many more seeds, or units, settle a difference at `level` with probability `power`.
 
     Both are 0 if the interval excludes the null value already.
     """
-    if result.p_value < 1 - LEVEL:
+    if result.p_value < 1 - level:
         return Needed(0, 0)
     if result.value == result.null:
         return Needed(None, None)
     more_runs = np.arange(1, MOST_SEEDS + 1)
     times = 1.05 ** np.arange(1, np.log(MOST_TEXT) / np.log(1.05))
     more_units = np.ceil((times - 1) * result.units).astype(int)
-    seeds = _first(_settled(result, power, more_runs=more_runs), more_runs)
-    units = _first(_settled(result, power, times=times), more_units)
-    return Needed(seeds if result.covers_seeds else None, units)
+    seeds = _first(_settled(result, level, power, more_runs=more_runs), more_runs)
+    units = _first(_settled(result, level, power, times=times), more_units)
+    return Needed(seeds if result.covers_seeds else None, units if result.covers_text else None)
 
 
 def _settled(
-    result: Estimate, power: float, *, more_runs: Any = 0, times: Any = 1.0
+    result: Estimate, level: float, power: float, *, more_runs: Any = 0, times: Any = 1.0
 ) -> NDArray[np.bool_]:
     """Whether the value is far enough from null with `more_runs` and `times` as much text."""
     from scipy.special import stdtrit
@@ -304,9 +337,23 @@ def _settled(
         ]
         squares = _per_run([part**2 for part in parts], [n - 1 for n in runs])
         df = _df(seeds, text, np.asarray(sum(parts)), squares, units)
-    quantiles = stdtrit(df, (1 + LEVEL) / 2) + stdtrit(df, power)
+    quantiles = stdtrit(df, (1 + level) / 2) + stdtrit(df, power)
     return np.asarray(abs(result.value - result.null) >= quantiles * np.sqrt(seeds + text))
 
 
 def _first(settled: NDArray[np.bool_], amounts: NDArray[Any]) -> int | None:
     return int(amounts[settled.argmax()]) if settled.any() else None
+
+
+# Several tests ------------------------------------------------------------------------------------
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values of a family of tests, adjusted so that one error in all stays as rare as in one.
+
+    Source: Holm 1979.
+    """
+    p, order = np.array(p_values), np.argsort(p_values, kind="stable")
+    factors = np.arange(len(p), 0, -1)
+    p[order] = np.maximum.accumulate(np.minimum(1.0, factors * p[order]))
+    return [*map(float, p)]

@@ -28,7 +28,6 @@ from featbert.analysis.comparison import (
     same_task,
     shared,
 )
-from featbert.analysis.cost import pareto_fronts
 from featbert.analysis.curves import learning_lines
 from featbert.analysis.frame import fold_means
 from featbert.analysis.labels import (
@@ -41,14 +40,13 @@ from featbert.analysis.labels import (
     with_settings,
 )
 from featbert.analysis.notes import comparison_notes
-from featbert.analysis.resampling import t_interval
+from featbert.analysis.searches import names_of_trials, searches_of
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
 from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
-from featbert.tasks.base import get_task
 from featbert.tasks.forecasts import Reliability
 from featbert.text import natural
 
@@ -85,7 +83,11 @@ def compare_group(
     pairs = comparable_rows(runs, freed)
     rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
     baselines = [] if against is None else rows_called(against, rows)
+    trials = names_of_trials(searches_of(runs))
     rows = [_with_baseline(row, rows, baselines) for row in rows]
+    rows = [
+        dataclasses.replace(row, is_trial={run.name for run in row.runs} <= trials) for row in rows
+    ]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
     key = shared([comparable_key(run.record) for run in runs])
@@ -108,8 +110,7 @@ def compare_group(
         notes=tuple(comparison_notes(rows, members, runs)),
         learning={name: tuple(row.name for row in line) for name, line in lines.items()},
     )
-    fronts, folds = tuple(pareto_fronts(comparison)), tuple(fold_means(comparison))
-    return dataclasses.replace(comparison, fronts=fronts, folds=folds), members
+    return dataclasses.replace(comparison, folds=tuple(fold_means(comparison))), members
 
 
 def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:
@@ -201,10 +202,6 @@ def build_row(
     newest = {run.record.seed: run for run in ordered}
     by_seed = tuple(newest[seed] for seed in sorted(newest))
     first, last = by_seed[0].record, ordered[-1].record
-    task, scores = get_task(last.task), _scores(by_seed)
-    splits = tuple(s for s in EVALUATED if s in last.scores)
-    means = {split: scores[split].get(task.measure.key) for split in scores}
-    intervals = {s: t_interval(score.values) for s, score in means.items() if score}
     row = Row(
         label=label,
         task_name=last.task,
@@ -223,15 +220,13 @@ def build_row(
         conditions=_conditions(first),
         runs=tuple(map(_compared, by_seed)),
         left_out=tuple(run.name for run in reversed(ordered) if newest[run.record.seed] is not run),
-        splits=splits,
-        scores=scores,
-        intervals={split: interval for split, interval in intervals.items() if interval},
+        splits=tuple(s for s in EVALUATED if s in last.scores),
+        scores=_scores(by_seed),
         floors={
             s: split_scores.floor
             for s, split_scores in first.scores.items()
             if split_scores.floor is not None
         },
-        learned=tuple(s for s in splits if any(r.record.scores[s].exceeds_floor for r in by_seed)),
         cost=_cost(by_seed, last),
         cell=cell,
         mix=_mix(by_seed),

@@ -1,21 +1,19 @@
-"""Is a difference significant: each row against its baseline, over seeds and over text.
+"""Scores and differences with one interval each, over other seeds and other text.
 
-The best row by dev is also tested against all others, on the last split: is it the best?
-
-p-values are adjusted by Holm for all pairs of rows that are tested on a split. Results are kept in
+Each row is tested against its baseline, and against the best row by dev. p-values are adjusted by
+Holm for all pairs of rows that are tested on a split. Results are kept in
 `<runs directory>/.statistics` by a hash of the predictions.
 """
 
 import contextlib
 import dataclasses
-import statistics
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pydantic.dataclasses
 
 from featbert.analysis.comparison import (
-    CLEAR,
     Comparison,
     Difference,
     Row,
@@ -23,14 +21,16 @@ from featbert.analysis.comparison import (
     grouped,
     rivals,
 )
-from featbert.analysis.resampling import (
-    RESAMPLES,
-    Counts,
-    PairedTest,
-    bootstrap_interval,
+from featbert.analysis.interval import (
+    LEVEL,
+    Estimate,
+    Moments,
+    contributions,
+    estimate,
     holm,
-    paired_test,
-    t_interval,
+    moments,
+    score_estimate,
+    seeds_estimate,
 )
 from featbert.analysis.rows import Members
 from featbert.errors import FeatbertError, MissingError
@@ -41,180 +41,206 @@ from featbert.runs.record import read_json, to_json
 from featbert.runs.results import results_file
 from featbert.runs.run import Run
 from featbert.schema import STRICT
-from featbert.text import counted
+from featbert.text import counted, listed
 
-# Counts of baselines, summed over runs, by split, classes and folders: many rows share one.
-BaselineCounts = dict[tuple[object, ...], Counts]
-VERSION = 2
+VERSION = 3
+# With fewer documents, sentences or examples, an interval over text says nothing.
+FEWEST_UNITS = 5
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class KeptTest:
-    """A test in a file.
+    """An estimate in a file.
 
     Attributes:
-        of: hash of everything that the test was computed from. It is the name of the file.
+        of: hash of everything that the estimate was computed from. It is the name of the file.
         predictions: SHA-256 of the predictions of each run.
     """
 
     of: str
     predictions: list[str]
-    test: PairedTest
+    test: Estimate
 
 
-def with_significance(
-    comparison: Comparison, members: Members, *, resamples: int = RESAMPLES
-) -> Comparison:
-    """The comparison with its `differences` and `leads`. `test_notes` name the untested rows.
+def with_estimates(comparison: Comparison, members: Members) -> Comparison:
+    """The comparison with the intervals of its rows' scores, and its `differences`.
 
-    `members` are the runs of each row by its name.
+    `test_notes` name the rows without counts. `members` are the runs of each row by its name.
     """
+    estimates = _Estimates(members)
+    rows = {row.name: estimates.of_row(row) for row in comparison.rows}
+    comparison = dataclasses.replace(comparison, rows=tuple(rows.values()))
     differences: list[Difference] = []
-    leads: list[Difference] = []
-    notes: dict[str, None] = {}
-    rows_without_counts: dict[str, None] = {}
-    baseline_counts: BaselineCounts = {}
-
-    def tests(pairs: Iterable[tuple[Row, Row | None]], split: str) -> Iterator[Difference]:
-        for row, base in pairs:
-            if base is None:
-                continue
-            try:
-                yield _difference(row, base, members, split, resamples, baseline_counts)
-            except MissingError:
-                rows_without_counts[row.name] = None
-            except FeatbertError as error:
-                notes[f"{row.name} on {split} is not tested: {error}"] = None
-
     for split in comparison.splits:
-        rows = track(comparison.rows, f"testing differences on {split}", "rows")
-        differences += tests(((row, comparison.rival(row, split)) for row in rows), split)
-    for group in rivals(comparison.rows):
-        best = best_by_dev(group)
-        if best is not None:
-            split = best.splits[-1]
-            competitors = [row for row in group if row is not best and split in row.splits]
-            rows = track(competitors, f"testing the best row by dev on {split}", "rows")
-            leads += tests(((row, best) for row in rows), split)
-    adjusted = _adjusted([*differences, *leads])
-    if rows_without_counts:
-        notes[f"not tested, for the lack of predictions: {', '.join(rows_without_counts)}"] = None
-    if uncounted := sum(difference.uncounted for difference in adjusted):
-        number = counted(uncounted, "test")
-        notes[f"{number} from before the predictions were removed, not to be computed again"] = None
+        pairs = [*_pairs(comparison, split)]
+        for row, base in track(pairs, f"testing differences on {split}", "pairs"):
+            differences += estimates.of_pair(row, base, split)
+    comparison = dataclasses.replace(comparison, differences=_adjusted(differences))
     return dataclasses.replace(
         comparison,
-        differences=adjusted[: len(differences)],
-        leads=adjusted[len(differences) :],
-        test_notes=(*notes, *_too_few(adjusted)),
+        best={split: tuple(_best(comparison, split)) for split in comparison.splits},
+        test_notes=(*estimates.notes(), *_few_units(differences)),
     )
 
 
-def _too_few(differences: Sequence[Difference]) -> Iterator[str]:
-    """A note for each split with so few units that no p-value could be below `CLEAR`."""
-    for split, tests in grouped((test.split, test) for test in differences).items():
-        pairs = {frozenset((test.row, test.baseline)) for test in tests}
-        largest = max(tests, key=lambda test: test.pooled.units)
-        # Two ways to exchange units give the largest difference: none and all.
-        lowest_p = 2 / 2 ** min(largest.pooled.units, 62)
-        if lowest_p * len(pairs) >= CLEAR:
+def _pairs(comparison: Comparison, split: str) -> Iterator[tuple[Row, Row]]:
+    """Pairs of rows that are tested on a split, each once: (row, what it is compared with)."""
+    seen: set[frozenset[str]] = set()
+    rows = [row for row in comparison.rows if split in row.splits]
+    wanted = [(row, comparison.rival(row, split)) for row in rows]
+    for group in rivals(comparison.rows):
+        best = best_by_dev([row for row in group if row.competes])
+        wanted += [(row, best) for row in group if row.competes]
+    wanted += [(following, first) for first, following in _first_two(rows, split)]
+    for row, base in wanted:
+        if base is None or base is row or not {split} <= {*row.splits} & {*base.splits}:
+            continue
+        pair = frozenset((row.name, base.name))
+        if pair not in seen:
+            seen.add(pair)
+            yield row, base
+
+
+def _first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:
+    """The rows with the two best means on each text."""
+    competing = ((row.data(split), row) for row in rows if row.competes)
+    for group in grouped(competing).values():
+        ordered = sorted(group, key=lambda row: -row.mean(split))
+        yield from itertools.islice(itertools.pairwise(ordered), 1)
+
+
+def _best(comparison: Comparison, split: str) -> Iterator[str]:
+    """Names of rows that are better than the next one by the adjusted test."""
+    rows = [row for row in comparison.rows if split in row.splits]
+    for first, following in _first_two(rows, split):
+        difference = comparison.difference(first, following, split)
+        if difference is not None and difference.sign > 0:
+            yield first.name
+
+
+class _Estimates:
+    """Estimates of rows and pairs. Counts of a row are read once."""
+
+    def __init__(self, members: Members) -> None:
+        self.members = members
+        self.moments: dict[tuple[object, ...], Moments] = {}
+        self.without_counts: dict[str, None] = {}
+        self.uncounted = 0
+        self.reasons: dict[str, None] = {}
+
+    def of_row(self, row: Row) -> Row:
+        """The row with `estimates` and `learned`."""
+        estimates, learned = {}, []
+        for split in row.splits:
+            runs, floor = self.members[row.name], row.floors.get(split, 0.0)
+            result = self._estimate([row], split, floor)
+            if result is not None:
+                estimates[split] = result
+            if result is not None and result.covers_text:
+                learned += [split] * (result.low > floor)
+            else:
+                learned += [split] * any(run.record.scores[split].exceeds_floor for run in runs)
+        return dataclasses.replace(row, estimates=estimates, learned=tuple(learned))
+
+    def of_pair(self, row: Row, base: Row, split: str) -> Iterator[Difference]:
+        """The difference of a row from another one, if it can be estimated."""
+        result = self._estimate([base, row], split)
+        if result is not None:
+            scores = self.members[row.name][0].record.scores[split]
+            unit = row.task.group if 0 < result.units < scores.examples else row.task.unit
+            yield Difference(row.name, base.name, split, f"{unit}s", result, result.p_value)
+
+    def notes(self) -> Iterator[str]:
+        """Rows without an interval over text, and why."""
+        if self.without_counts:
             yield (
-                f"{largest.pooled.units} {largest.units} of {split} are too few for a significant "
-                f"difference over text: no p is below {lowest_p:.2g}, and Holm's is up to "
-                f"{len(pairs)} times that"
+                "no predictions, so no interval covers other text: "
+                f"{listed([*self.without_counts])}"
             )
+        yield from self.reasons
+        if self.uncounted:
+            number = counted(self.uncounted, "interval")
+            yield f"{number} from before the predictions were removed, not to be computed again"
+
+    def _estimate(self, rows: Sequence[Row], split: str, null: float = 0.0) -> Estimate | None:
+        try:
+            return self._over_text(rows, split, null)
+        except MissingError:
+            self.without_counts |= dict.fromkeys(row.name for row in rows)
+        except FeatbertError as error:
+            names = " and ".join(row.name for row in rows)
+            self.reasons[f"{names} on {split}: no interval over text: {error}"] = None
+        return seeds_estimate(*(_values(row, split) for row in rows))
+
+    def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
+        """The estimate from counts, or the kept one."""
+        by_row = [self.members[row.name] for row in rows]
+        hashes = [[_hash(run, split) for run in runs] for runs in by_row]
+        first = by_row[0][0]
+        name = json_hash([VERSION, null, first.record.signature.scorer, hashes])[:32]
+        path = first.folder.parent / TESTS / f"{name}.json"
+        with contextlib.suppress(FeatbertError):  # without a sound file it is computed
+            if (kept_test := read_json(path, KeptTest, "")).of == name:
+                self.uncounted += results_file(path) is not None
+                return kept_test.test
+        # Counts by class are subtracted class by class, so all runs need the classes of all.
+        runs = [run for of_row in by_row for run in of_row]
+        classes = tuple(sorted({n for run in runs for n in run.record.signature.entity_types}))
+        result = estimate([self._moments(of_row, split, classes) for of_row in by_row], null)
+        # Nothing is kept if the runs directory is read-only or the folder of tests is a link.
+        with contextlib.suppress(OSError, FeatbertError):
+            unlinked(path.parent).mkdir(exist_ok=True)
+            with replacing(path, durable=False) as temporary:
+                kept_test = KeptTest(name, [h for row in hashes for h in row], result)
+                temporary.write_text(to_json(kept_test), "utf-8")
+        return result
+
+    def _moments(self, runs: Sequence[Run], split: str, classes: tuple[str, ...]) -> Moments:
+        key = (split, classes, *(run.folder for run in runs))
+        if key not in self.moments:
+            counts = [run.counts(split, classes).units for run in runs]
+            units = len(counts[0])
+            if units < FEWEST_UNITS:
+                raise FeatbertError(f"{counted(units, 'unit')} of text are too few")
+            values = contributions(np.array(counts, np.float64), runs[0].task.measure.of)
+            self.moments[key] = moments(*values)
+        return self.moments[key]
+
+
+def _values(row: Row, split: str) -> tuple[float, ...]:
+    score = row.score(split)
+    return () if score is None else score.values
+
+
+def _few_units(differences: Sequence[Difference]) -> Iterator[str]:
+    """A note for each split with so few units that intervals are rough."""
+    for split, tests in grouped((test.split, test) for test in differences).items():
+        test = max(tests, key=lambda test: test.estimate.units)
+        if 0 < test.estimate.units < 2 * FEWEST_UNITS:
+            yield f"{test.estimate.units} {test.units} of {split} are few: intervals are rough"
 
 
 def _adjusted(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Differences with adjusted p-values. A pair of rows that is tested twice counts once."""
-    pairs = [(test.split, frozenset((test.row, test.baseline))) for test in differences]
-    p_values = {pair: test.pooled.p_value for pair, test in zip(pairs, differences, strict=True)}
-    for split in {split for split, _ in pairs}:
-        family = [pair for pair in p_values if pair[0] == split]
-        p_values |= zip(family, holm([p_values[pair] for pair in family]), strict=True)
-    tests = zip(pairs, differences, strict=True)
-    return tuple(dataclasses.replace(test, adjusted=p_values[pair]) for pair, test in tests)
+    """Differences with p-values adjusted for all pairs of their split, and fitting levels.
 
-
-def _difference(
-    row: Row,
-    base: Row,
-    members: Members,
-    split: str,
-    resamples: int,
-    baseline_counts: BaselineCounts,
-) -> Difference:
-    pairs = paired_runs(members[base.name], members[row.name])
-    if not pairs:
-        raise FeatbertError(
-            f"no seed in common with {base.name}: "
-            f"{', '.join(map(str, row.seeds))} and {', '.join(map(str, base.seeds))}"
-        )
-    by_seed = seed_differences(pairs, split)
-    pooled, uncounted = _pooled(pairs, split, resamples, baseline_counts)
-    scores = pairs[0][0].record.scores[split]
-    return Difference(
-        row=row.name,
-        baseline=base.name,
-        split=split,
-        seeds=tuple(run.record.seed for _, run in pairs),
-        mean=statistics.fmean(by_seed),
-        over_seeds=t_interval(by_seed),
-        pooled=pooled,
-        units=f"{row.task.unit if pooled.units == scores.examples else row.task.group}s",
-        adjusted=1.0,
-        uncounted=uncounted,
-    )
-
-
-def paired_runs(base: Sequence[Run], row: Sequence[Run]) -> list[tuple[Run, Run]]:
-    """The runs of two rows with the same seed, in the order of seeds."""
-    by_seed = {run.record.seed: run for run in base}
-    return [(by_seed[run.record.seed], run) for run in row if run.record.seed in by_seed]
-
-
-def seed_differences(pairs: Sequence[tuple[Run, Run]], split: str) -> list[float]:
-    """Second run's score less the first's, for each pair."""
-    scores = [[run.record.score(split) or 0.0 for run in pair] for pair in pairs]
-    return [second - first for first, second in scores]
-
-
-def _pooled(
-    pairs: Sequence[tuple[Run, Run]], split: str, resamples: int, baseline_counts: BaselineCounts
-) -> tuple[PairedTest, bool]:
-    """The test of second runs against first ones, on counts summed over pairs. Results are kept.
-
-    Also whether the test is from a results file, which keeps tests of removed predictions.
+    A rejected hypothesis has the level at which Holm rejects it. The others share the level of the
+    first one that Holm does not reject (Guilbaud 2008).
     """
-    first, runs = pairs[0][0], [run for pair in pairs for run in pair]
-    hashes = [_hash(run, split) for run in runs]
-    by_pair = [[*pair] for pair in zip(hashes[::2], hashes[1::2], strict=True)]
-    name = json_hash([VERSION, resamples, first.record.signature.scorer, by_pair])[:32]
-    path = first.folder.parent / TESTS / f"{name}.json"
-    with contextlib.suppress(FeatbertError):  # without a sound file the test is computed
-        if (kept_test := read_json(path, KeptTest, "")).of == name:
-            return kept_test.test, results_file(path) is not None
-    # Counts by class are exchanged class by class, so all runs need the classes of all.
-    classes = tuple(sorted({name for run in runs for name in run.record.signature.entity_types}))
-    key = (split, classes, *(run.folder for run, _ in pairs))
-    if key not in baseline_counts:
-        units = [run.counts(split, classes).units for run, _ in pairs]
-        baseline_counts[key] = np.sum(units, axis=0)
-    counts = np.sum([run.counts(split, classes).units for _, run in pairs], axis=0)
-    test = paired_test(baseline_counts[key], counts, first.task.measure.of, resamples=resamples)
-    # Nothing is kept if the runs directory is read-only or the folder of tests is a link.
-    with contextlib.suppress(OSError, FeatbertError):
-        unlinked(path.parent).mkdir(exist_ok=True)
-        with replacing(path, durable=False) as temporary:
-            temporary.write_text(to_json(KeptTest(name, hashes, test)), "utf-8")
-    return test, False
+    adjusted: dict[int, Difference] = {}
+    for tests in grouped((d.split, (i, d)) for i, d in enumerate(differences)).values():
+        p_values = [difference.estimate.p_value for _, difference in tests]
+        after_holm = holm(p_values)
+        n_open = sum(p >= 1 - LEVEL for p in after_holm)
+        for (i, difference), before, after in zip(tests, p_values, after_holm, strict=True):
+            tests_at_once = n_open if after >= 1 - LEVEL else after / before if before else 1.0
+            level = 1 - (1 - LEVEL) / tests_at_once
+            adjusted[i] = dataclasses.replace(difference, adjusted=after, level=level)
+    return tuple(adjusted[i] for i in range(len(differences)))
 
 
-def score_interval(run: Run, split: str) -> tuple[float, float]:
-    """Bootstrap interval over the units of a run's measure."""
-    counts = run.counts(split).units
-    # Counts of zero have a value of 0.
-    return bootstrap_interval(np.zeros_like(counts), counts, run.task.measure.of)
+def run_estimate(run: Run, split: str) -> Estimate:
+    """The interval of one run's measure over other text."""
+    return score_estimate(run.counts(split).units[None], run.task.measure.of)
 
 
 def _hash(run: Run, split: str) -> str:

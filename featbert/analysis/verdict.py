@@ -1,13 +1,14 @@
-"""A comparison in words: which way is better, is that significant, what does it cost.
+"""The answer of a comparison in four lines: what is best, what is cheapest, what is not settled.
 
-Each sentence repeats numbers of the tables, and says no more. The features row and the tuned row
-were chosen on dev. They are compared on the last split that both were scored on.
+Rows are chosen on dev and compared on the last split. Rows that did not learn and trials of a
+search have no part in it. Further sentences say what rows cost and where they differ.
 """
 
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -19,107 +20,146 @@ from featbert.analysis.comparison import (
     Difference,
     Row,
     best_by_dev,
+    grouped,
     rivals,
 )
 from featbert.analysis.cost import CURRENCIES, machines_of
+from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name
 from featbert.analysis.notes import side_by_side
-from featbert.analysis.resampling import FEWEST, Interval, PairedTest, few_seeds, t_interval
 from featbert.analysis.rows import Members
-from featbert.analysis.significance import paired_runs, seed_differences
-from featbert.data.corpus import EVALUATED
+from featbert.analysis.searches import edges, searches_of
+from featbert.config import Analyses
 from featbert.encoders.tunings import get_tuning
+from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
 
-# The split that epochs and rows are chosen on.
-_DEV = EVALUATED[0]
-# Rows that a verdict names at most, and the costs of which the summary names the least.
-_NAMED = 3
-_BOUGHT = ("operations", "kept", "one_by_one", "batched")
-# Words for a difference by its significance over text and over seeds (None: too few seeds).
-_HOLDS = {
-    (True, True): ", clearly",
-    (True, None): " on this text",
-    (True, False): " on this text, but perhaps not with other seeds",
-    (False, True): " with other seeds, too, but perhaps not on other text",
+# Pairs and rows that a line names at most.
+_NAMED = 2
+# No more seeds are advised, nor more text than this times the text.
+_MOST = 100
+# Costs within these factors are alike.
+_AS_QUICK, _AS_CHEAP = 1.1, 1.05
+# Gain of the last epoch on dev from which on more epochs are advised.
+_RISING = 0.005
+# If the largest class has this share of a split, accuracy says little of the others.
+_UNEQUAL = 0.75
+MACRO_F1 = "macro_f1"
+# Costs as a ratio of the best row's, by unit.
+_RATIOS = {
+    "operations": "the operations",
+    "seconds": "the time to label",
+    "bytes": "the bytes",
 }
-# Times within this factor say little.
-_AS_QUICK = 1.1
 
 
 @dataclass(frozen=True)
 class _Case:
-    """A contest with its rows, for sentences. `timed`: whether training times can be compared."""
+    """The rows of a contest, for sentences.
+
+    Attributes:
+        rows: without trials of a search.
+        competing: rows that learned.
+        leader, rival: the best row by dev, and the best one of the other side (frozen or tuned). If
+            there is no other side, `rival` is the second by dev.
+        features, tuned: see `Contest`.
+        timed: whether training times can be compared.
+    """
 
     comparison: Comparison
+    request: Analyses
     rows: list[Row]
+    competing: list[Row]
+    leader: Row | None
+    rival: Row | None
     features: Row | None
     tuned: Row | None
-    split: str | None
-    over_text: Difference | None
+    split: str
+    searches: list[SearchRecord]
     timed: bool
 
 
-def with_contests(comparison: Comparison, members: Members) -> Comparison:
+def with_contests(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
     """The comparison with a contest for each freed part of it, in the order of its rows."""
-    contests = tuple(_contest(comparison, rows, members) for rows in rivals(comparison.rows))
-    return dataclasses.replace(comparison, contests=contests)
+    searches = searches_of(itertools.chain(*members.values()))
+    contests = []
+    for group in rivals(comparison.rows):
+        rows = [row for row in group if not row.is_trial] or group
+        competing = [row for row in rows if row.competes]
+        leader = best_by_dev(competing)
+        features = best_by_dev([row for row in rows if row.frozen])
+        tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
+        sides = [run for row in (features, tuned) if row for run in members[row.name]]
+        case = _Case(
+            comparison,
+            request,
+            rows,
+            competing,
+            leader,
+            _rival(leader, competing),
+            features,
+            tuned,
+            (leader or best_by_dev(rows) or rows[0]).splits[-1],
+            searches,
+            timed=not side_by_side(sides),
+        )
+        contests.append(_contest(case))
+    return dataclasses.replace(comparison, contests=tuple(contests))
 
 
-def _contest(comparison: Comparison, rows: list[Row], members: Members) -> Contest:
-    features = best_by_dev([row for row in rows if row.frozen])
-    tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
-    split, over_seeds, over_text, ahead, timed = None, None, None, None, True
+def _rival(leader: Row | None, competing: Sequence[Row]) -> Row | None:
+    if leader is None:
+        return None
+    other_side = best_by_dev([row for row in competing if row.frozen != leader.frozen])
+    return other_side or best_by_dev([row for row in competing if row is not leader])
+
+
+def _contest(case: _Case) -> Contest:
+    features, tuned, difference, ahead = case.features, case.tuned, None, None
     if features is not None and tuned is not None:
-        split = [s for s in comparison.splits if s in features.splits and s in tuned.splits][-1]
-        sides = members[tuned.name], members[features.name]
-        over_seeds = t_interval(seed_differences(paired_runs(*sides), split))
-        pair = (features.name, tuned.name, split)
-        tests = (*comparison.differences, *comparison.leads)
-        over_text = next((t for t in tests if (t.row, t.baseline, t.split) == pair), None)
-        if over_text and (split in features.learned or split in tuned.learned):
-            ahead = {1: features.name, -1: tuned.name}.get(over_text.sign)
-        timed = not side_by_side(itertools.chain(*sides))
-    case = _Case(comparison, rows, features, tuned, split, over_text, timed)
+        in_both = [s for s in case.comparison.splits if s in features.splits and s in tuned.splits]
+        if in_both:
+            difference = case.comparison.difference(features, tuned, in_both[-1])
+        if difference is not None and (features.competes or tuned.competes):
+            ahead = {1: features.name, -1: tuned.name}.get(difference.sign)
+    cheapest = _cheapest(case)
     return Contest(
-        about=units.visible(" · ".join(rows[0].varied.values())),
+        about=units.visible(" · ".join(case.rows[0].varied.values())),
+        split=case.split,
+        leader=case.leader.name if case.leader else None,
         features=features.name if features else None,
         tuned=tuned.name if tuned else None,
-        split=split,
-        over_seeds=over_seeds,
-        over_text=over_text,
+        difference=difference,
         ahead=ahead,
-        findings=tuple((topic, units.visible(line)) for topic, line in _lines(case)),
+        cheapest=cheapest.name if cheapest else None,
+        findings=tuple((topic, units.visible(line)) for topic, line in _lines(case, cheapest)),
     )
 
 
-def _lines(case: _Case) -> Iterator[tuple[str, str]]:
+def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
     """Topics and sentences."""
-    comparison, rows = case.comparison, case.rows
-    leader = best_by_dev(rows)
-    if leader is not None and len(rows) > 1:
-        yield "Verdict", _verdict(case, leader)
-        yield "Trade-offs", _trade_offs(case, leader)
-    features, tuned, split = case.features, case.tuned, case.split
-    if features is None or tuned is None or split is None:
-        if leader is not None and len(rows) == 1:
-            split = leader.splits[-1]
-            result = f"{_called(case, leader)} reaches {_score(leader, split)} on {split}."
-            yield "Quality", result + _floor(leader, split)
+    yield "Answer", _answer(case)
+    if cheapest is not None:
+        yield "Cheapest", _cheapest_line(case, cheapest)
+    if open_pairs := _open_pairs(case):
+        yield "Not settled", _not_settled(case, open_pairs)
+    if cautions := [*_cautions(case, cheapest)]:
+        yield "Check first", f"{'; '.join(cautions)}."
+    features, tuned = case.features, case.tuned
+    if features is None or tuned is None:
         side = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
         yield "Missing", f"There are no runs {side} here to compare with."
-    else:
-        yield "Quality", _quality(case, features, tuned, split)
-        yield "Cost", _cost(case, features, tuned)
-        sides = {features.name, tuned.name}
-        for breakdown in comparison.breakdowns:
-            if (
-                breakdown.split == split
-                and len(breakdown.gold) > 1
-                and sides <= breakdown.rows.keys()
-            ):
-                yield "Where", _where(case, breakdown, features, tuned)
-                break
+        return
+    yield "Cost", _cost(case, features, tuned)
+    sides = {features.name, tuned.name}
+    for breakdown in case.comparison.breakdowns:
+        if (
+            breakdown.split == case.split
+            and len(breakdown.gold) > 1
+            and sides <= breakdown.rows.keys()
+        ):
+            yield "Where", _where(case, breakdown, features, tuned)
+            break
 
 
 def _called(case: _Case, row: Row) -> str:
@@ -129,136 +169,223 @@ def _called(case: _Case, row: Row) -> str:
     return name if names.count(name) == 1 else row.label
 
 
-def _leads(case: _Case, leader: Row) -> dict[str, Difference]:
-    """Tests of the other rows against the leader, by what these are called, the nearest first."""
-    names = {row.name: _called(case, row) for row in case.rows}
-    leads = [d for d in case.comparison.leads if d.baseline == leader.name]
-    leads.sort(key=lambda lead: -lead.mean)
-    return {names[lead.row]: lead for lead in leads if lead.row in names}
+# The answer ---------------------------------------------------------------------------------------
 
 
-def _verdict(case: _Case, leader: Row) -> str:
-    """The best row and its lead. "Undecided" if the lead is not significant."""
-    split, leads, name = leader.splits[-1], _leads(case, leader), _called(case, leader)
-    score = (
-        f"{name}, the best row by {leader.splits[0]}, reaches {_score(leader, split)} on {split}"
-    )
-    if not any(split in row.learned for row in case.rows):
-        return f"No row learned anything: {score}.{_floor(leader, split)}"
-    if not leads:
-        return f"Undecided: {score}; differences are not tested."
-    near = {label: lead for label, lead in leads.items() if lead.sign >= 0}
-    n_untested = len(case.rows) - 1 - len(leads)
-    untested = f" {counted(n_untested, 'row is', 'rows are')} not tested." if n_untested else ""
-    if not near:
-        label, lead = next(iter(leads.items()))
+def _answer(case: _Case) -> str:
+    """The lead of the best row by dev over the best row of the other side."""
+    leader, rival, split = case.leader, case.rival, case.split
+    if leader is None:
+        return _nothing_learned(case)
+    name = _called(case, leader)
+    if rival is None:
+        return f"{name} reaches {_score(leader, split)} on {split}.{_floor(leader, split)}"
+    difference = case.comparison.difference(leader, rival, split)
+    if difference is None:
         return (
-            f"{name} is the best of {len(leads) + 1} rows: {_score(leader, split)} on "
-            f"{split}. The next is {label} ({_apart(lead)}).{untested}"
+            f"{name} is the best row by {leader.splits[0]}, {_score(leader, split)} on {split}. "
+            f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
+            f"{FEWEST} seeds of each."
         )
-    parts, alike = [f"Undecided: {score}"], dict[str, list[str]]()
-    for label, lead in near.items():
-        alike.setdefault(_stands(lead), []).append(f"{label} ({_apart(lead)})")
-    for stands, labels in alike.items():
-        if len(labels) > _NAMED:
-            labels[_NAMED:] = [f"{len(labels) - _NAMED} more"]
-        parts.append(f"{stands}: {enumerated(labels)}")
-    if behind := len(leads) - len(near):
-        parts.append(f"Clearly below it: {counted(behind, 'row')}")
-    if (n_seeds := max(len(lead.seeds) for lead in near.values())) < FEWEST:
-        parts.append(few_seeds(n_seeds))
-    return f"{'. '.join(parts)}.{untested}"
+    number, ends = units.short_points(difference.value), units.interval(*difference.ends)
+    other, measure = _as_rival(case, leader, rival), leader.task.measure.name
+    lead = f"{number} {measure} {ends}"
+    if difference.sign > 0:
+        return f"{name}: {lead} over {other}, {_basis(difference)}."
+    chosen = f"{name}, the best by {leader.splits[0]}, is"
+    where = f" on {split}" if split != leader.splits[0] else ""
+    stands = "behind" if difference.sign else "not clearly better than"
+    return f"{chosen} {stands} {other}{where}: {lead}, {_basis(difference)}."
 
 
-def _stands(lead: Difference) -> str:
-    """A row's position relative to the leader, which is not clearly ahead of it."""
-    if lead.sign:
-        return "Clearly above it"
-    if not (lead.holds_on_text or lead.holds_over_seeds):
-        return "Not significantly different from it"
-    return f"{'Above' if lead.mean > 0 else 'Below'} it{_holds(lead)}"
+def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
+    """`the best frozen row (weighted_all, BiLSTM)`"""
+    name = _called(case, rival).replace(" (", ", ").replace(")", "")
+    if rival.frozen == leader.frozen:
+        return f"the next row ({name})"
+    side = "frozen" if rival.frozen else "tuned"
+    alike = [row for row in case.competing if row.frozen == rival.frozen]
+    return f"the best {side} row ({name})" if len(alike) > 1 else f"the {side} row ({name})"
 
 
-def _holds(lead: Difference) -> str:
-    """Whether a difference holds on other text and seeds."""
-    return _HOLDS.get((lead.holds_on_text, lead.holds_over_seeds), ", not significantly")
+def _basis(difference: Difference) -> str:
+    """`5 seeds, 2,000 test examples`, and what an interval does not cover."""
+    estimate = difference.estimate
+    numbers = {*estimate.seeds}
+    last = max(numbers)
+    seeds = counted(last, "seed") if len(numbers) == 1 else f"{min(numbers)} and {last} seeds"
+    if not estimate.covers_seeds:
+        seeds += ": other seeds are not covered"
+    if not estimate.covers_text:
+        return f"{seeds}; no predictions: other text is not covered"
+    return f"{seeds}, {estimate.units:,} {difference.split} {difference.units}"
 
 
-def _apart(lead: Difference) -> str:
-    """`1.20 points below it; 95% interval over seeds: 0.40 to 2.00 below; adjusted p = 0.012`"""
-    over, interval = ("seeds", lead.over_seeds) if lead.over_seeds else ("text", lead.pooled)
-    level = f"{100 * interval.level:.0f}% interval over {over}"
-    if lead.mean == interval.low == interval.high == 0:
-        return "equal to it"
-    return f"{_above(lead.mean)} it; {level}: {_from_to(interval)}; adjusted {_p(lead.adjusted)}"
+def _nothing_learned(case: _Case) -> str:
+    best = best_by_dev(case.rows)
+    if best is None:
+        return "No row learned."
+    estimate = best.estimates.get(case.split)
+    ends = f" [{', '.join(map(_percent, (estimate.low, estimate.high)))}]" if estimate else ""
+    score = f"{_percent(best.mean(case.split))}{ends} {best.task.measure.name}"
+    return (
+        f"No row learned: {_called(case, best)}, the best by {best.splits[0]}, reaches {score} on "
+        f"{case.split}.{_floor(best, case.split)}"
+    )
 
 
-def _above(difference: float) -> str:
-    return f"{_points(difference)} {'below' if difference < 0 else 'above'}"
+# At least cost ------------------------------------------------------------------------------------
 
 
-def _from_to(interval: Interval | PairedTest) -> str:
-    """`0.40 to 2.00 below`, `0.40 below to 2.00 above`"""
-    low, high = interval.low, interval.high
-    if low < 0 < high:
-        return f"{units.percent(-low)} below to {units.percent(high)} above"
-    near, far = (units.percent(end) for end in sorted((abs(low), abs(high))))
-    return f"{near} to {far} {'below' if low < 0 else 'above'}"
+def _cost_of(case: _Case, row: Row) -> float | None:
+    return CURRENCIES[case.request.cheapest].of(row)
 
 
-def _trade_offs(case: _Case, leader: Row) -> str:
-    """The row with the least of each cost, and how far it is from the best one by dev.
+def _cheapest(case: _Case) -> Row | None:
+    """The row with the least cost within the margin of the best row by dev.
 
-    Of rows that cost as little, it is the one with the best score.
+    None if fewer than two rows have a cost, or if it was timed on several machines.
     """
-    split, leads, best = leader.splits[-1], _leads(case, leader), _called(case, leader)
-    rows = [row for row in case.rows if split in row.splits]
-    gains_by_row = {best: [f"the best {leader.splits[0]} score"]}
-    for name in _BOUGHT:
-        currency, places = CURRENCIES[name], machines_of(case.comparison, name)
-        costs = [(cost, row) for row in rows if (cost := currency.of(row))]
-        if len(costs) > 1 and len(places) < 2:
-            show, least = units.SHOWN[currency.unit], min(cost for cost, _ in costs)
-            limit = _AS_QUICK * least if currency.timed else least
-            equal = [pair for pair in costs if pair[0] <= limit or show(pair[0]) == show(least)]
-            cost, row = max(equal, key=lambda pair: pair[1].mean(split))
-            gains_by_row.setdefault(_called(case, row), []).append(
-                f"{currency.least} ({show(cost)})"
-            )
-    for label, lead in leads.items():
-        if label in gains_by_row:
-            holds = "" if lead.sign else f" ({_holds(lead).lstrip(', ')})"
-            gains_by_row[label].append(f"{_above(lead.mean)} {best} on {split}{holds}")
-    return "; ".join(f"{label}: {', '.join(gains)}" for label, gains in gains_by_row.items()) + "."
+    currency, leader = CURRENCIES[case.request.cheapest], case.leader
+    if leader is None or len(machines_of(case.comparison, case.request.cheapest)) > 1:
+        return None
+    costs = {row.name: cost for row in case.competing if (cost := _cost_of(case, row))}
+    if len(costs) < 2 or leader.name not in costs:
+        return None
+    worst = leader.mean(case.split) - case.request.within / 100
+    close = [
+        row
+        for row in case.competing
+        if row.name in costs and case.split in row.splits and row.mean(case.split) >= worst
+    ]
+    least = min(costs[row.name] for row in close)
+    limit = least * (_AS_QUICK if currency.timed else _AS_CHEAP)
+    alike = [row for row in close if costs[row.name] <= limit]
+    return leader if leader in alike else max(alike, key=lambda row: row.mean(case.split))
 
 
-def _quality(case: _Case, features: Row, tuned: Row, split: str) -> str:
-    """Both scores, and their difference with its intervals."""
-    theirs, ours = _called(case, tuned), _called(case, features)
-    only = f" ({_DEV} also chose the epochs)" if split == _DEV else ""
-    part = f", with {tuned.part_name}" if tuned.part_name else ""
-    text = (
-        f"On {split}{only}{part}, {theirs} reaches {_score(tuned, split)}, and the best row on "
-        f"features by dev, {ours}, {_score(features, split)}"
-    )
-    floor, difference = _floor(tuned, split), features.mean(split) - tuned.mean(split)
-    if not (split in features.learned or split in tuned.learned):
-        return f"{text}: neither learned anything.{floor}"
-    equal = units.points(difference) == units.points(0.0)
-    text += ". The two are equal" if equal else f". {ours} is {_above(difference)} {theirs}"
-    test = case.over_text
-    if test is None:
-        return f"{text} (not tested against each other).{floor}"
-    if not equal:
-        text += _holds(test)
-    over = "" if test.over_seeds is None else f"over seeds: {_from_to(test.over_seeds)}; "
-    text += (
-        f" ({100 * test.pooled.level:.0f}% interval {over}over text: {_from_to(test.pooled)}; "
-        f"adjusted {_p(test.adjusted)})."
-    )
-    if test.over_seeds is None:
-        text += f" {few_seeds(len(test.seeds))}."
-    return text + floor
+def _cheapest_line(case: _Case, row: Row) -> str:
+    """`Within 1 point of the best at least cost: LoRA (80.0; 0.3 MB to keep; 0.7× ...)`"""
+    leader, split = case.leader, case.split
+    assert leader is not None
+    within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
+    score, kept = _percent(row.mean(split)), f"{units.size(row.cost.run_bytes)} to keep"
+    if row is leader:
+        return f"No row within {within} of {_called(case, row)} ({score}; {kept}) costs less."
+    difference = case.comparison.difference(row, leader, split)
+    if difference is not None:
+        score += f", {_lead(difference)} against {_called(case, leader)}"
+    own, best = _cost_of(case, row), _cost_of(case, leader)
+    assert own
+    assert best
+    ratio = f"{own / best:.2g}× {_RATIOS[CURRENCIES[case.request.cheapest].unit]}"
+    facts = f"{score}; {kept}; {ratio}"
+    return f"Within {within} of the best at least cost: {_called(case, row)} ({facts})."
+
+
+# Not settled --------------------------------------------------------------------------------------
+
+
+def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
+    """Rows whose difference from the best row is not settled: the rival, then the nearest."""
+    leader, split = case.leader, case.split
+    if leader is None:
+        return []
+    rows = [row for row in case.competing if row is not leader]
+    pairs = [(row, case.comparison.difference(row, leader, split)) for row in rows]
+    unsettled = [(row, d) for row, d in pairs if d is not None and d.sign == 0]
+    return sorted(unsettled, key=lambda pair: (pair[0] is not case.rival, -pair[1].value))
+
+
+def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
+    assert case.leader is not None
+    best, parts = _called(case, case.leader), []
+    for row, d in pairs[:_NAMED]:
+        lead = "" if row is case.rival else f", {_lead(d)}"  # which the answer shows
+        parts.append(f"{_called(case, row)} against {best}{lead}: {_advice(d)}")
+    if len(pairs) > _NAMED:
+        parts.append(f"{counted(len(pairs) - _NAMED, 'further row')} against {best}")
+    return f"{'; '.join(parts)}."
+
+
+def _advice(difference: Difference) -> str:
+    """How many seeds, or how much text, would settle a difference of this size."""
+    estimate = difference.estimate
+    if estimate.value == 0:
+        return "they are equal"
+    if not estimate.covers_seeds:
+        return f"train {FEWEST} seeds of each"
+    advised = needed(estimate, level=difference.level)
+    if advised.seeds and advised.seeds <= _MOST:
+        return f"about {counted(advised.seeds, 'more seed')} would settle it"
+    if advised.units and advised.units <= _MOST * estimate.units:
+        return (
+            f"more seeds will not settle it, about {advised.units:,} more {difference.split} "
+            f"{difference.units} would"
+        )
+    if estimate.covers_text:
+        return "neither more seeds nor more text will settle it alone"
+    return "more seeds will not settle it"
+
+
+# Check first --------------------------------------------------------------------------------------
+
+
+def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
+    """What may be wrong with the answer, a phrase each, only if it is true."""
+    named = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
+    if rising := [_called(case, row) for row in named if _still_rising(row)]:
+        one = "its" if len(rising) == 1 else "their"
+        yield f"{enumerated(rising)} did best in {one} last epoch (train longer)"
+    at_edge = [(edge, row) for row in named for edge in edges(case.searches, _names(row))]
+    for edge, rows in grouped(at_edge).items():
+        yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
+    idle = [_called(case, row) for row in case.rows if not row.competes]
+    if idle and case.leader is not None:
+        hidden = len(idle) - _NAMED
+        yield f"{enumerated([*idle[:_NAMED], *[f'{hidden} more'] * (hidden > 0)])} did not learn"
+    if any("dev was drawn from train" in note for note in case.comparison.notes):
+        yield "dev was drawn from train"
+    yield from _unequal(case)
+
+
+def _names(row: Row) -> list[str]:
+    return [run.name for run in row.runs]
+
+
+def _still_rising(row: Row) -> bool:
+    """Whether the last epoch was much better on dev than all before it, on average."""
+    gains = []
+    for run in row.runs:
+        *before, last = [score for score in run.dev_scores if score is not None] or [0.0]
+        gains.append(last - max(before, default=last))
+    return statistics.fmean(gains) > _RISING
+
+
+def unequal(row: Row, split: str) -> bool:
+    """Whether classes are so unequal that accuracy hides the small ones."""
+    by_accuracy = row.task.measure.key == "accuracy" and MACRO_F1 in row.scores.get(split, {})
+    return by_accuracy and row.floors.get(split, 0.0) >= _UNEQUAL
+
+
+def _unequal(case: _Case) -> Iterator[str]:
+    leader, split = case.leader, case.split
+    if leader is None or not unequal(leader, split):
+        return
+    text = f"the largest class is {_percent(leader.floors[split])}% of {split}"
+    scored = [row for row in case.competing if row.score(split, MACRO_F1)]
+    best = max(scored, key=lambda row: row.mean(split, MACRO_F1))
+    scores = [_percent(row.mean(split, MACRO_F1)) for row in (best, leader)]
+    if best is leader:
+        yield f"{text}, macro F1 is {scores[0]}"
+    else:
+        yield (
+            f"{text}, and by macro F1 {_called(case, best)} ({scores[0]}) is above "
+            f"{_called(case, leader)} ({scores[1]})"
+        )
+
+
+# Further sentences --------------------------------------------------------------------------------
 
 
 def _floor(row: Row, split: str) -> str:
@@ -266,7 +393,7 @@ def _floor(row: Row, split: str) -> str:
     value = row.floors.get(split)
     if value is None:
         return ""
-    return f" {row.task.floor.capitalize()} gives {units.percent(value)}."
+    return f" {row.task.floor.capitalize()} gives {_percent(value)}."
 
 
 def _cost(case: _Case, features: Row, tuned: Row) -> str:
@@ -298,7 +425,7 @@ def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
     best, worst = max(ahead, key=ahead.__getitem__), min(ahead, key=ahead.__getitem__)
     leading = ((features, best, ahead[best] > 0), (tuned, worst, ahead[worst] < 0))
     parts = [
-        f"{_called(case, row)} at {bucket} by {_points(ahead[bucket])} "
+        f"{_called(case, row)} at {bucket} by {units.percent(abs(ahead[bucket]))} points "
         f"({breakdown.gold[bucket]:,} in gold)"
         for row, bucket, is_ahead in leading
         if is_ahead
@@ -308,14 +435,20 @@ def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
     return f"By {breakdown.meaning} on {breakdown.split}, the widest leads: {' and '.join(parts)}."
 
 
+def _lead(difference: Difference) -> str:
+    """`+0.5 [-1.2, +2.2]`"""
+    return f"{units.short_points(difference.value)} {units.interval(*difference.ends)}"
+
+
 def _score(row: Row, split: str) -> str:
-    seeds = f"mean of {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
-    return f"{units.percent(row.mean(split))} {row.task.measure.name} ({seeds})"
+    """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
+    estimate = row.estimates.get(split)
+    ends = f" [{', '.join(map(_percent, (estimate.low, estimate.high)))}]" if estimate else ""
+    return (
+        f"{_percent(row.mean(split))} {row.task.measure.name}{ends} "
+        f"({counted(len(row.runs), 'seed')})"
+    )
 
 
-def _points(difference: float) -> str:
-    return f"{units.percent(abs(difference))} points"
-
-
-def _p(value: float) -> str:
-    return f"p = {units.p_value(value)}".replace("= <", "<")
+def _percent(share: float) -> str:
+    return units.percent(share, 1)

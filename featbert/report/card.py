@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from featbert.analysis.interval import LEVEL
 from featbert.analysis.labels import run_title
-from featbert.analysis.resampling import LEVEL
-from featbert.analysis.significance import score_interval
+from featbert.analysis.significance import run_estimate
 from featbert.encoders.source import PACKAGED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError
@@ -213,7 +213,8 @@ def _splits(run: Run) -> str:
             floor = r.scores[name].floor
             score = percent(r.score(name))
             with suppress(FeatbertError):  # the run was kept without predictions
-                interval = " to ".join(map(percent, score_interval(run, name)))
+                estimate = run_estimate(run, name)
+                interval = f"[{percent(estimate.low)}, {percent(estimate.high)}]"
         line = {"split": name, unit: f"{split.sentences:,}", "words": f"{split.words:,}"}
         line |= {task.measure.name: score, f"{LEVEL:.0%} interval": interval}
         line |= {task.floor: NONE if floor is None else percent(floor)} if task.floor else {}
@@ -221,7 +222,7 @@ def _splits(run: Run) -> str:
         lines.append(line)
     columns = [Column(head, head, right=place > 0) for place, head in enumerate(lines[0])]
     units = " or, if there are none, ".join(dict.fromkeys((f"{task.group}s", f"{task.unit}s")))
-    legend = [f"trained on {enumerated(r.trained_on)}; intervals: bootstrap over {units}; one seed"]
+    legend = [f"trained on {enumerated(r.trained_on)}; intervals: over other {units}; one seed"]
     if several:
         legend.append("the sequences of an example are answered together")
     return as_markdown(Table("", lines, columns, legend=legend))

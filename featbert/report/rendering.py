@@ -51,7 +51,7 @@ def render(
             for line in comparison_lines(comparison)
         )
     parts = [
-        *tables(shown, show=shown.view.show),
+        *tables(shown, show=shown.view.show, stats=shown.view.stats),
         *transfer_tables(shown.matrices, shown.published),
         *overview_tables(shown),
     ]
@@ -96,7 +96,8 @@ def as_text(table: Table, width: int | None = None) -> str:
     console = Console(
         file=out, width=width or 10_000, force_terminal=width is not None, highlight=False
     )
-    for text, style in ((table.title, "bold"), (table.subtitle, "")):
+    lead = [(table.title, "bold"), (table.subtitle, ""), *((line, "") for line in table.answer)]
+    for text, style in lead:
         if text:
             console.print(Text(text, style))
     rows = table.rows()
@@ -183,6 +184,7 @@ def as_markdown(table: Table) -> str:
     rule = " | ".join("---:" if column.right else "---" for column in table.columns)
     lines = [f"### {markdown_text(table.title)}", ""] if table.title else []
     lines += [markdown_text(table.subtitle), ""] if table.subtitle else []
+    lines += [*(f"- {markdown_text(line)}" for line in table.answer), ""] if table.answer else []
     lines += [f"| {line} |" for line in (head, rule, *rows)]
     about = [f"- {markdown_text(remark)}" for remark in (*table.legend, *table.notes)]
     return "\n".join([*lines, *([""] if about else []), *about]) + "\n"
@@ -196,13 +198,14 @@ def as_latex(table: Table) -> str:
 
     head, *rows = (rf"{row} \\" for row in _joined_cells(table, escape, r"\textbf{{{}}}", " & "))
     caption = ". ".join(filter(None, (table.title, table.subtitle)))
+    remarks = (*table.answer, *table.legend, *table.notes)
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
         *([rf"\caption{{{escape(caption)}.}}"] if caption else []),
         *(rf"\begin{{tabular}}{{{places}}}", r"\toprule", head, r"\midrule"),
         *(*rows, r"\bottomrule", r"\end{tabular}"),
-        *(rf"\par\smallskip {escape(remark)}" for remark in (*table.legend, *table.notes)),
+        *(rf"\par\smallskip {escape(line)}" for line in remarks),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

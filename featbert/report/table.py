@@ -23,7 +23,7 @@ class Column:
 
     Attributes:
         name, second: keys of the lines.
-        joint: text between the two values.
+        form: of two values.
         best: places of the lines with a marked value.
         missing: texts of lines without a value.
         joined: whether it means nothing without the column before it.
@@ -33,7 +33,7 @@ class Column:
     name: str
     show: Callable[[Any], str] = str
     second: str = ""
-    joint: str = " ± "
+    form: str = "{} ± {}"
     best: Iterable[int] = ()
     right: bool = True
     missing: Mapping[int, str] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Column:
         if self.second:
             pairs = zip(shown, self._texts(lines, self.second), strict=True)
             shown = [
-                first if second is None else f"{first}{self.joint}{second}"
+                first if second is None else self.form.format(first, second)
                 for first, second in pairs
             ]
         best = {*self.best}
@@ -67,6 +67,7 @@ class Table:
         lines: values by name. A missing value is absent, None or not a number.
         sections: whether a rule is drawn before each line.
         legend: meaning of the columns, one text each.
+        answer: what the table means, line by line.
     """
 
     title: str
@@ -76,6 +77,7 @@ class Table:
     sections: Sequence[bool] = ()
     legend: Sequence[str] = ()
     notes: Sequence[str] = ()
+    answer: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.title, self.subtitle = visible(self.title), visible(self.subtitle)

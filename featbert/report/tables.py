@@ -7,24 +7,21 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from featbert import units
 from featbert.analysis.comparison import (
-    CLEAR,
     Breakdown,
     BudgetLead,
     Comparison,
     Difference,
     PublishedFigures,
     TransferMatrix,
-    best_of,
 )
 from featbert.analysis.cost import machines_of
 from featbert.analysis.frame import comparison_lines, has_value, overview_lines, statistic
+from featbert.analysis.interval import FEWEST, LEVEL
 from featbert.analysis.published import matrix_rows
-from featbert.analysis.resampling import few_seeds
 from featbert.config import TIMED_SENTENCES
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
@@ -51,17 +48,18 @@ def _any_value(lines: Lines, name: str) -> bool:
 
 
 def comparison_tables(
-    comparison: Comparison, *, show: Sequence[str] = ()
+    comparison: Comparison, *, show: Sequence[str] = (), stats: bool = True
 ) -> dict[str, list[Table]]:
     """The tables of one comparison by their subject. `scores` has one, others may have none.
 
-    `show` has keys of scores that people see besides the task's measure.
+    `show` has keys of scores that people see besides the task's measure. `stats`: whether
+    differences have a table.
     """
     check_known("score", show, comparison.task.all_columns)
     lines = comparison_lines(comparison)
     return {
         "scores": [_scores_table(comparison, lines, show), *_folds_tables(comparison)],
-        "trust": _significance_tables(comparison),
+        "trust": _significance_tables(comparison) if stats else [],
         "scorers": [_scorers_table(comparison, lines)] if comparison.scorers else [],
         "cost": [
             *([_cost_table(comparison, lines)] if comparison.prices else []),
@@ -72,13 +70,16 @@ def comparison_tables(
     }
 
 
-def tables(comparisons: Sequence[Comparison], *, show: Sequence[str] = ()) -> list[Table]:
+def tables(
+    comparisons: Sequence[Comparison], *, show: Sequence[str] = (), stats: bool = True
+) -> list[Table]:
     """All tables of several comparisons, one comparison after the other."""
     check_known("score", show, {k: 0 for c in comparisons for k in c.task.all_columns})
     groups = []
     for comparison in comparisons:
         keys = [key for key in show if key in comparison.task.all_columns]
-        groups.append([*itertools.chain(*comparison_tables(comparison, show=keys).values())])
+        by_subject = comparison_tables(comparison, show=keys, stats=stats)
+        groups.append([*itertools.chain(*by_subject.values())])
     return _numbered(groups)
 
 
@@ -100,8 +101,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
         name_column("fine-tuning", "tuned"),
         score_column("score", "tuned"),
         Column("Δ", "difference", points),
-        Column("over text", "over_text_low", points, "over_text_high", " to "),
-        Column("over seeds", "over_seeds_low", points, "over_seeds_high", " to "),
+        interval_column(),
         Column("p (Holm)", "p_adjusted", p_value),
         Column("better", "ahead", tuning_title, right=False),
     ]
@@ -113,8 +113,8 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             "rows chosen on dev; scores of the last split that both have",
             legend=[
                 "score: the task's measure, in percent; Δ: features less fine-tuning, in points",
-                "over text: with the counts of equal seeds added up; better: significant over text "
-                "(p) and over seeds (interval)",
+                "interval: over other seeds, and over other text if predictions exist, for all "
+                "tests of a split together; better: the interval excludes 0",
             ][: 1 + _any_value(lines, "ahead")],
         )
     ]
@@ -128,7 +128,7 @@ def _numbered(groups: Sequence[Sequence[Table]]) -> list[Table]:
 
 
 def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> Table:
-    rows, task = comparison.rows, comparison.task
+    task = comparison.task
     columns = [
         name_column("row", "label"),
         *(name_column(name) for name in comparison.varied),
@@ -137,7 +137,7 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
     for key in dict.fromkeys([task.measure.key, *show]):
         names = {split: f"{split}_{key}" for split in comparison.splits}
         for split, name in names.items():
-            best = best_of(rows, split, key)
+            best = _best(comparison, split) if key == task.measure.key else ()
             columns.append(score_column(f"{split} {task.all_columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
             baselines = {
@@ -174,6 +174,7 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
         _sections(lines),
         [*_legend(comparison, show)],
         comparison.remarks,
+        comparison.answer,
     )
 
 
@@ -219,28 +220,33 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     )
 
 
+def _best(comparison: Comparison, split: str) -> set[int]:
+    """Places of the rows that are better than the next one."""
+    names = comparison.best.get(split, ())
+    return {place for place, row in enumerate(comparison.rows) if row.name in names}
+
+
+def interval_column(prefix: str = "") -> Column:
+    """The interval of a difference in points: `[-3.1, +4.2]`."""
+    low, high = f"{prefix}low", f"{prefix}high"
+    return Column("interval", low, units.short_points, high, "[{}, {}]", joined=True)
+
+
 def _significance_tables(comparison: Comparison) -> list[Table]:
-    # Without a baseline, the others are tested against the best row by dev.
-    differences = comparison.differences or comparison.leads
+    differences = comparison.differences
     if not differences:
         return []
-    lines = [
-        line
-        for line in comparison_lines(replace(comparison, differences=differences))
-        if line.get("baseline_row") is not None
-    ]
+    lines = [line for line in comparison_lines(comparison) if line.get("baseline_row") is not None]
     baselines = [*dict.fromkeys(line["baseline_row"] for line in lines)]
     columns = [name_column("row")]
     if len(baselines) > 1:
         columns.append(name_column("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in differences):
         p_values = [line.get(f"{split}_p_adjusted", 1.0) for line in lines]
-        clear = [place for place, p in enumerate(p_values) if p < CLEAR]
-        ends = ((f"over {of}", f"{split}_over_{of}") for of in ("text", "seeds"))
+        clear = [place for place, p in enumerate(p_values) if p < 1 - LEVEL]
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
-            *(Column(o, f"{n}_low", points, f"{n}_high", " to ", joined=True) for o, n in ends),
-            Column("p", f"{split}_p", p_value, joined=True),
+            interval_column(f"{split}_"),
             Column("p (Holm)", f"{split}_p_adjusted", p_value, best=clear, joined=True),
         ]
     about = [comparison.corpus]
@@ -248,42 +254,38 @@ def _significance_tables(comparison: Comparison) -> list[Table]:
         about.append(f"baseline: {baselines[0]}")
     if not any(row.is_baseline for row in comparison.rows):
         about.append("no fully tuned row: the best row by dev is the baseline")
-    seeds = [len(d.seeds) for d in differences if d.over_seeds is None]
     table = Table(
         f"Differences of {comparison.task.measure.name} from the baseline",
         lines,
         columns,
         " · ".join(about),
         _sections(lines),
-        [*comparison.verdicts, *_trust_legend(differences)],
-        [few_seeds(max(seeds))] if seeds else [],
+        [*_trust_legend(differences)],
     )
     return [table]
 
 
 def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
-    tests = [difference.pooled for difference in differences]
-    level = f"{100 * tests[0].level:.0f}%"
-    yield "Δ: difference from the baseline's mean over the seeds in common, in points"
-    counts = dict.fromkeys(f"{d.pooled.units:,} {d.units} of {d.split}" for d in differences)
-    yield f"over text: {level} bootstrap interval over {', '.join(counts)}"
-    if any(d.over_seeds for d in differences):
-        yield f"over seeds: {level} t interval of the mean difference of runs with equal seeds"
-    ways = {"every exchange counted" if t.exact else f"{t.resamples:,} resamples" for t in tests}
-    methods = " or, where that is less, ".join(sorted(ways))
-    yield (
-        f"p: two-sided, approximate randomisation, {methods}; Holm: for all pairs tested on a split"
+    yield "Δ: difference from the baseline's mean, in points"
+    estimates = [difference.estimate for difference in differences]
+    counts = dict.fromkeys(
+        f"{d.estimate.units:,} {d.units} of {d.split}"
+        for d in differences
+        if d.estimate.covers_text
     )
-    if any(len(d.seeds) > 1 for d in differences):
-        yield "over text and p are of the counts of all common seeds added up"
+    covered = ["other seeds"] * any(e.covers_seeds for e in estimates)
+    covered += [f"other text ({', '.join(counts)})"] * bool(counts)
+    yield f"interval: {LEVEL:.0%} over {' and '.join(covered)}, for all tests of a split together"
+    yield f"p (Holm): below {1 - LEVEL:.2g} exactly if the interval excludes 0"
+    if not all(e.covers_seeds for e in estimates):
+        yield f"intervals of rows with fewer than {FEWEST} seeds do not cover other seeds"
 
 
 def _scorers_table(comparison: Comparison, lines: Lines) -> Table:
     columns = [name_column("row")]
     for split in comparison.splits:
         for key, name in comparison.task.scorers.items():
-            best = best_of(comparison.rows, split, key)
-            columns.append(Column(f"{split} {name}", f"{split}_{key}_mean", percent, best=best))
+            columns.append(Column(f"{split} {name}", f"{split}_{key}_mean", percent))
             columns.append(Column("Δ", f"{split}_{key}_difference", points, joined=True))
         columns.append(Column("winner", f"{split}_winner", joined=True))
     return Table(

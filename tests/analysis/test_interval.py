@@ -10,11 +10,12 @@ from featbert.analysis.interval import (
     contributions,
     difference_estimate,
     estimate,
+    holm,
     moments,
     needed,
     score_estimate,
+    seeds_estimate,
 )
-from featbert.analysis.resampling import bootstrap_interval
 from featbert.errors import InputError
 from featbert.tasks.measures import accuracy_of, f1_of, macro_f1_of, matthews_of, pearson_of
 
@@ -40,6 +41,14 @@ def counts_of(of, seed: int, runs: int = 3, units: int = 40, level: float = 0.7)
         return whole.get(of, [*both[0], *both[1]])
 
     return np.array([[count(truth) for truth in gold] for _ in range(runs)])
+
+
+def bootstrap(first: np.ndarray, second: np.ndarray, of) -> tuple[float, float]:
+    """Percentile interval of the difference, over units that are drawn with replacement."""
+    units = len(first)
+    weights = np.random.default_rng(1).multinomial(units, np.full(units, 1 / units), 2000)
+    low, high = np.quantile(of(weights @ second) - of(weights @ first), [0.025, 0.975])
+    return float(low), float(high)
 
 
 def shares(runs: np.ndarray, units: int = 20) -> np.ndarray:
@@ -100,7 +109,7 @@ def test_one_run_of_answers_is_students_t_over_units() -> None:
 def test_one_run_agrees_with_the_paired_bootstrap(of) -> None:
     first, second = counts_of(of, 7, 1, 300), counts_of(of, 8, 1, 300, level=0.73)
     result = difference_estimate(first, second, of)
-    low, high = bootstrap_interval(first[0], second[0], of, resamples=4000)
+    low, high = bootstrap(first[0], second[0], of)
     width = high - low
     assert (result.low, result.high) == pytest.approx((low, high), abs=0.05 * width)
 
@@ -213,3 +222,29 @@ def test_four_of_five_tries_with_as_much_as_is_needed_are_settled(kind) -> None:
             rows.append(moments(values[0], answers[0] - values[0][:, None]))
         settled += estimate(rows).p_value < 0.05
     assert 0.7 <= settled / tries <= 0.9
+
+
+def test_without_counts_the_interval_is_welchs_over_seeds() -> None:
+    first, second = [0.5, 0.53, 0.52], [0.6, 0.58, 0.61, 0.6]
+    result = seeds_estimate(first, second)
+    oracle = stats.ttest_ind(second, first, equal_var=False)
+    assert result.p_value == pytest.approx(oracle.pvalue)
+    assert (result.low, result.high) == pytest.approx(oracle.confidence_interval())
+    assert (result.covers_seeds, result.covers_text, result.units) == (True, False, 0)
+    assert needed(result).units in (None, 0)
+    assert seeds_estimate(first, second[:2]) is None
+
+
+def test_ends_at_a_level_fit_the_p_value() -> None:
+    result = difference_estimate(counts_of(f1_of, 1), counts_of(f1_of, 2, level=0.74), f1_of)
+    assert result.ends(0.95) == pytest.approx((result.low, result.high))
+    for level in (1 - result.p_value - 1e-6, 1 - result.p_value + 1e-6):
+        low, high = result.ends(level)
+        assert (low > 0 or high < 0) == (result.p_value < 1 - level)
+
+
+def test_holm() -> None:
+    # Sorted: 0.01 * 4, 0.02 * 3, 0.03 * 2 (not below the one before), 0.5.
+    assert holm([0.03, 0.5, 0.01, 0.02]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
+    assert holm([0.9, 0.4]) == pytest.approx([0.9, 0.8])
+    assert holm([]) == []

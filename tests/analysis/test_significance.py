@@ -7,10 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from featbert.analysis import resampling
 from featbert.analysis import significance as module
-from featbert.analysis.resampling import paired_test, t_interval
+from featbert.analysis.comparison import Comparison
+from featbert.analysis.interval import (
+    difference_estimate,
+    holm,
+    score_estimate,
+    seeds_estimate,
+)
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
 from featbert.runs.folder import TESTS
@@ -39,85 +45,125 @@ def both(folder: Path, seeds=(1, 2, 3), **changes) -> list[Run]:
     ]
 
 
-def compared(runs: list[Run]):
-    (comparison,) = compare(runs, stats=True, resamples=200)
+def compared(runs: list[Run]) -> Comparison:
+    (comparison,) = compare(runs, stats=True)
     return comparison
 
 
-def test_a_row_is_tested_against_its_baseline_over_seeds_and_over_documents(tmp_path) -> None:
+def documents(run: Run) -> np.ndarray:
+    predictions = run.predictions("dev")
+    counts = TASK.counts(predictions.gold, predictions.predicted)
+    return np.array([counts[i : i + 3].sum(0) for i in range(0, N, 3)])
+
+
+def test_a_row_has_one_interval_over_seeds_and_documents(tmp_path) -> None:
     runs = both(tmp_path)
     comparison = compared(runs)
-    assert comparison.differences == comparison.leads  # no test: the best by dev is the baseline
     assert "by dev" not in comparison_tables(comparison)["trust"][0].subtitle
-    (found,) = comparison.differences
+    (found,) = comparison.differences  # the best by dev is the baseline
     assert (found.row, found.baseline, found.split) == ("concat_last4", "fine-tuning", "dev")
-    assert (found.seeds, found.units) == ((1, 2, 3), "documents")
-
-    def documents(run: Run) -> np.ndarray:
-        kept = run.predictions("dev")
-        counts = TASK.counts(kept.gold, kept.predicted)
-        return np.array([counts[i : i + 3].sum(0) for i in range(0, N, 3)])
-
-    tuned, concat = [[documents(run) for run in side] for side in (runs[:3], runs[3:])]
-    assert found.pooled == paired_test(sum(tuned), sum(concat), f1_of, resamples=200)
+    assert found.units == "documents"
+    tuned, concat = (np.array([documents(run) for run in side]) for side in (runs[:3], runs[3:]))
+    assert found.estimate == difference_estimate(tuned, concat, f1_of)
+    assert found.ends == pytest.approx((found.estimate.low, found.estimate.high))  # one test
     f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
-    assert found.over_seeds == t_interval([b - a for a, b in zip(*f1, strict=True)])
+    assert found.value == pytest.approx(np.mean(f1[1]) - np.mean(f1[0]))
+    for row, counts in zip(comparison.rows[::-1], (tuned, concat), strict=True):
+        assert row.estimates["dev"] == score_estimate(counts, f1_of)
+    opposite = comparison.difference(
+        comparison.row(found.baseline), comparison.row(found.row), "dev"
+    )
+    assert opposite.estimate == difference_estimate(concat, tuned, f1_of)
 
 
-def test_sentences_are_the_units_where_there_are_no_documents(tmp_path) -> None:
+def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
     runs = both(tmp_path, seeds=(1,), in_document=0)
     (found,) = compared(runs).differences
-    assert (found.units, found.pooled.units) == ("sentences", N)
-    assert found.over_seeds is None
-    kept = runs[0].predictions("dev")
-    assert runs[0].counts("dev").units.tolist() == TASK.counts(kept.gold, kept.predicted).tolist()
+    assert (found.units, found.estimate.units) == ("sentences", N)
+    assert not found.estimate.covers_seeds
+    predictions = runs[0].predictions("dev")
+    expected = TASK.counts(predictions.gold, predictions.predicted)
+    assert runs[0].counts("dev").units.tolist() == expected.tolist()
 
 
-def test_few_documents_are_named_and_one_is_not_a_unit(tmp_path) -> None:
-    def tested(per_document: int):
-        folder = tmp_path / str(per_document)
-        return compared(both(folder, seeds=(1,), in_document=per_document))
+def test_few_documents_are_named_and_fewer_are_no_units(tmp_path) -> None:
+    def tested(per_document: int, seeds=(1, 2, 3)) -> Comparison:
+        folder = tmp_path / f"{per_document}-{len(seeds)}"
+        return compared(both(folder, seeds=seeds, in_document=per_document))
 
-    for per_document, least in ((3, ""), (6, "0.12"), (8, "0.25")):
+    for per_document, few in ((2, False), (3, True)):
         comparison = tested(per_document)
-        assert comparison.differences[0].pooled.units == N / per_document
-        notes = [note for note in comparison.test_notes if "too few" in note]
-        assert len(notes) == bool(least)
-        assert all(f"below {least}" in note for note in notes)
-    assert tested(N).differences[0].pooled.units == N
+        assert comparison.differences[0].estimate.units == N / per_document
+        assert any("rough" in note for note in comparison.test_notes) == few
+    comparison = tested(8)  # three documents
+    assert not comparison.differences[0].estimate.covers_text
+    assert any("too few" in note for note in comparison.test_notes)
+    assert not tested(8, seeds=(1, 2)).differences
+    assert tested(N).differences[0].estimate.units == N  # one document is not a unit
 
 
-def test_holm_adjusts_for_all_pairs_of_a_split_each_of_which_has_one_p(tmp_path) -> None:
+def test_holm_adjusts_for_all_pairs_of_a_split_and_intervals_fit(tmp_path) -> None:
     others = [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
+    others += [make(tmp_path, "mix", s, 0.31, layers="weighted_all") for s in (1, 2, 3)]
     comparison = compared([*both(tmp_path), *others])
-    tests = (*comparison.differences, *comparison.leads)
-    pairs = {frozenset((d.row, d.baseline)): d for d in tests}
-    found, p_values = zip(*((d.adjusted, d.pooled.p_value) for d in pairs.values()), strict=True)
-    assert (len(found), len(tests), [*found]) == (3, 4, resampling.holm(p_values))
+    pairs = {frozenset((d.row, d.baseline)) for d in comparison.differences}
+    p_values = [d.estimate.p_value for d in comparison.differences]
+    assert len(pairs) == len(comparison.differences) >= 5
+    assert [d.adjusted for d in comparison.differences] == holm(p_values)
+    signs = set()
+    for d in comparison.differences:
+        assert (d.low > 0 or d.high < 0) == (d.adjusted < 0.05) == bool(d.sign)
+        assert d.high - d.low >= d.estimate.high - d.estimate.low - 1e-12
+        signs.add(abs(d.sign))
+    assert signs == {0, 1}
 
 
-def test_what_cannot_be_tested_is_told(tmp_path) -> None:
+def test_bold_is_better_than_the_next_by_its_interval(tmp_path) -> None:
+    runs = [make(tmp_path, "good", seed, 0.02, layers="last", n=90) for seed in (1, 2, 3)]
+    runs += [make(tmp_path, "bad", seed, 0.9, layers="first", n=90) for seed in (1, 2, 3)]
+    assert compared(runs).best == {"dev": ("last",)}
+    runs += [make(tmp_path, "alike", seed, 0.03, layers="layer:2", n=90) for seed in (1, 2, 3)]
+    assert compared(runs).best == {"dev": ()}
+
+
+def test_rows_need_no_common_seed_and_removed_predictions_leave_the_seeds(tmp_path) -> None:
     runs = both(tmp_path)
     (found,) = compared(runs[1:]).differences  # fine-tuning lost seed 1
-    assert found.seeds == (2, 3)
-    apart = compared([*runs[:1], *runs[4:]])
-    assert not apart.differences
-    assert any("fine-tuning: 2, 3 and 1" in note for note in apart.test_notes)
+    assert found.estimate.seeds == (2, 3)
+    assert len(compared([*runs[:1], *runs[4:]]).differences) == 1
     (runs[4].folder / "dev.conll").unlink()
-    lost = compared(runs)
-    assert not lost.differences
-    assert any("concat_last4" in note for note in lost.test_notes)
+    comparison = compared(runs)
+    (found,) = comparison.differences
+    scores = [comparison.row(name).score("dev").values for name in (found.baseline, found.row)]
+    assert found.estimate == seeds_estimate(*scores)
+    assert any("concat_last4" in note for note in comparison.test_notes)
+    assert [row.label for row in comparison.rows if row.estimates["dev"].covers_text] == [
+        "fine-tuning"
+    ]
+
+
+@pytest.mark.parametrize(("floor", "learned"), [(0.3, True), (0.65, False)])
+def test_a_row_learned_if_its_interval_is_above_the_floor(tmp_path, floor, learned) -> None:
+    runs = both(tmp_path)
+    for run in runs:
+        scores = {"dev": replace(run.record.scores["dev"], floor=floor)}
+        run.record.scores.update(scores)
+    for row in compared(runs).rows:
+        estimate = row.estimates["dev"]
+        assert (estimate.null, estimate.low > floor) == (floor, "dev" in row.learned)
+    assert ("dev" in compared(runs).row("concat_last4").learned) == learned
 
 
 def test_tests_are_kept_by_what_was_predicted(tmp_path, monkeypatch) -> None:
     runs = both(tmp_path)
     first = compared(runs)
-    (kept,) = (tmp_path / TESTS).iterdir()
+    tests = {p: read_json(p, module.KeptTest, "") for p in (tmp_path / TESTS).iterdir()}
+    (kept,) = (path for path, test in tests.items() if len(test.predictions) == 6)
 
     def never(*_: object, **__: object) -> None:
         raise AssertionError("tested again")
 
-    monkeypatch.setattr(module, "paired_test", never)
+    monkeypatch.setattr(module, "estimate", never)
     assert compared(runs) == first
     monkeypatch.undo()
     kept.write_text("{", "utf-8")
@@ -155,17 +201,17 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
         *(make(tmp_path / "b", "tuned", seed, 0.1, layers=None, **other) for seed in (1, 2)),
         *(make(tmp_path / "b", "concat", seed, 0.8, **other) for seed in (1, 2)),
     ]
-    asked = {"stats": True, "cost": True, "by": ["type"], "resamples": 100}
+    asked = {"stats": True, "cost": True, "by": ["type"]}
     comparison = compare_runs(runs, vary=["model"], **asked)
     assert not [note for note in comparison.test_notes if "not tested" in note]
-    found = {d.row: d for d in comparison.differences}
+    found = {d.row: d for d in comparison.differences if d.row.startswith("concat")}
     ours, theirs = "all-MiniLM-L6-v2", "other"
     assert {name: d.baseline for name, d in found.items()} == {
         f"concat_last4 · {ours}": f"fine-tuning · {ours}",
         f"concat_last4 · {theirs}": f"fine-tuning · {theirs}",
     }
-    assert found[f"concat_last4 · {ours}"].seeds == (1, 2, 3)
-    assert found[f"concat_last4 · {theirs}"].seeds == (1, 2)
+    assert found[f"concat_last4 · {ours}"].estimate.seeds == (3, 3)
+    assert found[f"concat_last4 · {theirs}"].estimate.seeds == (2, 2)
     (parted,) = comparison.breakdowns
     assert len(parted.rows) == len(comparison.prices) == 4
     splits = {name: replace(one, tags="9" * 64) for name, one in make_signature().splits.items()}
@@ -174,7 +220,7 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
     assert [len(one.rows) for one in found] == [1, 4]  # apart, as their gold counts differ
 
 
-def test_classes_are_exchanged_with_themselves(tmp_path) -> None:
+def test_classes_are_subtracted_from_themselves(tmp_path) -> None:
     """Runs that know other classes of the same answers, as those trained on two corpora."""
     task, random = get_task("classification:macro_f1"), np.random.default_rng(1)
     gold = [[name] for name in random.choice(["x", "y"], 60)]
@@ -193,4 +239,5 @@ def test_classes_are_exchanged_with_themselves(tmp_path) -> None:
         runs.append(Run(run.folder, replace(run.record, scores=scores, signature=signature)))
         found.append(task.counts(gold, predicted, ["w", "x", "y", "z"]))
     (tested,) = compared(runs).differences
-    assert tested.pooled == paired_test(*found, task.measure.of, resamples=200)
+    first, second = (counts[None] for counts in found)
+    assert tested.estimate == difference_estimate(first, second, task.measure.of)

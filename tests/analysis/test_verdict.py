@@ -1,102 +1,203 @@
-"""Sentences about a comparison hold the numbers of its rows, and the verdict that they mean."""
+"""The answer of a comparison: who is best, cheapest, not settled, and what to check first."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
-from featbert.analysis.comparison import Comparison, Difference
-from featbert.analysis.resampling import Interval, PairedTest
-from featbert.analysis.rows import compare_group
-from featbert.analysis.verdict import with_contests
-from tests.analysis.records import compare, make_run, make_seeds
+from featbert.analysis.comparison import Comparison, Contest
+from featbert.analysis.interval import needed, seeds_estimate
+from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, write_json
+from featbert.runs.run import Run
+from featbert.tasks.base import Scores
+from tests.analysis.records import compare, make_epoch, make_run, make_seeds
+from tests.report.html.judged import make_run as judged
 
 
-def lines(comparison: Comparison) -> dict[str, str]:
-    (contest,) = comparison.contests
-    assert contest.about == ""
-    return dict(contest.findings)
+def contest(runs, **asked) -> Contest:
+    (comparison,) = compare(runs, **asked)
+    (found,) = comparison.contests
+    assert found.about == ""
+    return found
 
 
-def compared(runs, **changes) -> Comparison:
-    """A comparison with fields of its own in place of analyses."""
-    comparison, members = compare_group(runs, frozenset())
-    return with_contests(dataclasses.replace(comparison, **changes), members)
+def topics(found: Contest) -> dict[str, str]:
+    return dict(found.findings)
 
 
-def lead(
-    row: str, p: float, over_seeds: tuple[float, float] | None, ahead=-0.02, baseline="concat_last4"
-) -> Difference:
-    """A row's difference to another one, which as a rule is the best by dev."""
-    pooled = PairedTest(9.0, 0.0, 0.1, 0.95, p, units=50, resamples=100, exact=False)
-    interval = None if over_seeds is None else Interval(0.0, *over_seeds, 0.95, 3)
-    seeds = (1, 2, 3) if over_seeds else (1,)
-    return Difference(row, baseline, "test", seeds, "documents", ahead, interval, pooled, p)
+TUNED, FEATURES = [0.70, 0.71, 0.72], [0.60, 0.61, 0.62]
 
 
-def test_features_may_be_ahead_and_equal_is_neither() -> None:
-    tuned = make_seeds("tuned", [0.5], layers=None)
-    (ahead,) = compare([*tuned, *make_seeds("concat", [0.6])])
-    assert "concat_last4 is 10.00 points above fine-tuning" in lines(ahead)["Quality"]
-    (equal,) = compare([*tuned, *make_seeds("concat", [0.5])])
-    assert "points" not in lines(equal)["Quality"]
-    dev = [make_run("tuned", dev=0.5, test=None, layers=None), make_run("concat", test=None)]
-    assert lines(compared(dev))["Quality"].startswith("On dev")
+def test_the_answer_is_the_lead_over_the_other_side_with_its_interval() -> None:
+    found = contest([*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)])
+    assert (found.leader, found.ahead, found.split) == ("fine-tuning", "fine-tuning", "test")
+    expected = seeds_estimate([f - 0.05 for f in FEATURES], [t - 0.05 for t in TUNED])
+    answer = topics(found)["Answer"]
+    for number in (expected.value, expected.low, expected.high):
+        assert f"{100 * number:+.1f}" in answer
+    assert "3 seeds" in answer
+    assert "Not settled" not in topics(found)
+    (comparison,) = compare([*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)])
+    assert comparison.answer[0] == answer
+    assert comparison.best == {"dev": ("fine-tuning",), "test": ("fine-tuning",)}
 
 
-@pytest.mark.parametrize(("dev", "floor"), [(0.05, None), (0.32, 0.25), (0.35, 0.25)])
-def test_scores_that_need_no_skill_are_no_verdict(dev, floor) -> None:
-    """150 examples: two standard errors of a quarter are 7.1 points; test is 5 below dev."""
-    runs = [*make_seeds("tuned", [dev], layers=None), *make_seeds("concat", [dev - 0.01])]
+def test_an_open_question_comes_with_what_would_settle_it() -> None:
+    tuned = make_seeds("t", [0.60, 0.66, 0.72], layers=None)
+    found = contest([*tuned, *make_seeds("f", [0.57, 0.62, 0.67])])
+    assert (found.leader, found.ahead) == ("fine-tuning", None)
+    seeds = needed(found.difference.estimate).seeds
+    assert seeds > 0
+    assert str(seeds) in topics(found)["Not settled"]
+    assert compare([*tuned, *make_seeds("f", [0.57, 0.62, 0.67])])[0].best["test"] == ()
+
+
+def test_the_row_that_dev_chose_may_be_behind_on_test() -> None:
+    tuned = make_seeds("t", TUNED, layers=None)
+    for run in tuned:
+        run.record.scores["test"] = make_run(test=0.4 + run.record.seed / 100).record.scores["test"]
+    found = contest([*tuned, *make_seeds("f", FEATURES)])
+    assert (found.leader, found.ahead) == ("fine-tuning", "concat_last4")
+    assert "-14" in topics(found)["Answer"]
+
+
+def test_one_seed_without_predictions_has_no_interval_and_with_them_one_over_text(tmp_path) -> None:
+    found = contest([make_run("t", layers=None), make_run("f", dev=0.5)])
+    assert found.difference is None
+    assert "[" not in topics(found)["Answer"]
+    runs = [
+        judged(tmp_path, n, 1, s, layers=la) for n, la, s in (("t", None, 0.2), ("f", "last", 0.5))
+    ]
+    found = contest(runs)
+    assert not found.difference.estimate.covers_seeds
+    assert "other seeds are not covered" in topics(found)["Answer"]
+    assert f"{found.difference.estimate.units} test documents" in topics(found)["Answer"]
+
+
+def with_floor(runs: list[Run], floor: float) -> list[Run]:
     for scores in (run.record.scores for run in runs):
-        scores |= {s: dataclasses.replace(one, floor=floor) for s, one in scores.items()}
-    (comparison,) = compare(runs)
-    found = lines(comparison)
-    notes = [note for note in comparison.notes if note.count(", seed 1") == 2]
-    assert len(notes) == (dev == 0.32)
-    assert found["Verdict"].startswith("No row learned anything")
-    assert "neither learned anything" in found["Quality"]
-    assert ("25.00" in found["Verdict"]) == (floor is not None)
-    above = make_seeds("last", [0.4], layers="last")
-    assert lines(compare([*runs, *above])[0])["Verdict"].startswith("Undecided")
+        scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
+    return runs
+
+
+def test_rows_that_did_not_learn_are_named_and_leave_the_answer() -> None:
+    runs = [*make_seeds("t", [0.31, 0.32, 0.33], layers=None), *make_seeds("f", [0.6] * 3)]
+    runs += make_seeds("low", [0.30] * 3, layers="first")
+    (comparison,) = compare(with_floor(runs, 0.25))
+    (found,) = comparison.contests
+    assert (found.leader, found.cheapest) == ("concat_last4", None)
+    assert [row.label for row in comparison.rows if row.competes] == ["concat_last4"]
+    cautions = topics(found)["Check first"]
+    assert "fine-tuning" in cautions
+    assert "first" in cautions
+    for front in comparison.fronts:
+        assert {point.row for point in front.points if point.on_front} <= {"concat_last4"}
+    none = contest(with_floor(runs, 0.62))
+    assert (none.leader, none.ahead) == (None, None)
+    assert "62.0" in topics(none)["Answer"]
+
+
+def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
+    kept = {"run_bytes": 300_000, "training_flops": 3e13}
+    runs = [
+        *make_seeds("t", [0.70, 0.70, 0.71], layers=None),
+        *make_seeds("l", [0.69, 0.70, 0.70], layers=None, tuning="lora", cost=kept),
+        *make_seeds("f", [0.65] * 3, cost={"training_flops": 1e12, "extraction_flops": 1e12}),
+    ]
+    found = contest(runs)
+    assert (found.leader, found.cheapest) == ("fine-tuning", "LoRA")
+    line = topics(found)["Cheapest"]
+    assert "0.5×" in line
+    assert "300" in line
+    assert contest(runs, within=0.1).cheapest == "fine-tuning"
+    assert contest(runs, within=6).cheapest == "concat_last4"
+    assert contest(runs, within=6, cheapest="kept").cheapest == "LoRA"
+    assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
 
 
 def test_times_of_two_machines_are_not_compared() -> None:
     for threads in (2, 8):
         tuned = make_seeds("tuned", [0.5], layers=None, signature={"threads": threads})
-        cost = lines(compare([*tuned, *make_seeds("concat", [0.6])], cost=True)[0])["Cost"]
+        cost = topics(contest([*tuned, *make_seeds("concat", [0.6])], cost=True))["Cost"]
         assert "fewer operations" in cost
         assert ("less time" in cost) == (threads == 2)
 
 
-def test_the_first_line_is_a_verdict_only_where_text_and_seeds_say_it() -> None:
-    kept = {"layers": "last", "cost": {"run_bytes": 5000, "training_flops": 1e12}}
-    runs = [*make_seeds("concat", [0.64] * 3), *make_seeds("last", [0.6] * 3, **kept)]
-    runs += make_seeds("tuned", [0.63] * 3, layers=None)
+def test_epochs_that_were_too_few_are_a_caution() -> None:
+    def cautions(last: float) -> str:
+        history = [make_epoch(1, 0.9, 0.65), make_epoch(2, 0.5, 0.68), make_epoch(3, 0.4, last)]
+        runs = make_seeds("t", TUNED, layers=None, history=history)
+        return topics(contest([*runs, *make_seeds("f", FEATURES)])).get("Check first", "")
 
-    def said(*leads: Difference) -> str:
-        comparison = compared(runs, leads=leads)
-        (verdict,) = comparison.verdicts
-        assert comparison.contests[0].findings[0] == ("Verdict", verdict)
-        return verdict
+    assert "fine-tuning" in cautions(0.72)
+    assert cautions(0.682) == ""
 
-    behind, level = (-0.03, -0.01), (-0.03, 0.01)
-    last = lead("last", 0.001, behind)
-    assert said().startswith("Undecided")
-    best = said(last, lead("fine-tuning", 0.01, behind))
-    assert best.startswith("concat_last4 is the best of 3 rows: 59.00")
-    assert "last (2.00 points below it; 95% interval over seeds: 1.00 to 3.00 below" in best
-    assert said(last).startswith("concat_last4 is the best of 2 rows")  # fine-tuning: not tested
-    for p, seeds, stands in (
-        (0.2, behind, "Below it with other seeds, too, but perhaps not on other text"),
-        (0.01, level, "Below it on this text, but perhaps not with other seeds"),
-        (0.2, level, "Not significantly different from it"),
-        (0.2, None, "Not significantly different from it"),
-        (0.01, None, "Below it on this text"),
-        (0.01, (0.01, 0.03), "Clearly above it"),
-    ):
-        text = said(last, lead("fine-tuning", p, seeds))
-        assert text.startswith("Undecided")
-        assert f"{stands}: fine-tuning (2.00 points below it" in text
-        assert "last (" not in text
-        assert "Clearly below it: 1 row" in text
-        assert ("1 seed says" in text) == (seeds is None)
+
+def searched(folder: Path, chosen: int) -> None:
+    tried = [
+        TriedSettings({"learning_rate": rate}, [f"try-{i}"], 0.5, 0.5, "finished", 1.0, 1.0)
+        for i, rate in enumerate((1e-5, 2e-5, 4e-5))
+    ]
+    rows = ["t-1", "t-2", "t-3"]
+    search = SearchRecord("full", None, "wikigold", "", "grid", tried, chosen, rows)
+    record = ExperimentRecord("trial", "", [], rows, [], [], [], False, {}, [search], {})
+    write_json(folder / f"trial{SUFFIX}", record)
+
+
+@pytest.mark.parametrize(("chosen", "edge"), [(0, "lowest"), (1, None), (2, "highest")])
+def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
+    tmp_path, chosen, edge
+) -> None:
+    searched(tmp_path, chosen)
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    runs.append(make_run("try-0", layers=None, dev=0.9, test=0.9, settings={"epochs": 9}))
+    runs = [Run(tmp_path / run.name, run.record) for run in runs]
+    (comparison,) = compare(runs)
+    assert [row.is_trial for row in comparison.rows] == [
+        "epochs=9" in r.label for r in comparison.rows
+    ]
+    (found,) = comparison.contests
+    assert found.leader == comparison.row(found.leader).name != "try-0"
+    assert not comparison.row(found.leader).is_trial
+    text = topics(found).get("Check first", "")
+    assert (edge in text) if edge else not text
+
+
+def test_dev_from_train_is_a_caution() -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    for run in runs:
+        run.record.reading["dev_share"] = 0.1
+    assert "train" in topics(contest(runs))["Check first"]
+
+
+def unequal(name: str, accuracy: float, macro: float, floor: float, **changes) -> list[Run]:
+    values = {"accuracy": accuracy, "macro_f1": macro}
+    scores = {s: Scores(values, {}, 100, 100, floor) for s in ("dev", "test")}
+    runs = make_seeds(name, [0.5, 0.5, 0.5], **changes)
+    changed = {"task": "classification", "scores": scores}
+    return [Run(run.folder, dataclasses.replace(run.record, **changed)) for run in runs]
+
+
+@pytest.mark.parametrize(("floor", "shown"), [(0.9, True), (0.5, False)])
+def test_classes_so_unequal_that_accuracy_hides_them(floor, shown) -> None:
+    runs = unequal("t", 0.98, 0.55, floor, layers=None) + unequal("f", 0.97, 0.71, floor)
+    comparisons = compare(runs)
+    text = topics(comparisons[0].contests[0]).get("Check first", "")
+    assert ("macro_f1" in comparisons.view.show) == shown
+    assert all(number in text for number in ("90.0", "71.0", "55.0")) == shown
+
+
+def test_several_contests_are_indented_below_their_names(tmp_path) -> None:
+    runs = []
+    for corpus, digit in (("a", "1"), ("b", "2")):
+        signature = {"corpus": corpus, "encoder_weights": digit * 64, "model": f"model-{corpus}"}
+        runs += make_seeds(f"{corpus}t", TUNED, layers=None, signature=signature)
+        runs += make_seeds(f"{corpus}f", FEATURES, signature=signature)
+    for run in runs:
+        run.record.vary.append("model")
+    (comparison,) = compare(runs)
+    assert isinstance(comparison, Comparison)
+    assert [line.strip() for line in comparison.answer if not line.startswith("  ")] == [
+        "model-a:",
+        "model-b:",
+    ]

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 from typer.testing import CliRunner
 
 from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
-from featbert.analysis.resampling import t_interval
+from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.errors import InputError
@@ -241,7 +241,7 @@ def test_each_seed_is_a_dot_and_bars_are_intervals_of_one_kind():
     (axes,) = plot(one(usual_runs()), "seeds").axes
     assert dots(axes) == [pytest.approx([100 * f1 for f1 in f1s]) for f1s in DEV.values()]
     for ends, f1s in zip(level_lines(axes), DEV.values(), strict=True):
-        interval = t_interval(f1s)
+        interval = seeds_estimate(f1s)
         assert ends == pytest.approx((100 * interval.low, 100 * interval.high))
     (axes,) = plot(one([r for r in usual_runs() if r.name != "tuned-3"]), "seeds").axes
     assert level_lines(axes)[-1] == pytest.approx((65.75 - 0.25 * 2**0.5, 65.75 + 0.25 * 2**0.5))

@@ -6,11 +6,9 @@ import numpy as np
 import pandas
 import pytest
 
-from featbert.analysis.comparison import Comparison, Difference, best_by_dev
+from featbert.analysis.comparison import Comparison
 from featbert.analysis.frame import overview_lines
-from featbert.analysis.resampling import PairedTest, t_interval
-from featbert.analysis.rows import compare_group
-from featbert.analysis.verdict import with_contests
+from featbert.analysis.interval import seeds_estimate
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
@@ -55,15 +53,12 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
     assert {*frame["split"]} == {"test"}
     np.testing.assert_allclose(frame["difference"], frame["features_mean"] - frame["tuned_mean"])
     for (_, line), comparison in zip(frame.iterrows(), two, strict=True):
-        by_seed = {
-            row.label: row.score("test").values
-            for row in comparison.rows
-            if row.label in (line["features"], line["tuned"])
-        }
-        ours, theirs = (np.array(by_seed[line[name]]) for name in ("features", "tuned"))
-        expected = t_interval((ours - theirs).tolist())
-        assert (line["over_seeds_low"], line["over_seeds_high"]) == (expected.low, expected.high)
-    assert frame["ahead"].isna().all()  # nothing was tested over the text
+        by_seed = {row.label: row.score("test").values for row in comparison.rows}
+        expected = seeds_estimate(by_seed[line["tuned"]], by_seed[line["features"]])
+        difference = comparison.contests[0].difference
+        assert difference.estimate == expected
+        assert (line["low"], line["high"]) == difference.ends
+    assert [*frame["ahead"]] == ["full", "neither"]
     (table,) = overview_tables(two)
     assert [line["corpus"] for line in table.lines] == [*frame["corpus"]]
     (change,) = (column for column in table.columns if column.head == "Δ")
@@ -77,17 +72,9 @@ def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
     runs = corpus_runs("first", [0.60, 0.61, 0.62], [0.70, 0.71, 0.72])
     for scores in (run.record.scores for run in runs):
         scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
-    one, members = compare_group(runs, frozenset())
-    leader, other = (best_by_dev([r for r in one.rows if r.frozen == f]) for f in (False, True))
-    over_text = PairedTest(-0.1, -0.12, -0.08, 0.95, 0.001, 100, 1000, False)
-    seeds = t_interval([-0.10, -0.10, -0.11])
-    test = Difference(
-        other.name, leader.name, "test", (1, 2, 3), "sentences", -0.1, seeds, over_text, 0.003
-    )
-    tested = with_contests(dataclasses.replace(one, leads=(test,)), members)
-    frame = pandas.DataFrame(overview_lines([tested]))
+    frame = pandas.DataFrame(overview_lines(compare(runs)))
     assert [*frame["ahead"]] == [ahead]
-    assert (frame["over_text_high"] < 0).all()
+    assert (frame["high"] < 0).all()
 
 
 def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:

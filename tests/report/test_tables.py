@@ -104,7 +104,7 @@ def test_narrow_terminals_split_tables_and_no_word(width) -> None:
 def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) -> None:
     runs = [*judged(tmp_path), *make_seeds("a", [0.5], signature={"context": "document"})]
     asked = {"stats": True, "cost": True, "scorers": True, "by": ["type", "length"]}
-    one, other = comparisons = compare(runs, resamples=50, **asked)
+    one, other = comparisons = compare(runs, **asked)
     frame = pandas.read_csv(io.StringIO(render(comparisons, "csv")))
     assert [*zip(frame["comparison"], frame["row"], strict=True)] == [
         (n, row.name) for n, found in ((1, one), (2, other)) for row in found.rows

@@ -122,11 +122,11 @@ def test_comparison_breakdown_browser_and_evaluation(made, tmp_path):
         trained(made, tmp_path, seed=seed)
         full(made, tmp_path, seed=seed)
     runs = {run.name: run for run in find_runs(tmp_path)}
-    (comparison,) = compare(runs.values(), everything=True, resamples=200)
+    (comparison,) = compare(runs.values(), everything=True)
     assert comparison.sizes["test"][0] == 20
     run = runs[comparison.rows[0].runs[0].name]
     assert comparison.floors["test", "endings"] == run.record.scores["test"].floor
-    assert {(d.units, d.pooled.units) for d in comparison.differences} == {("examples", 20)}
+    assert {(d.units, d.estimate.units) for d in comparison.differences} == {("examples", 20)}
     facets = ("right", "choices", "length")
     broken = [one for one in comparison.breakdowns if one.facet in facets]
     assert [sum(b.gold.values()) for b in broken] == [20] * 6

@@ -189,9 +189,9 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
         trained(made, tmp_path, seed=seed)
         full(made, tmp_path, seed=seed, epochs=1)
     runs = {run.name: run for run in find_runs(tmp_path)}
-    (comparison,) = compare(runs.values(), everything=True, resamples=100)
+    (comparison,) = compare(runs.values(), everything=True)
     assert not [n for n in comparison.remarks if "not tested" in n or "no scores" in n]
-    assert {d.pooled.units for d in comparison.differences} == {8}
+    assert {d.estimate.units for d in comparison.differences} == {8}
     (gold, *_) = (one.gold for one in comparison.breakdowns if one.facet == "answer")
     assert gold == {"answerable": 8, "unanswerable": 8}
     # The browser shows question, passage and spans.

@@ -23,7 +23,7 @@ _LINE = 0.3  # inches
     splits="none",
 )
 def overview(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
-    """The best row on features less the best tuned row by dev, with its intervals."""
+    """The best row on features less the best tuned row by dev, with its interval."""
     lines = overview_lines(comparisons)
     if len(lines) < 2:
         return None
@@ -32,10 +32,8 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     for place, contest in enumerate(lines):
         is_tuning = contest["ahead"] in TUNINGS
         color = tuning_look(contest["ahead"]).color if is_tuning else style.FAINT
-        for over, above, line in (("text", -0.13, 2.2), ("seeds", 0.13, 0.9)):
-            low, high = contest[f"over_{over}_low"], contest[f"over_{over}_high"]
-            if low is not None:
-                axes.hlines(place + above, 100 * low, 100 * high, color, linewidth=line)
+        if contest["low"] is not None:
+            axes.hlines(place, 100 * contest["low"], 100 * contest["high"], color, linewidth=1.6)
         axes.plot(100 * contest["difference"], place, color=color, marker="o", markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
     apart = [n for n in ("model", "context") if len({contest[n] for contest in lines}) > 1]
@@ -45,7 +43,7 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     axes.set_yticks(range(len(lines)), names)
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
     axes.grid(axis="x")
-    note = "rows chosen on dev, last split; 95% intervals: thick over text, thin over seeds"
+    note = "rows chosen on dev, last split; lines: 95% intervals"
     keys = [
         style.key(f"{tuning_title(name)} better", tuning_look(name)) for name in ("none", "full")
     ]

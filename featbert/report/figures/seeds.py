@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison, Row, grouped
-from featbert.analysis.resampling import FEWEST, LEVEL
+from featbert.analysis.interval import FEWEST, LEVEL
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, floors, score_name, tuning_keys, tuning_look
@@ -24,8 +24,8 @@ _TALL = 4.5  # inches of axes that have numbers above, too
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Seeds as dots, their mean as a tick, its uncertainty as a bar. A row's baseline dashed.
 
-    Bars are t intervals of the mean if all rows of several seeds have three or more, else ± 1
-    standard deviation.
+    Bars are intervals of the mean over other seeds and other text if all rows of several seeds have
+    three or more, else ± 1 standard deviation.
     """
     rows = [*itertools.chain(*grouped((row.data(split), row) for row in comparison.rows).values())]
     scored = {i: score for i, row in enumerate(rows) if (score := row.score(split))}
@@ -35,7 +35,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     intervals = bool(several) and min(several) >= FEWEST
     bars = {}
     for i, score in scored.items():
-        if intervals and (interval := rows[i].intervals.get(split)):
+        if intervals and (interval := rows[i].estimates.get(split)):
             bars[i] = interval.low, interval.high
         elif not intervals and score.sd is not None:
             bars[i] = score.mean - score.sd, score.mean + score.sd
@@ -86,7 +86,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
     if levels:
         keys.append(style.key(comparison.task.floor, **style.FLOOR))
     bar_meaning = (
-        f"{100 * LEVEL:.0f}% t interval of the mean over seeds" if intervals else "mean ± 1 sd"
+        f"{LEVEL:.0%} interval of the mean over seeds and text" if intervals else "mean ± 1 sd"
     )
     note = about(
         comparison, f"dots: seeds, tick: mean, bar: {bar_meaning}" if several else "one seed"

@@ -41,7 +41,7 @@ def html(shown: Any) -> str:
     """HTML of an object of featbert."""
     if isinstance(shown, Comparison | Comparisons):
         comparisons = Comparisons.of([shown] if isinstance(shown, Comparison) else shown).viewed()
-        parts = tables.tables(comparisons, show=comparisons.view.show)
+        parts = tables.tables(comparisons, show=comparisons.view.show, stats=comparisons.view.stats)
         return as_html(parts) or "<p>no finished runs to compare</p>\n"
     from featbert.analysis.listing import run_lines
     from featbert.report import listings

@@ -57,7 +57,7 @@ def test_the_page_works(tmp_path: Path) -> None:
     runs = usual(tmp_path / "runs")
     for layers in ("embeddings", "weighted_all"):
         runs.append(make_run(tmp_path / "runs", layers, 1, 0.5, layers=layers))
-    written = html_report(compare(runs, everything=True, resamples=50))
+    written = html_report(compare(runs, everything=True))
     (path := tmp_path / "a report.html").write_text(written, "utf-8")
     data = json.loads(written.partition('"application/json">')[2].partition("</script")[0])
     heard: list[str] = []

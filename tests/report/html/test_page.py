@@ -53,7 +53,7 @@ class Read(HTMLParser):
 def comparisons(tmp_path_factory):
     name = "<script>window.hacked=4</script>"
     runs = usual(tmp_path_factory.mktemp("runs"), signature={"corpus": name, "source": name})
-    compared = compare(runs, everything=True, resamples=50)
+    compared = compare(runs, everything=True)
     return dataclasses.replace(compared, notes=("<b>a note</b>",))
 
 
@@ -153,6 +153,6 @@ def test_the_browser_begins_with_the_best_features_and_their_own_baseline(tmp_pa
             name = f"{name}-{share}"
             changes = shared | {"settings": settings, "layers": layers}
             runs.append(judged_run(tmp_path, name, 1, wrong, **changes))
-    for text in compare(runs, everything=True, resamples=50)[0].texts:
+    for text in compare(runs, everything=True)[0].texts:
         chosen = [text.rows[place].name for place in (text.a, text.b)]
         assert chosen == ["concat_last4 (train_share=1)", "fine-tuning (train_share=1)"]
