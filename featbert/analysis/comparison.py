@@ -293,7 +293,9 @@ class Difference:
         units: plural of the unit of text: "documents", "sentences" or "examples".
         estimate: the difference alone, with its interval and p-value.
         adjusted: p-value, adjusted by Holm for all pairs tested on the split.
-        level: of the interval that belongs to `adjusted` (`low`, `high`).
+        low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
+            1 - `LEVEL`.
+        level: of this interval as one of a single test.
     """
 
     row: str
@@ -302,24 +304,13 @@ class Difference:
     units: str
     estimate: Estimate
     adjusted: float
+    low: float
+    high: float
     level: float = LEVEL
 
     @property
     def value(self) -> float:
         return self.estimate.value
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """The interval, which excludes 0 exactly if `adjusted` is below 1 - `LEVEL`."""
-        return self.estimate.ends(self.level)
-
-    @property
-    def low(self) -> float:
-        return self.ends[0]
-
-    @property
-    def high(self) -> float:
-        return self.ends[1]
 
     @property
     def sign(self) -> int:
@@ -342,7 +333,12 @@ class Difference:
             run_variances=e.run_variances[::-1],
         )
         return dataclasses.replace(
-            self, row=self.baseline, baseline=self.row, estimate=reversed_estimate
+            self,
+            row=self.baseline,
+            baseline=self.row,
+            estimate=reversed_estimate,
+            low=-self.high,
+            high=-self.low,
         )
 
 

@@ -142,7 +142,7 @@ def _of_row(row: Row) -> dict[str, Any]:
 def _of_analyses(comparison: Comparison) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Names of rows, and what further analyses say of them."""
     for row, d in tested_against(comparison):
-        values = (d.value, *d.ends, d.estimate.p_value, d.adjusted)
+        values = (d.value, d.low, d.high, d.estimate.p_value, d.adjusted)
         columns = zip((f"{d.split}_{name}" for name in _TESTED), values, strict=True)
         yield row.name, {"baseline_row": d.baseline, **dict(columns)}
     for name, price in comparison.prices.items():

@@ -148,7 +148,8 @@ class _Estimates:
         if result is not None:
             scores = self.members[row.name][0].record.scores[split]
             unit = row.task.group if 0 < result.units < scores.examples else row.task.unit
-            yield Difference(row.name, base.name, split, f"{unit}s", result, result.p_value)
+            ends = result.p_value, result.low, result.high
+            yield Difference(row.name, base.name, split, f"{unit}s", result, *ends)
 
     def notes(self) -> Iterator[str]:
         """Rows without an interval over text, and why."""
@@ -234,7 +235,10 @@ def _adjusted(differences: Sequence[Difference]) -> tuple[Difference, ...]:
         for (i, difference), before, after in zip(tests, p_values, after_holm, strict=True):
             tests_at_once = n_open if after >= 1 - LEVEL else after / before if before else 1.0
             level = 1 - (1 - LEVEL) / tests_at_once
-            adjusted[i] = dataclasses.replace(difference, adjusted=after, level=level)
+            low, high = difference.estimate.ends(level)
+            adjusted[i] = dataclasses.replace(
+                difference, adjusted=after, low=low, high=high, level=level
+            )
     return tuple(adjusted[i] for i in range(len(differences)))
 
 

@@ -187,7 +187,10 @@ def _answer(case: _Case) -> str:
             f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
             f"{FEWEST} seeds of each."
         )
-    number, ends = units.short_points(difference.value), units.interval(*difference.ends)
+    number, ends = (
+        units.short_points(difference.value),
+        units.interval(difference.low, difference.high),
+    )
     other, measure = _as_rival(case, leader, rival), leader.task.measure.name
     lead = f"{number} {measure} {ends}"
     if difference.sign > 0:
@@ -437,7 +440,9 @@ def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
 
 def _lead(difference: Difference) -> str:
     """`+0.5 [-1.2, +2.2]`"""
-    return f"{units.short_points(difference.value)} {units.interval(*difference.ends)}"
+    return (
+        f"{units.short_points(difference.value)} {units.interval(difference.low, difference.high)}"
+    )
 
 
 def _score(row: Row, split: str) -> str:

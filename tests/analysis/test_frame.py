@@ -82,7 +82,7 @@ def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> No
         assert line["baseline_row"] == d.baseline
         assert line[f"{d.split}_difference"] == d.value
         assert d.value == pytest.approx(line[f"{d.split}_f1_difference"])
-        assert (line[f"{d.split}_low"], line[f"{d.split}_high"]) == d.ends
+        assert (line[f"{d.split}_low"], line[f"{d.split}_high"]) == (d.low, d.high)
         assert line[f"{d.split}_p"] == d.estimate.p_value
         assert line[f"{d.split}_p_adjusted"] == d.adjusted
     columns = [

@@ -65,7 +65,9 @@ def test_a_row_has_one_interval_over_seeds_and_documents(tmp_path) -> None:
     assert found.units == "documents"
     tuned, concat = (np.array([documents(run) for run in side]) for side in (runs[:3], runs[3:]))
     assert found.estimate == difference_estimate(tuned, concat, f1_of)
-    assert found.ends == pytest.approx((found.estimate.low, found.estimate.high))  # one test
+    assert (found.low, found.high) == pytest.approx(
+        (found.estimate.low, found.estimate.high)
+    )  # one test
     f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
     assert found.value == pytest.approx(np.mean(f1[1]) - np.mean(f1[0]))
     for row, counts in zip(comparison.rows[::-1], (tuned, concat), strict=True):

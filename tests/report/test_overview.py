@@ -57,7 +57,7 @@ def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
         expected = seeds_estimate(by_seed[line["tuned"]], by_seed[line["features"]])
         difference = comparison.contests[0].difference
         assert difference.estimate == expected
-        assert (line["low"], line["high"]) == difference.ends
+        assert (line["low"], line["high"]) == (difference.low, difference.high)
     assert [*frame["ahead"]] == ["full", "neither"]
     (table,) = overview_tables(two)
     assert [line["corpus"] for line in table.lines] == [*frame["corpus"]]

@@ -11,7 +11,7 @@ import pytest
 from rich.text import Text
 
 from featbert.analysis.comparison import Comparison, Comparisons
-from featbert.analysis.document import read_comparisons
+from featbert.analysis.document import VERSION, read_comparisons
 from featbert.analysis.published import published_figures
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
@@ -144,7 +144,7 @@ def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None
     again = read_comparisons(path)
     assert again == comparisons
     assert render(again, "json") == text
-    for broken in ("{}", "[", text.replace('"version": 2', '"version": 0'), text[:-9]):
+    for broken in ("{}", "[", text.replace(f'"version": {VERSION}', '"version": 0'), text[:-9]):
         path.write_text(broken, "utf-8")
         with pytest.raises(InputError, match=re.escape(str(path))):
             read_comparisons(path)
