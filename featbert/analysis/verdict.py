@@ -301,11 +301,14 @@ def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
 
 
 def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
+    """`A and B -1.4 [-6.8, +4.1] against C: about 12 more seeds would settle it.`"""
     assert case.leader is not None
-    best, parts = _called(case, case.leader), []
-    for row, d in pairs[:_NAMED]:
-        lead = "" if row is case.rival else f", {_lead(d)}"  # which the answer shows
-        parts.append(f"{_called(case, row)} against {best}{lead}: {_advice(d)}")
+    best = _called(case, case.leader)
+    named = []
+    for row, difference in pairs[:_NAMED]:
+        lead = "" if row is case.rival else f" {_lead(difference)}"  # which the answer shows
+        named.append((_advice(difference), f"{_called(case, row)}{lead}"))
+    parts = [f"{enumerated(names)} against {best}: {a}" for a, names in grouped(named).items()]
     if len(pairs) > _NAMED:
         parts.append(f"{counted(len(pairs) - _NAMED, 'further row')} against {best}")
     return f"{'; '.join(parts)}."
@@ -327,7 +330,7 @@ def _advice(difference: Difference) -> str:
             f"{difference.units} would"
         )
     if estimate.covers_text:
-        return "neither more seeds nor more text will settle it alone"
+        return "it takes both more seeds and more text"
     return "more seeds will not settle it"
 
 
