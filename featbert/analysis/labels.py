@@ -279,6 +279,12 @@ def search_line(search: SearchRecord) -> str:
     if search.configuration:
         row += f" ({search.configuration})"
     configurations = counted(len(search.tried), "configuration")
+    if search.floor is not None:
+        best = max(trial.dev for trial in search.tried if trial.dev is not None)
+        return (
+            f"{row}: none of {configurations} learned. The best has {percent(best)} on dev, and "
+            f"{percent(search.floor)} takes no skill"
+        )
     if search.chosen is None:
         done = sum(trial.dev is not None for trial in search.tried)
         return f"{row}: {done} of {configurations} tried so far"

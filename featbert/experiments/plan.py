@@ -145,7 +145,7 @@ class ExperimentPlan:
     @property
     def later_runs(self) -> str:
         """The end of a line: the causes of further runs, or "" if all runs are known."""
-        searches = sum(search.chosen is None for search in self.searches)
+        searches = sum(search.chosen is None and search.floor is None for search in self.searches)
         waiting = (len(self.adaptations), "encoder", "encoders"), (searches, "search", "searches")
         causes = " and ".join(counted(*cause) for cause in waiting if cause[0])
         return f"; more runs follow from {causes}" if causes else ""
@@ -256,8 +256,17 @@ class ExperimentPlan:
         waits = best is None or any(t.state == "waiting" for t in tries)
         chosen = None if waits else scores.index(best)
         of_row = (settings.tuning, row[1], signature.corpus, name, search.sampler)
-        self.search_records[key] = SearchRecord(*of_row, tries, chosen, rows=[])
+        floor = None if chosen is None else self._floor(tries[chosen])
+        self.search_records[key] = SearchRecord(
+            *of_row, tries, chosen if floor is None else None, rows=[], floor=floor
+        )
         return self.search_records[key]
+
+    def _floor(self, best: TriedSettings) -> float | None:
+        """The score without skill on dev if no run of the best try is clearly better."""
+        runs = [run for name in best.runs if (run := self.jobs[name].run.finished) is not None]
+        scores = [run.record.scores["dev"] for run in runs]
+        return None if any(s.exceeds_floor for s in scores) else scores[0].floor or 0.0
 
     def _tries(
         self,

@@ -407,8 +407,9 @@ class SearchRecord:
         configuration: its name in the experiment.
         sampler: "random", "tpe" or "grid", or "halving" within a number of minutes.
         tried: every try, in order.
-        chosen: place of the best try. None if runs are missing.
+        chosen: place of the best try. None if runs are missing, or if no try learned.
         rows: names of the runs with its settings, in all rows that use this search.
+        floor: score without skill on dev if no try was clearly better, else None.
     """
 
     tuning: str
@@ -419,6 +420,7 @@ class SearchRecord:
     tried: list[TriedSettings]
     chosen: Count | None
     rows: list[str]
+    floor: Share | None = None
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

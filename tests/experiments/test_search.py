@@ -8,6 +8,7 @@ from wsgiref.util import setup_testing_defaults
 import optuna_dashboard
 import pytest
 
+from featbert.analysis.labels import search_line
 from featbert.errors import InputError
 from featbert.experiments import plan as planning
 from featbert.experiments import schedule
@@ -16,6 +17,8 @@ from featbert.experiments.search import open_trials
 from featbert.runs.record import read_experiment_record, search_path
 from featbert.runs.run import find_runs
 from featbert.runs.train import train_planned
+from featbert.tasks.base import Scores
+from featbert.units import percent
 from tests.experiments.experiment_files import SMALL
 
 RATES = {"log_uniform": [1e-4, 1e-1]}
@@ -132,6 +135,7 @@ def test_operations_or_seconds_end_a_search(lab):
 
 def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     monkeypatch.setattr(planning, "FEWEST", 1)
+    monkeypatch.setattr(Scores, "exceeds_floor", True)  # one epoch of random weights
     medians = planning._medians
     monkeypatch.setattr(planning, "_medians", lambda runs: tuple(2.0 for _ in medians(runs)))
     keys = search(trials=3, pruning=True) | {"features": SMALL | {"epochs": 3}}
@@ -147,3 +151,16 @@ def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     runs = find_runs(lab.space.runs)
     assert ([run.name for run in runs], runs.unfinished) == (first.runs, ())
     assert not lab.plan(**keys).missing
+
+
+def test_a_search_in_which_nothing_learned_chooses_nothing_and_says_so(lab, monkeypatch):
+    keys = search(trials=2)
+    (learned,) = lab.carry_out(**keys).searches
+    assert learned.floor is None
+    monkeypatch.setattr(Scores, "exceeds_floor", False)
+    plan = lab.plan(**keys)
+    (found,) = plan.searches
+    assert (found.tried, found.chosen, found.floor) == (learned.tried, None, 0.0)
+    assert not plan.later_runs
+    best = max(trial.dev for trial in found.tried)
+    assert percent(best) in search_line(found)
