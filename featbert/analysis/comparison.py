@@ -80,6 +80,7 @@ class RowCost:
         prediction_words_per_second: of all runs. Rows on features read stored states.
         text_words_per_second: of all runs from text. Rows on features extract first.
         peak_memory_bytes: the highest of all runs.
+        training_flops, prediction_flops: means over all runs.
         one_by_one_seconds, batched_seconds: time to label 1,000 sentences from words (`featbert
             speed`), one at a time and in batches. Mean of the timed runs, None if none was timed.
     """

@@ -21,7 +21,7 @@ from featbert.analysis.comparison import (
     Row,
     Statistic,
 )
-from featbert.analysis.cost import spent
+from featbert.analysis.cost import CURRENCIES, spent
 from featbert.config import with_later
 from featbert.data.corpus import EVALUATED
 
@@ -136,6 +136,7 @@ def _of_row(row: Row) -> dict[str, Any]:
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
         line |= dict.fromkeys(f"{split}_{name}" for name in _TESTED)
     costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
+    costs["operations"] = CURRENCIES["operations"].of(row)
     return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 

@@ -345,6 +345,8 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
     whole: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
     whole |= {
         "training_seconds": Statistic.of([cost.training_seconds for cost in costs]),
+        "training_flops": statistics.fmean(cost.training_flops for cost in costs),
+        "prediction_flops": statistics.fmean(cost.prediction_flops for cost in costs),
         "prediction_words_per_second": words / seconds if seconds > 0 else None,
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),

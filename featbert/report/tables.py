@@ -148,7 +148,7 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
             columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=baselines))
     columns += [
         Column("trained", "trained_parameters", units.parameters),
-        Column("operations", "training_flops", units.operations),
+        Column("operations", "operations", units.operations),
         Column("training", "training_seconds_mean", units.duration),
         Column("extraction", "extraction_seconds", units.duration),
         Column("words/s", "text_words_per_second", units.rate),
@@ -210,8 +210,8 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
         scope = " of the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
         yield f"Δ: difference from the mean of the baseline{scope}, in points"
     yield (
-        "trained: trained parameters; operations (estimated from shapes), training (wall time): of "
-        "one seed, without extraction"
+        "trained: trained parameters; operations: of one run with the whole extraction, estimated "
+        "from shapes; training: wall time of one run without extraction"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
         yield "extraction (of the words that a row read), store: time and disk, once for all rows"
