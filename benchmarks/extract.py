@@ -45,7 +45,7 @@ from featbert.encoders.batches import PieceBatch
 from featbert.encoders.batching import length_batches
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_frozen
 from featbert.encoders.memory import freed_memory_kept
 from featbert.encoders.source import find_encoder
 from featbert.features.index import block_edges
@@ -69,8 +69,7 @@ def forward_alone(corpus: Corpus, model: str, manifest: Manifest, device: Device
     started = time.perf_counter()
     source = find_encoder(model)
     _ = source.weights_hash  # an extraction asks for it before it begins
-    encoder = load_encoder(source, dtype=torch_dtype(manifest.precision))
-    encoder = encoder.to(device.torch)
+    encoder = load_frozen(source, device.torch, dtype=torch_dtype(manifest.precision))
     alignments = [
         align(
             split.sentences,

@@ -42,6 +42,7 @@ class Encoder(nn.Module):
             tanh.
         stack: name of the list of layers. None if all layers share their weights.
         batcher: makes its batches.
+        n_parameters: numbers of the checkpoint's weights, embeddings included.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Encoder(nn.Module):
         layers: Any = () if self.stack is None else model.get_submodule(self.stack)
         for number, layer in enumerate(layers):
             layer.register_forward_pre_hook(partial(_take_input, number), with_kwargs=True)
+        self.n_parameters = sum(p.numel() for p in self.parameters())
         self.flop_coefficients: dict[Hashable, NDArray[np.float64]] = {}
 
     def align(

@@ -30,8 +30,8 @@ from featbert.encoders.device import processor_name
 NAME = "featbert"
 # Scores that are computed at a time.
 BLOCK = 1 << 17
-# Rows of an LSTM's products, which oneDNN lays a weight out for.
-PACKED_ROWS = 32
+# Rows of products that oneDNN lays a weight out for: of an LSTM, and of a frozen encoder.
+PACKED_ROWS, ENCODER_ROWS = 32, 512
 
 
 def _product_flops(vectors: Any, weight: Any, *_: Any, out_shape: Any = None, **__: Any) -> int:
@@ -82,8 +82,8 @@ class FrozenLinear(nn.Linear):
         return self.laid_out.to_dense()
 
 
-def lay_out_products(model: nn.Module, rows: int) -> None:
-    """Lays out the weights of a model that is not trained for products of about `rows` rows.
+def lay_out_products(model: nn.Module) -> None:
+    """Lays out the weights of an encoder that is not trained, in their place.
 
     oneDNN would else lay out a weight for each product. Weights that it does not multiply stay.
     """
@@ -92,7 +92,7 @@ def lay_out_products(model: nn.Module, rows: int) -> None:
         bf16 = type(module) is nn.Linear and module.weight.dtype == torch.bfloat16
         if not (bf16 or type(module) is Linear):
             continue
-        packed = laid_out(module.weight.detach(), rows)
+        packed = laid_out(module.weight.detach(), ENCODER_ROWS)
         if packed.is_mkldnn:
             del module.weight
             module.__class__ = FrozenLinear

@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Pooling
-from featbert.encoders.kernels import use_dropout, use_products
+from featbert.encoders.kernels import lay_out_products, use_dropout, use_products
 from featbert.encoders.source import EncoderSource, hashed_folder, refusing
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError, spelling
@@ -68,6 +68,19 @@ def load_encoder(
     return Encoder(
         model, wordpieces, pooling=pooling or source.pooling, pooler=pooler, causal=source.causal
     ).eval()
+
+
+def load_frozen(
+    source: EncoderSource,
+    device: torch.device,
+    *,
+    dtype: torch.dtype,
+    pooling: Pooling | None = None,
+) -> Encoder:
+    """As `load_encoder`, on the device and not for training: its products are faster."""
+    encoder = load_encoder(source, dtype=dtype, pooling=pooling).to(device)
+    lay_out_products(encoder)
+    return encoder
 
 
 def pretrained(

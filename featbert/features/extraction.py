@@ -18,7 +18,7 @@ from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.flops import forward_flops
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_frozen
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.errors import BusyError, InputError, spelling
 from featbert.features.blocks import block_states
@@ -103,7 +103,7 @@ def run_extraction(
                 dataclasses.replace(
                     manifest,
                     uncased=encoder.wordpieces.lowercases,
-                    encoder_parameters=sum(p.numel() for p in encoder.parameters()),
+                    encoder_parameters=encoder.n_parameters,
                     flops=sum(
                         forward_flops(
                             encoder, alignment.window_lengths, highest=max(manifest.layers)
@@ -140,7 +140,7 @@ def _load_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Enco
     )
     reset_peak_memory(device)
     if name not in encoders:
-        encoders[name] = load_encoder(plan.source, dtype=dtype, pooling=m.pooling).to(device.torch)
+        encoders[name] = load_frozen(plan.source, device.torch, dtype=dtype, pooling=m.pooling)
     encoder = encoders[name]
     if (encoder.num_layers, encoder.hidden_size) != (m.num_layers, m.hidden_size):
         raise InputError(f"the encoder {name} does not have the shape of its config")

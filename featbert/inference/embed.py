@@ -17,9 +17,8 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import find_device, find_precision, torch_dtype
 from featbert.encoders.encoding import Packing
-from featbert.encoders.kernels import lay_out_products
 from featbert.encoders.layers import LayerCombination
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_frozen
 from featbert.encoders.memory import check_memory, freed_memory_kept
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, spelling
@@ -58,8 +57,7 @@ class TextEncoder:
             what=f"loading {source.name}",
             less=f"use {spelling('precision', 'bf16')}, or a smaller encoder",
         )
-        self.encoder = load_encoder(source, dtype=dtype).to(self.device.torch)
-        lay_out_products(self.encoder, self.token_budget)
+        self.encoder = load_frozen(source, self.device.torch, dtype=dtype)
 
     @freed_memory_kept()
     def pooled_states(

@@ -23,7 +23,7 @@ from featbert.encoders.device import Device, Stopwatch, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Casing, EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_encoder, load_frozen
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.blocks import block_states
@@ -122,8 +122,7 @@ class FrozenRun(LoadedRun):
         """The frozen encoder. It is loaded at the first use."""
         signature = self.record.signature
         dtype = torch_dtype(signature.encoder_precision)
-        encoder = load_encoder(self.source, dtype=dtype, pooling=signature.pooling)
-        return encoder.to(self.device.torch)
+        return load_frozen(self.source, self.device.torch, dtype=dtype, pooling=signature.pooling)
 
     def _inputs(self, alignment: Alignment) -> Inputs:
         states, reads, device = self._states(alignment), self.settings.reads, self.device.torch

@@ -142,7 +142,7 @@ def test_weights_that_are_laid_out_give_equal_products(monkeypatch, dtype, bias)
     vectors = torch.randn(3, 11, 48, dtype=dtype)
     with torch.inference_mode():
         products = model(vectors)
-        lay_out_products(model, rows=32)
+        lay_out_products(model)
         assert type(model[0]) is FrozenLinear
         torch.testing.assert_close(model(vectors), products)
     assert torch.equal(model[0].weight, plain.weight)
@@ -151,5 +151,5 @@ def test_weights_that_are_laid_out_give_equal_products(monkeypatch, dtype, bias)
 
 def test_fp32_weights_of_other_processors_are_not_laid_out(monkeypatch) -> None:
     model = nn.Sequential(replaced(nn.Linear(6, 4), monkeypatch, "Intel Xeon"))
-    lay_out_products(model, rows=32)
+    lay_out_products(model)
     assert type(model[0]) is nn.Linear

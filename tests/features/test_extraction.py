@@ -165,7 +165,7 @@ def test_fewer_layers_are_a_hit_and_more_are_added(corpus, folder, tmp_path, mon
     some = run(corpus, folder, tmp_path, layers=[3, 1])
     assert some.layers == (1, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(extraction, "load_encoder", no_model)
+        patch.setattr(extraction, "load_frozen", no_model)
         assert run(corpus, folder, tmp_path, layers=[3]).layers == (1, 3)
         copied = dataclasses.replace(corpus, name="copied")
         assert run(copied, folder, tmp_path, layers=[3]).path == some.path
@@ -314,7 +314,7 @@ def test_not_enough_disk_is_refused_before_the_model_is_loaded(
     plan = planned(corpus, folder, tmp_path)
     disk(monkeypatch, plan.manifest.data_bytes - 1)
     with monkeypatch.context() as patch:
-        patch.setattr(extraction, "load_encoder", no_model)
+        patch.setattr(extraction, "load_frozen", no_model)
         with pytest.raises(InputError, match=str(tmp_path)):
             run(corpus, folder, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ import pytest
 from featbert.api import extract
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoding import EncodingOptions
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_frozen
 from featbert.encoders.source import find_encoder
 from featbert.errors import FeatbertError, MissingError
 from featbert.features import shards
@@ -120,9 +120,9 @@ def test_lost_shards_are_made_with_the_layers_of_the_others_and_old_ones_go(
 
     def load(*words, **options):
         loaded.append(words)
-        return load_encoder(*words, **options)
+        return load_frozen(*words, **options)
 
-    monkeypatch.setattr("featbert.features.extraction.load_encoder", load)
+    monkeypatch.setattr("featbert.features.extraction.load_frozen", load)
     fewer = sharded(TEXT, source, tmp_path, n=2)
     assert len(loaded) == 1  # once, for both
     assert {*fewer.shards[0].path.parent.iterdir()} == {shard.path for shard in fewer.shards}

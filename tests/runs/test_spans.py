@@ -17,7 +17,7 @@ from featbert.encoders.alignment import align
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import find_device
 from featbert.encoders.layers import parse_layers
-from featbert.encoders.loading import load_encoder
+from featbert.encoders.loading import load_encoder, load_frozen
 from featbert.encoders.source import find_encoder
 from featbert.features import extraction
 from featbert.inference.evaluate import evaluate, read_evaluation
@@ -250,13 +250,13 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(
     largest: list[int] = []
 
     def watched(*args, **how):
-        encoder = load_encoder(*args, **how)
+        encoder = load_frozen(*args, **how)
         encoder.model.register_forward_pre_hook(
             lambda module, args, named: largest.append(named["input_ids"].numel()), with_kwargs=True
         )
         return encoder
 
-    monkeypatch.setattr(extraction, "load_encoder", watched)
+    monkeypatch.setattr(extraction, "load_frozen", watched)
     short = made["corpus"]["dev"].sentences[0]
     passage = short.words[short.pair :]
     words = (*short.words[: short.pair], *(passage * (20_000 // len(passage))))
