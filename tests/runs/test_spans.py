@@ -268,7 +268,7 @@ def test_a_passage_of_any_length_takes_the_memory_of_a_short_one(
     assert max(largest) <= 2048
     assert len(largest) > 10
     largest.clear()
-    encoder = watched(made["source"])
+    encoder = watched(made["source"], CPU, dtype=torch.float32)
     alignment = align([question], encoder.wordpieces, positions=encoder.positions, packing=packing)
     settings = settings_of("full", "spans")
     model = make_model(encoder, TargetSummary(("answerable", "unanswerable")), settings).eval()
