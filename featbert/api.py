@@ -39,6 +39,7 @@ from featbert.config import (
     Encoding,
     Folder,
     Head,
+    Margin,
     Rows,
     RowsTable,
     Section,
@@ -582,7 +583,7 @@ def adapt(request: AdaptRequest) -> Adapted:
 # Experiments
 
 
-class RunRequest(Engine, InRuns, Cached, Request):
+class RunRequest(Margin, Engine, InRuns, Cached, Request):
     """An experiment to run."""
 
     file: Folder | str | Experiment
@@ -677,6 +678,8 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     comparisons = Comparisons(())
     if plan.runs:
+        margin = request.model_dump(include={*Margin.model_fields})
+        analyses = analyses.model_copy(update=margin)
         comparisons = compare(plan.runs, analyses, groups="task", experiment=plan.record)
     result = ExperimentResult(plan, comparisons)
     if plan.failures:

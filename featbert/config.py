@@ -565,7 +565,17 @@ class Adapt(Section):
         return self
 
 
-class Analyses(Section):
+class Margin(Section):
+    """Which row is good enough, and which cost it saves."""
+
+    within: float = Field(1.0, ge=0, le=100)
+    """A row is good enough within so many points of the best. The answer names the cheapest."""
+    cheapest: Literal["operations", "kept", "one_by_one", "batched"] = "operations"
+    """Cost that makes a row the cheapest: operations of a run with extraction, bytes to keep, or
+    time to label texts one by one or in batches."""
+
+
+class Analyses(Margin):
     """Scores and analyses in a comparison of runs, besides the task's measure."""
 
     against: str | None = None
@@ -585,11 +595,6 @@ class Analyses(Section):
     """Scores also by the task's other scorers, and their disagreements."""
     by: Several[str] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
-    within: float = Field(1.0, ge=0, le=100)
-    """Points of the measure within which the row with the least cost is named."""
-    cheapest: Literal["operations", "kept", "one_by_one", "batched"] = "operations"
-    """Which cost: operations of a run with extraction, bytes to keep, or time to label texts one
-    by one or in batches."""
     vary: Several[str] = Field([])
     """Conditions in which named runs may differ: context, corpus, model, scorer, ..."""
     transfer: Annotated[bool, NO_OPTION] = False

@@ -49,7 +49,6 @@ MACRO_F1 = "macro_f1"
 _RATIOS = {
     "operations": "the operations",
     "seconds": "the time to label",
-    "bytes": "the bytes",
 }
 
 
@@ -240,10 +239,6 @@ def _nothing_learned(case: _Case) -> str:
 # At least cost ------------------------------------------------------------------------------------
 
 
-def _cost_of(case: _Case, row: Row) -> float | None:
-    return CURRENCIES[case.request.cheapest].of(row)
-
-
 def _cheapest(case: _Case) -> Row | None:
     """The row with the least cost within the margin of the best row by dev.
 
@@ -252,7 +247,7 @@ def _cheapest(case: _Case) -> Row | None:
     currency, leader = CURRENCIES[case.request.cheapest], case.leader
     if leader is None or len(machines_of(case.comparison, case.request.cheapest)) > 1:
         return None
-    costs = {row.name: cost for row in case.competing if (cost := _cost_of(case, row))}
+    costs = {row.name: cost for row in case.competing if (cost := currency.of(row))}
     if len(costs) < 2 or leader.name not in costs:
         return None
     worst = leader.mean(case.split) - case.request.within / 100
@@ -278,12 +273,14 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     difference = case.comparison.difference(row, leader, split)
     if difference is not None:
         score += f", {_lead(difference)} against {_called(case, leader)}"
-    own, best = _cost_of(case, row), _cost_of(case, leader)
-    assert own
-    assert best
-    ratio = f"{own / best:.2g}× {_RATIOS[CURRENCIES[case.request.cheapest].unit]}"
-    facts = f"{score}; {kept}; {ratio}"
-    return f"Within {within} of the best at least cost: {_called(case, row)} ({facts})."
+    # What is kept is shown already.
+    shown = "operations" if case.request.cheapest == "kept" else case.request.cheapest
+    own, best = (CURRENCIES[shown].of(each) for each in (row, leader))
+    facts = [score, kept]
+    if own and best:
+        facts.append(f"{own / best:.2g}× {_RATIOS[CURRENCIES[shown].unit]}")
+    name = _called(case, row)
+    return f"Within {within} of the best at least cost: {name} ({'; '.join(facts)})."
 
 
 # Not settled --------------------------------------------------------------------------------------
