@@ -196,8 +196,8 @@ def _answer(case: _Case) -> str:
         return f"{name}: {lead} over {other}, {_basis(difference)}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
     where = f" on {split}" if split != leader.splits[0] else ""
-    stands = "behind" if difference.sign else "not clearly better than"
-    return f"{chosen} {stands} {other}{where}: {lead}, {_basis(difference)}."
+    stands = "worse" if difference.sign else "not clearly better"
+    return f"{chosen} {stands}{where} than {other}: {lead}, {_basis(difference)}."
 
 
 def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
@@ -207,7 +207,10 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
         return f"the next row ({name})"
     side = "frozen" if rival.frozen else "tuned"
     alike = [row for row in case.competing if row.frozen == rival.frozen]
-    return f"the best {side} row ({name})" if len(alike) > 1 else f"the {side} row ({name})"
+    if len(alike) == 1:
+        first, *settings = name.split(", ", 1)
+        return f"{first} ({', '.join([*settings, f'the only {side} row'])})"
+    return f"the best {side} row ({name})"
 
 
 def _basis(difference: Difference) -> str:
@@ -219,7 +222,7 @@ def _basis(difference: Difference) -> str:
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
-        return f"{seeds}; no predictions: other text is not covered"
+        return f"{seeds}: other text is not covered, as predictions were removed"
     return f"{seeds}, {estimate.units:,} {difference.split} {difference.units}"
 
 
@@ -267,20 +270,22 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     leader, split = case.leader, case.split
     assert leader is not None
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
-    score, kept = _percent(row.mean(split)), f"{units.size(row.cost.run_bytes)} to keep"
+    score = f"{_percent(row.mean(split))} {row.task.measure.name}"
+    kept = f"{units.size(row.cost.run_bytes)} to keep"
     if row is leader:
-        return f"No row within {within} of {_called(case, row)} ({score}; {kept}) costs less."
+        return f"No row within {within} of {_called(case, row)} ({score}, {kept}) costs less."
     difference = case.comparison.difference(row, leader, split)
-    if difference is not None:
+    if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
     # What is kept is shown already.
     shown = "operations" if case.request.cheapest == "kept" else case.request.cheapest
     own, best = (CURRENCIES[shown].of(each) for each in (row, leader))
     facts = [score, kept]
     if own and best:
-        facts.append(f"{own / best:.2g}× {_RATIOS[CURRENCIES[shown].unit]}")
+        times = f"{own / best:.2g}× {_RATIOS[CURRENCIES[shown].unit]}"
+        facts.append(f"{times} of {_called(case, leader)}")
     name = _called(case, row)
-    return f"Within {within} of the best at least cost: {name} ({'; '.join(facts)})."
+    return f"Within {within} of the best at least cost: {name} ({', '.join(facts)})."
 
 
 # Not settled --------------------------------------------------------------------------------------
@@ -298,14 +303,14 @@ def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
 
 
 def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
-    """`A and B -1.4 [-6.8, +4.1] against C: about 12 more seeds would settle it.`"""
+    """`A, B (-1.4 [-6.8, +4.1]) against C: about 12 more seeds of each would settle it.`"""
     assert case.leader is not None
     best = _called(case, case.leader)
     named = []
     for row, difference in pairs[:_NAMED]:
-        lead = "" if row is case.rival else f" {_lead(difference)}"  # which the answer shows
+        lead = "" if row is case.rival else f" ({_lead(difference)})"  # which the answer shows
         named.append((_advice(difference), f"{_called(case, row)}{lead}"))
-    parts = [f"{enumerated(names)} against {best}: {a}" for a, names in grouped(named).items()]
+    parts = [f"{', '.join(names)} against {best}: {a}" for a, names in grouped(named).items()]
     if len(pairs) > _NAMED:
         parts.append(f"{counted(len(pairs) - _NAMED, 'further row')} against {best}")
     return f"{'; '.join(parts)}."
@@ -320,14 +325,14 @@ def _advice(difference: Difference) -> str:
         return f"train {FEWEST} seeds of each"
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
-        return f"about {counted(advised.seeds, 'more seed')} would settle it"
+        return f"about {counted(advised.seeds, 'more seed')} of each would settle it"
     if advised.units and advised.units <= _MOST * estimate.units:
         return (
             f"more seeds will not settle it, about {advised.units:,} more {difference.split} "
             f"{difference.units} would"
         )
     if estimate.covers_text:
-        return "it takes both more seeds and more text"
+        return f"only more seeds and more {difference.split} text together would settle it"
     return "more seeds will not settle it"
 
 

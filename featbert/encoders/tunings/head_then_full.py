@@ -25,7 +25,7 @@ def _check(settings: Any, num_layers: int) -> None:
 
 TUNING = Tuning(
     "head-then-full",
-    "head first",
+    "head-first tuning",
     {"body": "linear", "head_learning_rate": 2e-3},
     _trains,
     settings=("head_epochs", "head_from"),
