@@ -62,14 +62,6 @@ class Estimates:
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.records[kind] = [record]
 
-    def learn(self, record: RunRecord) -> None:
-        """Adds a finished run, which replaces the short run of its kind."""
-        kind = _kind(record)
-        if self.short.pop(kind, None) is not None:
-            self.records[kind] = []
-        if record not in self.records[kind]:
-            self.records[kind].append(record)
-
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""
         kind = _kind(job.run)

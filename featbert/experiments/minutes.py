@@ -63,10 +63,11 @@ Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A row of a configuration."""
+    """A row of a configuration. `seconds` are expected of a run."""
 
     configuration: Configuration
     row: RowOf
+    seconds: float = math.inf
 
     @property
     def epochs(self) -> int:
@@ -87,15 +88,15 @@ class Candidate:
         candidate = dataclasses.replace(self, configuration=configuration)
         return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, most_epochs))
 
+    def with_epochs(self, epochs: int) -> Candidate:
+        configuration, seconds = self.configuration, self.seconds * epochs / self.epochs
+        if epochs != self.epochs:
+            configuration = configuration.at(self.row[0], {"epochs": epochs})
+        return Candidate(configuration, self.row, seconds)
+
     def divided(self, divisor: int) -> Candidate:
         """The candidate with a part of its epochs."""
         return self.with_epochs(math.ceil(self.epochs / divisor))
-
-    def with_epochs(self, epochs: int) -> Candidate:
-        if epochs == self.epochs:
-            return self
-        configuration = self.configuration.at(self.row[0], {"epochs": epochs})
-        return dataclasses.replace(self, configuration=configuration)
 
 
 @dataclass
@@ -126,14 +127,12 @@ class MinutesPlan(ExperimentPlan):
         gains: see `Gains`.
         clock: gives seconds.
         began: seconds of the clock when the command began.
-        estimates: expected seconds of runs. None before they are measured.
         candidates: rows of the first stage ("scan"), and of the second one by table.
     """
 
     gains: Gains = lambda first, second: None
     clock: Callable[[], float] = time.monotonic
     began: float = math.nan
-    estimates: Estimates | None = None
     time_plan: TimePlan | None = None
     candidates: dict[str, list[Candidate]] = field(default_factory=dict, init=False)
     _waiting: list[float] = field(default_factory=list, init=False)
@@ -150,11 +149,12 @@ class MinutesPlan(ExperimentPlan):
             in_order_of_measuring = (*scanned, *tuned[:2], *slow, *tuned[2:])
             plan.jobs = {job.name: job for job in map(plan.job_of, in_order_of_measuring)}
             return plan
-        how = time_plan.share, time_plan.most_epochs
-        plan.candidates = {
-            kind: [c.on(*how) for c in candidates if plan.job_of(c).name in time_plan.candidates]
-            for kind, candidates in plan.candidates.items()
-        }
+        for kind, candidates in plan.candidates.items():
+            plan.candidates[kind] = [
+                dataclasses.replace(c.on(time_plan.share, time_plan.most_epochs), seconds=seconds)
+                for c in candidates
+                if (seconds := time_plan.candidates.get(plan.job_of(c).name)) is not None
+            ]
         finalists = plan._finalists()
         trials = [*plan.jobs.values()]
         if finalists is not None:
@@ -215,7 +215,7 @@ class MinutesPlan(ExperimentPlan):
     # Time -----------------------------------------------------------------------------------------
 
     def timed(self) -> MinutesPlan:
-        """The plan with estimates and a `time_plan`, that of the experiment's record if it fits.
+        """The plan with a `time_plan`: the one in the experiment's record, or a new one.
 
         InputError if the minutes are too few for the smallest plan.
         """
@@ -224,75 +224,56 @@ class MinutesPlan(ExperimentPlan):
         key = json_hash([self.minutes, [*plan.jobs], seeds])
         with contextlib.suppress(MissingError):
             time_plan = read_experiment_record(self.runs_dir, self.experiment.name).time_plan
-        if time_plan is not None and time_plan.key != key:
-            time_plan = None
-        measure = time_plan is None or not time_plan.done
-        patience = 60 * self.minutes * MEASURING
-        plan.estimates = Estimates(plan, measure=measure, patience=patience)
-        return plan.renewed(time_plan=time_plan or plan._chosen(key))
+        if time_plan is None or time_plan.key != key:
+            time_plan = plan._new_time_plan(key)
+        return plan.renewed(time_plan=time_plan)
 
-    def _chosen(self, key: str) -> TimePlan:
-        """The plan that the minutes allow: seeds first, then all of train, then candidates."""
-        corpus = self.resources.corpus(self.experiment.configurations[0])
-        candidates = {
-            kind: [c for c in alike if self._seconds(self.job_of(c)) is not None]
-            for kind, alike in self.candidates.items()
+    def _new_time_plan(self, key: str) -> TimePlan:
+        """The first of `REDUCTIONS` that the minutes allow, by short runs, with most candidates."""
+        estimates = Estimates(self, measure=True, patience=60 * self.minutes * MEASURING)
+
+        def seconds(candidate: Candidate) -> float:
+            """Of a run. 0 if it is finished, infinity if its kind was not timed."""
+            job = self.job_of(candidate)
+            return 0.0 if job.run.finished else (estimates.run(job) or (math.inf,))[0]
+
+        timed = {
+            kind: [c for c in candidates if seconds(c) < math.inf]
+            for kind, candidates in self.candidates.items()
         }
-        tuned, n_examples = candidates["finetune"], len(corpus["train"])
-        counts = [count for count, _ in rungs(len(tuned), LEFT["finetune"])]
-        seconds: dict[str, float] = {}
+        if any(self.candidates[kind] and not timed[kind] for kind in ("scan", "finetune")):
+            cause = "they are too few" if estimates.stopped else "the text is too short"
+            raise InputError(
+                f"is {self.minutes:g}, but no short run could be timed: {cause}", setting="minutes"
+            )
+        extraction = {
+            job.extraction.path: estimates.extraction(job, job.extraction.manifest.words) or 0.0
+            for job in self.jobs.values()
+            if job.extraction is not None and job.extraction.finished is None
+        }
+        n_examples = len(self.resources.corpus(self.experiment.configurations[0])["train"])
+        counts = [count for count, _ in rungs(len(timed["finetune"]), LEFT["finetune"])]
+        expected: dict[str, float] = {}
         for (n_seeds, share, most_epochs), count in itertools.product(REDUCTIONS, counts):
             if share < 1 and share * n_examples < FEWEST_EXAMPLES:
                 continue
-            chosen = candidates | {"finetune": tuned[:count]}
+            chosen = timed | {"finetune": timed["finetune"][:count]}
             reduced = {kind: [c.on(share, most_epochs) for c in cs] for kind, cs in chosen.items()}
-            seconds = self._expected(reduced, n_seeds)
-            if MARGIN * sum(seconds.values()) <= self.seconds_left:
-                names = [self.job_of(c).name for alike in chosen.values() for c in alike]
-                return TimePlan(key, share, most_epochs, names, seconds, spent=0.0, done=False)
-        needed = math.ceil((self.spent + MARGIN * sum(seconds.values())) / 60)
-        parts = ", ".join(f"{name} {duration(s)}" for name, s in seconds.items() if s)
+            expected = {"extraction": sum(extraction.values())}
+            expected |= stage_seconds(reduced, seconds, n_seeds)
+            if MARGIN * sum(expected.values()) <= self.seconds_left:
+                of_runs = {
+                    self.job_of(c).name: (estimates.run(self.job_of(r)) or (0.0,))[0]
+                    for kind in chosen
+                    for c, r in zip(chosen[kind], reduced[kind], strict=True)
+                }
+                return TimePlan(key, share, most_epochs, of_runs, expected, spent=0.0, done=False)
+        needed = math.ceil((self.spent + MARGIN * sum(expected.values())) / 60)
+        parts = ", ".join(f"{name} {duration(s)}" for name, s in expected.items() if s)
         raise InputError(
             f"is {self.minutes:g}; the smallest plan needs {needed} here ({parts})",
             setting="minutes",
         )
-
-    def _expected(
-        self, candidates: Mapping[str, list[Candidate]], n_seeds: int
-    ) -> dict[str, float]:
-        """The most seconds that each stage is expected to take."""
-        assert self.estimates is not None
-
-        def slowest(kind: str, divisor: int = 1, count: int | None = None) -> list[float]:
-            jobs = (self.job_of(c.divided(divisor)) for c in candidates[kind])
-            return sorted((self._seconds(job) or 0.0 for job in jobs), reverse=True)[:count]
-
-        halving = [
-            seconds
-            for kind, left in LEFT.items()
-            for count, divisor in rungs(len(candidates[kind]), left)
-            for seconds in slowest(kind, divisor, count)
-        ]
-        rows = sorted(slowest("scan") + slowest("features"))[-1:]
-        rows += slowest("finetune", count=LEFT["finetune"])
-        extraction = {
-            job.extraction.path: self.estimates.extraction(job, job.extraction.manifest.words)
-            for job in self.jobs.values()
-            if job.extraction is not None and job.extraction.finished is None
-        }
-        return {
-            "extraction": sum(seconds or 0.0 for seconds in extraction.values()),
-            "frozen rows": sum(slowest("scan")),
-            "halving": sum(halving),
-            "seeds": (n_seeds - 1) * sum(rows),
-        }
-
-    def _seconds(self, job: Job) -> float | None:
-        """Expected seconds of a run, 0 if it is finished. None if its kind was not measured."""
-        if job.run.finished is not None:
-            return 0.0
-        estimate = None if self.estimates is None else self.estimates.run(job)
-        return None if estimate is None else estimate[0]
 
     # Stages ---------------------------------------------------------------------------------------
 
@@ -323,9 +304,9 @@ class MinutesPlan(ExperimentPlan):
     def _ranked(self, candidates: Sequence[Candidate], *, at_a_time: int) -> list[Candidate] | None:
         """Trained candidates, the best on dev first. None if some can still be trained."""
         n_waiting = 0
-        for job in map(self.job_of, candidates):
+        for candidate in candidates:
             if n_waiting < at_a_time:
-                n_waiting += self._add(job, self._seconds(job))
+                n_waiting += self._add(self.job_of(candidate), candidate.seconds)
         return None if n_waiting else self._by_dev(candidates)
 
     def _by_dev(self, candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -334,19 +315,15 @@ class MinutesPlan(ExperimentPlan):
         scores = {c: run.record.score("dev") or 0.0 for c, run in runs if run is not None}
         return sorted(scores, key=lambda c: -scores[c])
 
-    def _add(self, job: Job, seconds: float | None) -> bool:
+    def _add(self, job: Job, seconds: float) -> bool:
         """Adds a run, and whether it is to be trained. Without time for it, it is not added."""
         assert self.time_plan is not None
-        assert self.estimates is not None
-        is_new = False
-        if (run := job.run.finished) is not None:
-            self.estimates.learn(run.record)
-        elif job.name not in self.failures:
-            is_new = True
-            seconds = math.inf if seconds is None else seconds
-            if self.time_plan.done or sum(self._waiting) + seconds > self.seconds_left:
-                return False
+        is_new = job.run.finished is None and job.name not in self.failures
+        if is_new:
             self._waiting.append(seconds)
+            if self.time_plan.done or sum(self._waiting) > self.seconds_left:
+                self._waiting.pop()
+                return False
         self.jobs.setdefault(job.name, job)
         return is_new
 
@@ -425,6 +402,27 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         other = "regression" if task == "classification" else "classification"
         notice(f"{data} fits the tasks {task}, which is taken, and {other}")
     return task
+
+
+def stage_seconds(
+    candidates: Mapping[str, Sequence[Candidate]],
+    seconds: Callable[[Candidate], float],
+    n_seeds: int,
+) -> dict[str, float]:
+    """The most seconds that each stage is expected to take, if runs take `seconds`."""
+
+    def slowest(kind: str, divisor: int = 1, count: int | None = None) -> list[float]:
+        return sorted((seconds(c.divided(divisor)) for c in candidates[kind]), reverse=True)[:count]
+
+    halving = (
+        sum(slowest(kind, divisor, count))
+        for kind, left in LEFT.items()
+        for count, divisor in rungs(len(candidates[kind]), left)
+    )
+    rows = max(slowest("scan") + slowest("features"), default=0.0)
+    rows += sum(slowest("finetune", count=LEFT["finetune"]))
+    scan = sum(slowest("scan"))
+    return {"frozen rows": scan, "halving": sum(halving), "seeds": (n_seeds - 1) * rows}
 
 
 def rungs(n: int, left: int) -> list[tuple[int, int]]:

@@ -13,50 +13,37 @@ from featbert.units import duration, size
 def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     """What an experiment does with its minutes: its stages and candidates, with their time."""
     assert plan.time_plan is not None
-    assert plan.estimates is not None
     time_plan, configuration = plan.time_plan, plan.experiment.configurations[0]
     n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
+    n_seeds = FIRST_SEEDS if time_plan.seconds["seeds"] else 1
+    chosen = [c for candidates in plan.candidates.values() for c in candidates]
     head = [
         f"{plan.experiment.name}: {plan.minutes:g} minutes for the task {configuration.task} with "
-        f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train"
+        f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train",
+        f"they allow {in_percent(time_plan.share)} of train, {counted(n_seeds, 'seed')}, and "
+        f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates; of those that are "
+        f"halved, at most {time_plan.most_epochs} epochs",
     ]
-    if time_plan.share < 1:
-        head.append(f"the minutes are enough for {in_percent(time_plan.share)} of train")
-    if not time_plan.seconds["seeds"]:
-        head.append("the minutes are too few to plan more than one seed")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
-    trained = {
-        "frozen rows": counted(len(plan.candidates["scan"]), "row"),
-        "halving": "; ".join(
-            ", ".join(
-                f"{count} {noun} with {'all' if divisor == 1 else f'1/{divisor} of the'} epochs"
-                for count, divisor in rungs(len(plan.candidates[kind]), LEFT[kind])
-            )
-            for kind, noun in (("features", "frozen"), ("finetune", "tuned"))
-            if plan.candidates[kind]
-        ),
-        "seeds": f"{FIRST_SEEDS} of the best rows, more until dev decides or the time is over",
-    }
-    stages = [
-        (name, [trained.get(name, ""), duration(seconds)])
-        for name, seconds in time_plan.seconds.items()
-        if seconds
-    ]
-    rows = [(kind, plan.job_of(c)) for kind, alike in plan.candidates.items() for c in alike]
-    labels = run_labels(job.run for _, job in rows)
-    lines = []
-    for kind, job in rows:
-        seconds, _, source = plan.estimates.run(job) or (0.0, 0, "")
-        stage = "frozen rows" if kind == "scan" else "halving"
-        epochs = str(job.run.options.settings.epochs)
-        lines.append((labels[job.name], [stage, epochs, duration(seconds), source]))
-    header = ["row", "stage", "epochs", "a run", "measured by"]
-    tables = (
-        grid(["stage", "trains", "at most"], stages, width=width),
-        grid(header, lines, width=width),
+    counts = (
+        f"{' → '.join(str(n) for n, _ in rungs(len(plan.candidates[kind]), left))} {noun}"
+        for (kind, left), noun in zip(LEFT.items(), ("frozen", "tuned"), strict=True)
     )
-    return "\n".join([*map(printable, head), "", *tables]).rstrip()
+    rows = {
+        "frozen rows": f"{len(plan.candidates['scan'])} frozen",
+        "halving": ", ".join(counts),
+        "seeds": f"{n_seeds} of each that is left, then more if dev is undecided",
+    }
+    expected = time_plan.seconds | {"all": sum(time_plan.seconds.values())}
+    stages = [(name, [rows.get(name, ""), duration(s)]) for name, s in expected.items()]
+    labels = run_labels(plan.job_of(c).run for c in chosen)
+    lines = [(labels[plan.job_of(c).name], [str(c.epochs), duration(c.seconds)]) for c in chosen]
+    tables = (
+        grid(["stage", "rows", "at most"], stages, width=width),
+        grid(["candidate", "epochs", "a run"], lines, width=width),
+    )
+    return "\n".join([*map(printable, head), "", *tables])
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:

@@ -431,7 +431,8 @@ class TimePlan:
         key: hash of the minutes and all candidates.
         share: part of train that runs learn from.
         most_epochs: the most epochs of rows that are halved.
-        candidates: names that the candidates' runs with all epochs have on all of train.
+        candidates: expected seconds of each candidate's run, by the name of the run with all epochs
+            on all of train.
         seconds: the most that each stage was expected to take.
         spent: seconds of all commands so far.
         done: whether no further run is trained.
@@ -440,7 +441,7 @@ class TimePlan:
     key: str
     share: Share
     most_epochs: Count
-    candidates: list[str]
+    candidates: dict[str, Seconds]
     seconds: dict[str, Seconds]
     spent: Seconds
     done: bool

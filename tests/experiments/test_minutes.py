@@ -43,6 +43,8 @@ EPOCH = {"full": 10.0, "bitfit": 6.0, "layernorm": 4.0, "lora": 4.0, "none": 1.0
 class Told:
     """Estimates that are told, as `Estimates` gives them."""
 
+    stopped = False
+
     def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
     def run(self, job: Job) -> tuple[float, int, str]:
@@ -51,8 +53,6 @@ class Told:
 
     def extraction(self, job: Job, words: int) -> float:
         return 5.0
-
-    def learn(self, record: Any) -> None: ...
 
 
 def told_dev(job: Job) -> float:
