@@ -96,10 +96,11 @@ def as_text(table: Table, width: int | None = None) -> str:
     console = Console(
         file=out, width=width or 10_000, force_terminal=width is not None, highlight=False
     )
-    lead = [(table.title, "bold"), (table.subtitle, ""), *((line, "") for line in table.answer)]
-    for text, style in lead:
+    for text, style in ((table.title, "bold"), (table.subtitle, "dim")):
         if text:
             console.print(Text(text, style))
+    for line in ["", *table.answer, ""] if table.answer else []:
+        console.print(Text(line))
     rows = table.rows()
     columns = zip(table.columns, *rows, strict=True)
     sizes = [_sizes(column, cells, width) for column, *cells in columns]
