@@ -9,7 +9,8 @@ A generated table is between two comments of a page; the first one says how to m
 
 A line that begins with `featbert` is carried out with `--format markdown`; its first table is
 taken, or the one whose number is given (`; number: 2`), with all columns or those that are named.
-Any other word names a function of `TABLES`. One test checks that this leaves no difference.
+Any other word names a function of `TABLES`, with its arguments (`; folder: NAME`). One test checks
+that this leaves no difference.
 """
 
 import contextlib
@@ -22,6 +23,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from docs.reference_tables import TABLES as REFERENCE
+from featbert.config import defaults
+from featbert.encoders.tunings import tuning_title
 from featbert.runs.run import find_runs
 
 ROOT = Path(__file__).parents[1]
@@ -49,9 +52,9 @@ def renewed(text: str) -> str:
 def table(how: str) -> str:
     """The table that a comment asks for, as Markdown."""
     source, *choices = (part.strip() for part in how.split(";"))
-    if source in TABLES:
-        return TABLES[source]()
     chosen = dict(choice.split(": ", 1) for choice in choices)
+    if source in TABLES:
+        return TABLES[source](**chosen)
     found = tables(command_output(shlex.split(source)[1:]))[int(chosen.get("number", 1)) - 1]
     columns = chosen.get("columns")
     return markdown(found if columns is None else with_columns(found, columns.split(", ")))
@@ -97,35 +100,30 @@ def markdown(rows: Table) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
-def search_for_defaults() -> str:
-    """Dev F1 in percent by learning rate and epochs, of the search behind the defaults."""
-    found: dict[tuple[str, float, int], list[float]] = {}
-    for run in find_runs(ROOT / "benchmarks" / "defaults" / RESULTS):
-        record = run.record
-        key = (record.tuning, record.settings["learning_rate"], record.settings["epochs"])
-        found.setdefault(key, []).append(100 * (record.score("dev") or 0))
-    rows = [["tuning", "learning rate", "epochs", "dev F1", "each seed"], ["---"] * 5]
-    for (tuning, rate, epochs), each in sorted(found.items()):
-        score = f"{statistics.mean(each):.2f} ± {statistics.stdev(each):.2f}"
-        rows.append([tuning, f"{rate:g}", str(epochs), score, ", ".join(f"{f:.2f}" for f in each)])
-    return markdown(rows)
-
-
-def search_for_rates(folder: str) -> str:
-    """Mean dev scores in percent by way, rate and corpus, of a search behind the defaults."""
-    found: dict[tuple[str, str, float], dict[str, list[float]]] = {}
-    for run in find_runs(ROOT / "benchmarks" / folder / RESULTS):
-        record, settings = run.record, run.record.settings
-        key = (record.tuning, settings.get("body", "linear"), settings["learning_rate"])
-        scores = found.setdefault(key, {}).setdefault(record.signature.corpus, [])
-        scores.append(100 * (record.score("dev") or 0))
-    corpora = sorted({corpus for each in found.values() for corpus in each})
-    head = [*corpora, *(["mean"] if len(corpora) > 1 else [])]
-    rows = [["tuning", "body", "learning rate", *head], ["---"] * 2 + ["---:"] * (1 + len(head))]
-    for (tuning, body, rate), each in sorted(found.items()):
-        means = [statistics.mean(each[corpus]) for corpus in corpora]
-        shown = [f"{mean:.2f}" for mean in (*means, statistics.mean(means))]
-        rows.append([tuning, body, f"{rate:g}", *shown[: len(head)]])
+def learning_rates(folder: str) -> str:
+    """Each seed's scores in percent, of a search behind default rates, by task, method and rate."""
+    scores: dict[tuple[str, str, int, float], list[tuple[float, float]]] = {}
+    defaults_shown = set()
+    runs = find_runs(ROOT / folder / RESULTS)
+    for record in sorted((run.record for run in runs), key=lambda record: record.seed):
+        settings = record.settings
+        frozen = record.tuning == "none"
+        body = settings["body"] if frozen else None
+        method = f"frozen, {body}" if frozen else tuning_title(record.tuning)
+        key = (record.task, method, settings["epochs"], settings["learning_rate"])
+        if settings["learning_rate"] == defaults(record.tuning, record.task, body).learning_rate:
+            defaults_shown.add(key)
+        pair = 100 * (record.score("dev") or 0), 100 * (record.score("test") or 0)
+        scores.setdefault(key, []).append(pair)
+    rows = [
+        ["task", "method", "epochs", "learning rate", "dev", "test"],
+        ["---"] * 2 + ["---:"] * 4,
+    ]
+    for key, pairs in sorted(scores.items()):
+        task, method, epochs, rate = key
+        sides = (", ".join(f"{score:.2f}" for score in side) for side in zip(*pairs, strict=True))
+        shown_rate = f"**{rate:g}**" if key in defaults_shown else f"{rate:g}"
+        rows.append([task, method, str(epochs), shown_rate, *sides])
     return markdown(rows)
 
 
@@ -134,7 +132,8 @@ def solvers_and_gradients() -> str:
     scores: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
     for run in find_runs(ROOT / "benchmarks" / "defaults-logistic" / RESULTS):
         record = run.record
-        key = (record.task, record.signature.corpus, record.layers or "")
+        corpus = record.signature.corpus.partition("-first-")[0].removeprefix("corpora-")
+        key = (record.task, corpus, record.layers or "")
         body = "linear" if record.settings["body"] == "linear" else "solver"
         pair = 100 * (record.score("dev") or 0), 100 * (record.score("test") or 0)
         scores.setdefault(key, {}).setdefault(body, []).append(pair)
@@ -171,13 +170,10 @@ def tolerances() -> str:
     return markdown(rows)
 
 
-TABLES: dict[str, Callable[[], str]] = {
+TABLES: dict[str, Callable[..., str]] = {
     **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
-    "the search for defaults": search_for_defaults,
-    "the search for defaults of sentences": lambda: search_for_rates("defaults-sentences"),
     "gradient steps and solvers": solvers_and_gradients,
-    "the search for defaults of tunings": lambda: search_for_rates("defaults-tunings"),
-    "the search for defaults of labels": lambda: search_for_rates("defaults-labels"),
+    "learning rates": learning_rates,
     "tolerances": tolerances,
 }
 
