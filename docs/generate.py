@@ -171,7 +171,7 @@ def tolerances() -> str:
 
 
 TABLES: dict[str, Callable[..., str]] = {
-    **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},  # type: ignore[misc]
+    **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},
     "gradient steps and solvers": solvers_and_gradients,
     "learning rates": learning_rates,
     "tolerances": tolerances,

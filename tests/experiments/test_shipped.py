@@ -65,19 +65,30 @@ def changes(place: Workspace, file: Path) -> Iterator[str]:
     yield f"model={place.model}"
     if models := data.get("variants", {}).get("model"):
         yield f"variants.model={models!r}".replace(models[-1], str(place.model))
+    of_variants = [variant.get("shots", 0) for variant in data.get("variant", [])]
+    shots = {"shots": max([*data.get("shots", []), *of_variants, 0])}
     if "corpora" not in data:
         of_texts = "task" in data and get_task(data["task"]).of_texts
-        yield f"data={write_texts(place.folder / 'texts', data) if of_texts else place.corpus}"
+        folder = write_texts(place.folder / "texts", data | shots) if of_texts else place.corpus
+        yield f"data={_of_corpus(folder, data)}"
     for name, corpus in data.get("corpora", {}).items():
         folder = place.folder / name
         if not isinstance(corpus, str) and get_task(corpus.get("task", "entities")).of_texts:
-            write_texts(folder, corpus | {"shots": data.get("shots", [0])})
+            write_texts(folder, corpus | shots)
         elif not folder.exists():
             # Other words in each language, so that none is another's text.
             write_corpus(folder)
             for path in folder.iterdir():
                 path.write_text(path.read_text("utf-8").replace("Jordan", f"Jordan{name}"), "utf-8")
-        yield f"corpora.{name}{'' if isinstance(corpus, str) else '.data'}={folder}"
+        if isinstance(corpus, str):
+            yield f"corpora.{name}={folder}"
+        else:
+            yield f"corpora.{name}.data={_of_corpus(folder, corpus)}"
+
+
+def _of_corpus(folder: Path, corpus: dict[str, Any]) -> Path:
+    """The folder, or only its training file if the other parts are cut out of it."""
+    return next(folder.glob("train.*")) if "folds" in corpus else folder
 
 
 def write_texts(folder: Path, corpus: dict[str, Any]) -> Path:
@@ -94,7 +105,7 @@ def write_texts(folder: Path, corpus: dict[str, Any]) -> Path:
         pairs, heads = 2, (["context", "ending0", "ending1"], "label")
     for split in ("train", "dev", "test"):
         lines = ["\t".join([*heads[0], heads[1]])]
-        for n in range(max(12, 3 * max(corpus.get("shots", [0])))):
+        for n in range(max(12, 3 * corpus["shots"])):
             texts = [f"{split} text {n % 3} of {folder.name} {k} {n}" for k in range(1 + pairs)]
             lines.append("\t".join([*texts, str(n % (3 if pairs == 1 else 2))]))
         (folder / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
