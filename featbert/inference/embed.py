@@ -5,6 +5,8 @@ texts ─▶ alignment ─▶ encoder ─▶ pooled hidden states ─▶ layer c
 Batches, windows and precision are as in an extraction (`features/blocks.py`). Nothing is stored.
 """
 
+import dataclasses
+import itertools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -59,6 +61,16 @@ class TextEncoder:
         )
         self.encoder = load_frozen(source, self.device.torch, dtype=dtype)
 
+    def _readable(self, texts: Sequence[Sentence]) -> list[Sentence]:
+        """Texts without words for which the tokenizer has no subword, such as control characters.
+
+        Elsewhere such words have the unknown subword, as they may have an answer.
+        """
+        doubtful = {word for text in texts for word in text.words if not word.isprintable()}
+        backend = self.encoder.wordpieces.backend
+        silent = {w for w in doubtful if not backend.encode(w, add_special_tokens=False).ids}
+        return [_without(text, silent) for text in texts] if silent else [*texts]
+
     @freed_memory_kept()
     def pooled_states(
         self,
@@ -71,7 +83,7 @@ class TextEncoder:
 
         D is the hidden size, twice for max_mean, and twice that for pairs that are packed apart.
         """
-        alignment = self.encoder.align(texts, packing=packing)
+        alignment = self.encoder.align(self._readable(texts), packing=packing)
         kinds, budget = KEPT_POOLINGS[pooling], TokenBudget(self.token_budget)
         states = np.empty(
             (len(layers), len(alignment.units) - 1, len(kinds), self.encoder.hidden_size),
@@ -102,6 +114,28 @@ class TextEncoder:
             )
         by_text: Vectors = states[:, alignment.text_units]
         return by_text.reshape(len(layers), len(texts), -1)
+
+
+def _without(text: Sentence, silent: set[str]) -> Sentence:
+    """A text without the words in `silent`. As it is if one of its texts has no other words."""
+    pair = len(text.words) if text.pair is None else text.pair
+    keep = [word not in silent for word in text.words]
+    if all(keep) or not any(keep[:pair]) or (text.pair is not None and not any(keep[pair:])):
+        return text
+    touches: list[bool] = []
+    joined = True  # whether each word since the last one that stays touches the word before it
+    for stays, touch in zip(keep, text.touches or [False] * len(keep), strict=True):
+        joined = joined and touch
+        if stays:
+            touches.append(joined)
+            joined = True
+    return dataclasses.replace(
+        text,
+        words=tuple(itertools.compress(text.words, keep)),
+        places=tuple(itertools.compress(text.places, keep)),
+        touches=tuple(touches),
+        pair=None if text.pair is None else sum(keep[:pair]),
+    )
 
 
 def combined(

@@ -159,7 +159,14 @@ def sentence_encoder() -> Path:
     return find_encoder("all-MiniLM-L6-v2").folder
 
 
-ENGLISH = ["A short text.", "Don't panic: 42% of it (mostly) works!", "naïve café, 3-1", "x" * 40]
+ENGLISH = [
+    "A short text.",
+    "Don't panic: 42% of it (mostly) works!",
+    "naïve café, 3-1",
+    "x" * 40,
+    "a dash \x96 here,\x96there",
+    "\x97 two\x96",
+]
 
 
 def test_the_default_of_minilm_is_the_normalised_mean(sentence_encoder):
