@@ -69,10 +69,14 @@ def command_lines() -> Iterator[str]:
         yield from (f"{' '.join(part.split())}\n" for part in command.help.split("\n\n"))
         if command.epilog:
             yield "Example: `" + command.epilog.removeprefix("Example: ") + "`\n"
-        rows = [parameter(p) for p in command.params if not getattr(p, "hidden", False)]
-        if rows:
-            yield from grid(("argument or option", "default", "meaning"), rows)
-        yield ""
+        panels: dict[str, list[tuple[str, str, str]]] = {}
+        for p in command.params:
+            if not getattr(p, "hidden", False):
+                panel = getattr(p, "rich_help_panel", None) or "Argument or option"
+                panels.setdefault(panel, []).append(parameter(p))
+        for panel, rows in panels.items():
+            yield from grid((panel, "default", "meaning"), rows)
+            yield ""
 
 
 def encoder_lines() -> Iterator[str]:

@@ -193,11 +193,13 @@ class Encoded(Encoding):
 
 
 class Cached(Section):
+    panel = "Output"
     cache_dir: Folder = CACHE_DIR
     """Folder of feature stores."""
 
 
 class InRuns(Section):
+    panel = "Output"
     runs_dir: Folder = RUNS_DIR
     """Folder of runs."""
 
@@ -205,6 +207,8 @@ class InRuns(Section):
 class Engine(Section):
     """Computes runs and shards here or on a cluster."""
 
+    panel = "Computing"
+    usual = frozenset({"on"})
     on: Literal["here", "ray"] = "here"
     """Place to compute: here, or on a Ray cluster with nodes that share this folder."""
     address: str | None = None
@@ -324,6 +328,9 @@ def _plan_extraction(request: ExtractRequest) -> tuple[ExtractionPlan, Corpus]:
 class Trained(InRuns, Compute, Encoded, Text, Request):
     """Fields that runs on features and tuned runs share."""
 
+    panel = "Output"
+    everyday = frozenset({"seeds"})
+    usual = frozenset({"overwrite"})
     seeds: int | str | list[int] | tuple[int, ...] = "1"
     """Random seeds, one run for each: 1,2,3 or 1-5."""
     overwrite: bool = False
@@ -342,6 +349,8 @@ OnRun = Callable[[Run], object]
 class TrainRequest(Head, Training, Rows, Cached, Trained):
     """Heads to train on stored features: one run for each layer combination and seed."""
 
+    panel = "Encoder"
+    everyday = frozenset({"layers"})
     without = frozenset({"tuning"})
     features: Folder | FeatureStore | None = None
     """Feature store to read.  [default: the store of --data and --model, extracted if necessary]"""
@@ -1089,6 +1098,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
 class EmbedRequest(Compute, Encoded, Data, Request):
     """Texts to make vectors of, and how."""
 
+    everyday = frozenset({"pooling"})
     without = frozenset({*Data.model_fields, "context", "casing", "keep", "store_dtype"}) - {
         *("encoding", "delimiter", "quoting", "escape", "text", "pair")
     }

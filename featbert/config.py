@@ -57,6 +57,11 @@ Several = Annotated[
 Folder = Annotated[Path, Field(strict=False)]
 # Marks a field that the command line does not have.
 NO_OPTION = "no option"
+# Panels of options in help, in this order. The first has no title of its own.
+PANELS = (
+    *("", "Data", "Encoder", "Head", "Tuning", "Training", "Computing"),
+    *("Answer", "Analyses", "Output"),
+)
 # Parts of a pydantic location that name an alternative of a union instead of a key.
 _ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)
 # Options that take a name of a registry.
@@ -82,11 +87,14 @@ class Section(BaseModel):
     """Settings that belong together. Typed and frozen. Unknown keys are errors.
 
     `without` names fields of its base classes that it does not have. `filters` names fields with a
-    part of a name, instead of a name.
+    part of a name, instead of a name. `panel`, `everyday` and `usual` are for help (`place`).
     """
 
     without: ClassVar[frozenset[str]] = frozenset()
     filters: ClassVar[frozenset[str]] = frozenset()
+    panel: ClassVar[str] = ""
+    everyday: ClassVar[frozenset[str]] = frozenset()
+    usual: ClassVar[frozenset[str] | None] = None
     model_config = ConfigDict(
         extra="forbid",
         strict=True,
@@ -105,6 +113,21 @@ class Section(BaseModel):
     def fields(cls) -> dict[str, FieldInfo]:
         """Its fields, by name."""
         return {n: field for n, field in cls.model_fields.items() if n not in cls.without}
+
+    @classmethod
+    def place(cls, name: str) -> tuple[str, bool]:
+        """The panel of a field in help, and whether only the help with all options shows it.
+
+        `everyday` fields are in the first panel, others in the panel of the section that defines
+        them first. If that section has `usual` fields, its others are rare.
+        """
+        sections = [kind for kind in cls.__mro__ if issubclass(kind, Section)]
+        everyday = {n for kind in sections for n in vars(kind).get("everyday", ())}
+        definer = next(k for k in reversed(sections) if name in k.model_fields)
+        usual = vars(definer).get("usual")
+        if name in everyday:
+            return PANELS[0], False
+        return vars(definer).get("panel", PANELS[0]), usual is not None and name not in usual
 
     @model_validator(mode="before")
     @classmethod
@@ -128,6 +151,9 @@ class Section(BaseModel):
 class Data(Section):
     """A text and how its files are read."""
 
+    panel = "Data"
+    everyday = frozenset({"data", "task"})
+    usual = frozenset({"dev_share", "limit"})
     data: str = "sample"
     """Corpus: a folder with train, dev and test files, a file with all of train, sample,
     sample:choice, sample:multilabel or sample:spans, or hf:NAME."""
@@ -138,7 +164,7 @@ class Data(Section):
     encoding: str = "utf-8"
     """Text encoding of the corpus files."""
     scheme: str = "auto"
-    """Tag scheme of the files: auto, bio, iob1, io or bioes."""
+    """Tag scheme in the files: auto, bio, iob1, io or bioes."""
     token_column: int | str | None = None
     """Column of the words: a number from 1, or a name."""
     tag_column: int | str | None = None
@@ -172,7 +198,7 @@ class Data(Section):
     fold: int | None = Field(None, ge=1)
     """Which of these parts is test, from 1."""
     answerable: bool = False
-    """Leave out questions without an answer, as SQuAD 1.1 does."""
+    """Use only questions that have an answer, as SQuAD 1.1 does."""
     missing: str | None = None
     """Values that mean "no answer", such as -,NA. An empty value in the list means an empty cell,
     and "" no values. By default the format's values, and - and -1 if they cannot be
@@ -184,7 +210,7 @@ class Data(Section):
     """Which of several entities on the same words to read from texts with spans: outermost (the
     longest), innermost (the shortest), or first in the file."""
     tag_scheme: Literal["bio", "iob1"] = "bio"
-    """Scheme of the learned labels. Scores compare entities."""
+    """Tag scheme that the head learns. It changes no gold entity: scores compare entities."""
 
     @field_validator("task")
     @classmethod
@@ -202,6 +228,9 @@ class Data(Section):
 class Encoding(Section):
     """How words become vectors."""
 
+    panel = "Encoder"
+    everyday = frozenset({"model"})
+    usual = frozenset()
     model: str = DEFAULT_MODEL
     """Encoder: folder, Hub id or installed package."""
     context: Literal["sentence", "document"] = "sentence"
@@ -245,6 +274,8 @@ class Encoding(Section):
 class Compute(Section):
     """A run's device, precision and threads."""
 
+    panel = "Computing"
+    usual = frozenset({"device"})
     device: str = "auto"
     """Device to compute on. Auto uses a CUDA GPU if there is one. cuda:1 is the second."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
@@ -261,6 +292,8 @@ class Compute(Section):
 class Head(Section):
     """The head: layers between hidden states and answers."""
 
+    panel = "Head"
+    usual = frozenset({"body"})
     body: str = "bilstm"
     """Body between the word vectors and the output."""
     output: str = "softmax"
@@ -293,16 +326,20 @@ class Head(Section):
 class Tuning(Section):
     """How much of the encoder is trained, and how fast."""
 
+    panel = "Tuning"
+    everyday = frozenset({"tuning"})
+    usual = frozenset()
     tuning: str = "full"
     """Parameters of the encoder to train, such as lora or top:2 (the two upper layers)."""
     discriminative: float = Field(1.0, ge=1, lt=100)
-    """Factor by which each layer learns slower than the layer above it, such as 2.6 (Howard and
-    Ruder 2018)."""
+    """Layer decay: each layer has the learning rate of the layer above it, divided by this number,
+    such as 2.6 (Howard and Ruder 2018). With 1, all layers have the same rate."""
     unfreeze: int | None = Field(None, ge=1)
-    """Unfreeze this many layers per epoch, from the top, after a first epoch that trains only the
-    head."""
+    """Gradual unfreezing: the first epoch trains only the head. Each later epoch trains this many
+    layers more, from the top."""
     freeze_to: int | None = Field(None, ge=0)
-    """Never train the embeddings (0) and the layers up to this one."""
+    """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
+    also layers 1 to 8."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
     """Highest learning rate of the head on a tuned encoder. By default the encoder's, or the rate
     on features if the body reads words."""
@@ -336,6 +373,9 @@ class Tuning(Section):
 class Training(Section):
     """Settings of the training loop."""
 
+    panel = "Training"
+    everyday = frozenset({"epochs"})
+    usual = frozenset({"batch_size", "learning_rate"})
     epochs: int = Field(12, ge=1, le=MOST_EPOCHS)
     """Passes over the training split, or values of the penalty that a solver tries."""
     batch_size: int = Field(16, ge=1)
@@ -344,7 +384,7 @@ class Training(Section):
     """Highest learning rate of AdamW. Usual: full 0.0002, top:N 0.0008, none and lora 0.002, bitfit
     0.004, layernorm 0.01, ia3 0.03, and none on pooled vectors 0.01."""
     mix_learning_rate: float = Field(1e-2, gt=0, lt=10)
-    """Highest learning rate of scalar-mix weights."""
+    """Highest learning rate of the weights that weighted_all gives to the layers."""
     warmup: float = Field(0.1, ge=0, le=1)
     """Share of the steps in which the rate rises from 0."""
     schedule: Literal["linear", "constant"] = "linear"
@@ -358,7 +398,8 @@ class Training(Section):
     patience: int | None = Field(None, ge=1)
     """Stop after this many epochs without a better dev score."""
     token_budget: int = Field(4096, ge=1)
-    """Padded tokens computed at once: changes memory and time, not the batch."""
+    """Subwords computed at once, with padding. Lower it if memory runs out. The batch of a step
+    stays the same."""
     train_on: Literal["train", "train+dev"] = "train"
     """Splits to train on. With train+dev, a run on train comes first and sets the number of
     epochs."""
@@ -528,6 +569,9 @@ for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings
 class Adapt(Section):
     """Language-model training of an encoder on the task's text."""
 
+    panel = "Training"
+    everyday = frozenset({"epochs"})
+    usual = frozenset({"batch_size", "learning_rate"})
     epochs: int = Field(10, ge=1)
     """Passes over the training split."""
     batch_size: int = Field(16, ge=1)
@@ -554,7 +598,7 @@ class Adapt(Section):
     clip_norm: float = Field(1.0, gt=0)
     """Largest norm of a step's gradients."""
     token_budget: int = Field(4096, ge=1)
-    """Padded tokens computed at once."""
+    """Subwords computed at once, with padding. Lower it if memory runs out."""
 
     @model_validator(mode="after")
     def _shares(self) -> Self:
@@ -568,6 +612,7 @@ class Adapt(Section):
 class Margin(Section):
     """Which row is good enough, and which cost it saves."""
 
+    panel = "Answer"
     within: float = Field(1.0, ge=0, le=100)
     """A row is good enough within so many points of the best. The answer names the cheapest."""
     cheapest: Literal["operations", "kept", "one_by_one", "batched"] = "operations"
@@ -578,13 +623,14 @@ class Margin(Section):
 class Analyses(Margin):
     """Scores and analyses in a comparison of runs, besides the task's measure."""
 
+    panel = "Analyses"
     against: str | None = None
     """Row that all others are compared with: its label, or one of its runs.  [default: the best
     fine-tuned row]"""
     show: Several[str] = Field([])
     """Further score, such as precision or word_f1. May be given several times."""
     published: Several[str] = Field([])
-    """Published table to show with it, such as devlin2019-table7."""
+    """Show the table of a publication next to these results, such as devlin2019-table7."""
     stats: bool = False
     """Differences of each row from its baseline, with intervals and p-values."""
     cost: bool = False
@@ -596,7 +642,8 @@ class Analyses(Margin):
     by: Several[str] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
     vary: Several[str] = Field([])
-    """Conditions in which named runs may differ: context, corpus, model, scorer, ..."""
+    """Compare named runs in one table although they differ in these conditions: context, corpus,
+    model, scorer, ..."""
     transfer: Annotated[bool, NO_OPTION] = False
     """Show transfer between corpora as a table."""
     figures: Annotated[Several[str], NO_OPTION] = Field([])

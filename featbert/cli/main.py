@@ -72,19 +72,47 @@ USAGE_ERROR: type[Exception] = next(
 )
 
 
+# Key of a command's `meta` while its help has all options.
+ALL_OPTIONS = "featbert all options"
+# A hyphen while lines are wrapped, which do not end within the name of an option or encoder.
+NO_BREAK = "\u2011"
+
+
 class Command(TyperCommand):
     """A command that shows its progress on stderr unless it is --quiet.
 
-    Its messages spell settings as its options.
+    Its messages spell settings as its options. Only --help-all shows the options that are hidden at
+    the start. Everything else treats them like the others.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         parameter: Any
+        self.rare = [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
+        for parameter in self.rare:
+            parameter.hidden = False
         for parameter in self.params:  # no Python types and ranges: RUN <list[str]>, [x>=1]
             parameter.min = parameter.max = None
             if parameter.param_type_name == "argument":
                 parameter.display_type_rich = lambda ctx: ""
+
+    def get_help(self, ctx: Any) -> str:
+        return str(super().get_help(ctx)).replace(NO_BREAK, "-")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes the arguments and a panel for each kind of options."""
+        panels: dict[str, list[Any]] = {"Arguments": [], "Options": []}
+        parameter: Any
+        for parameter in self.get_params(ctx):
+            if ALL_OPTIONS in ctx.meta or parameter not in self.rare:
+                is_argument = parameter.param_type_name == "argument"
+                panel = "Arguments" if is_argument else parameter.rich_help_panel or "Options"
+                name, text = parameter.get_help_record(ctx)
+                panels.setdefault(panel, []).append((name, text.replace("-", NO_BREAK)))
+        for panel, records in panels.items():
+            if records:
+                with formatter.section(panel):
+                    formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
         options = {parameter.name: parameter.opts[0] for parameter in self.params}
@@ -96,6 +124,14 @@ class Command(TyperCommand):
                     if isinstance(text, str) and not os.path.exists(text):
                         utf8_path(text)
             return super().invoke(ctx)
+
+
+def show_all(ctx: typer.Context, wanted: bool) -> None:
+    """Shows the help of a command with all options, and ends it."""
+    if wanted:
+        ctx.meta[ALL_OPTIONS] = True
+        typer.echo(ctx.get_help())
+        raise typer.Exit
 
 
 class Group(TyperGroup):
@@ -224,7 +260,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 
 from featbert.cli import completion
-from featbert.cli.main import Command, app
+from featbert.cli.main import Command, app, show_all
 from featbert.encoders.layers import NAMES
 from featbert.errors import InputError
 from featbert.report.figures.registry import FIGURES
@@ -29,9 +29,15 @@ def option(
     complete: completion.Completion | None = None,
     *names: str,
     default: Any = None,
+    **place: Any,
 ) -> Any:
-    """An option with a value, named like its parameter unless it has `names`."""
-    return typer.Option(default, *names, metavar=metavar, help=text, autocompletion=complete)
+    """An option with a value, named like its parameter unless it has `names`.
+
+    `place` has its panel and whether it is hidden, as typer names these.
+    """
+    return typer.Option(
+        default, *names, metavar=metavar, help=text, autocompletion=complete, **place
+    )
 
 
 def argument(
@@ -60,6 +66,9 @@ KEPT_RUNS = option(
     "DIR", "Folder of runs, or a results file.", default=completion.FOLDERS["runs_dir"]
 )
 QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
+HELP_ALL = typer.Option(
+    False, "--help-all", is_eager=True, callback=show_all, help="Show all options, and exit."
+)
 RUN_DATA = option("TEXT", "Only runs on corpora with this in their name.")
 RUN_TASK = option("TEXT", "Only runs of this task.")
 REPORT_FORMAT = option(
@@ -92,7 +101,7 @@ _METAVARS = {
         "TRACKER": "log_with",
         "SEEDS": "seeds",
         "SEED": "seed",
-        "N": "shards",
+        "N": "shards unfreeze freeze_to",
         "RUNS": "jobs",
         "HOST:PORT": "address",
         "FROM=TO": "mapping",
@@ -137,7 +146,8 @@ def command(
     """Makes a function a command, with --quiet.
 
     A parameter that is a section of settings, such as a request, gets its values from an option for
-    each field. Other parameters are options themselves.
+    each field. Other parameters are options themselves. Help has a panel for each kind of section.
+    --help-all shows also rare options (`Section.place`).
 
     Args:
         example: for the help text, without the program's name.
@@ -147,20 +157,24 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
+        from featbert.config import PANELS
+
         sections: dict[str, type[Section]] = {}
         parameters: list[inspect.Parameter] = []
+        of_function: list[inspect.Parameter] = []
         keyword = inspect.Parameter.KEYWORD_ONLY
         for parameter in inspect.signature(function, eval_str=True).parameters.values():
             if hasattr(parameter.annotation, "model_fields"):
                 sections[parameter.name] = parameter.annotation
             else:
-                parameters.append(parameter.replace(kind=keyword))
+                of_function.append(parameter.replace(kind=keyword))
         fields = {
             name: {n: f for n, f in section.fields().items() if "no option" not in f.metadata}
             for name, section in sections.items()
         }
         options = {name: sections[s] for s, by_name in fields.items() for name in by_name}
-        for name in sorted(options, key=lambda name: name not in arguments):
+        places = {name: section.place(name) for name, section in options.items()}
+        for name in sorted(options, key=lambda n: (n not in arguments, PANELS.index(places[n][0]))):
             kind, default = _option(
                 options[name],
                 name,
@@ -169,10 +183,17 @@ def command(
                 is_argument=name in arguments,
             )
             parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
-        parameters.append(inspect.Parameter("quiet", keyword, default=QUIET, annotation=bool))
+        parameters += of_function
+        flags = {"quiet": QUIET}
+        if any(is_rare for _, is_rare in places.values()):
+            flags["help_all"] = HELP_ALL
+        for name, default in flags.items():
+            parameters.append(inspect.Parameter(name, keyword, default=default, annotation=bool))
 
         @functools.wraps(function)
-        def called(*, quiet: bool, **values: Any) -> None:  # `Command` reads --quiet
+        def called(**values: Any) -> None:
+            for name in flags:  # `Command` reads --quiet, and --help-all has shown help
+                del values[name]
             option_values = {name: values.pop(name) for name in options}
             for section, kind in sections.items():
                 values[section] = _validated(
@@ -244,7 +265,9 @@ def _option(
     names = [_NAMES.get(name, f"--{name.replace('_', '-')}")]
     if kind is bool and not is_flag:
         names = [f"{names[0]}/--no-{names[0][2:]}"]
-    return kind | None, option(metavar, text, complete, *names, default=empty)
+    panel, is_rare = section.place(name)
+    place = {"rich_help_panel": panel or None, "hidden": is_rare}
+    return kind | None, option(metavar, text, complete, *names, default=empty, **place)
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

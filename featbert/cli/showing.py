@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class Outputs(Section):
     """How comparisons are shown."""
 
+    panel = "Output"
     format: Literal["text", "markdown", "latex", "csv", "json"] = "text"
     """Format of the tables. csv has a line per row. json has everything, unrounded."""
     figures: Folder | None = None
