@@ -1,11 +1,11 @@
 """An experiment that spends a number of minutes: frozen rows, halving of tuned ones, then seeds.
 
-1. Rows on features whose body reads no words are trained. They take seconds.
+1. Rows on features with a body that reads no words are trained. They take seconds.
 2. Other rows on features, and tuned rows, are halved (Jamieson and Talwalkar 2016): all candidates
    train for a part of their epochs, the better half for twice as many, until one row on features
    and rows of two tunings are left, which train for all epochs.
-3. The best row on features and the tuned rows get further seeds. Each seed goes to the row whose
-   next run lowers the variance of the decisive difference most per second.
+3. The best row on features and the tuned rows get further seeds. Each run goes to the row with the
+   largest gain per second: how much a run lowers the variance of the decisive difference.
 
 Dev decides, so that no stopping rule depends on test. Choices follow from finished runs and from
 the `TimePlan` in the experiment's record. The same command therefore resumes.
@@ -28,7 +28,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.encoders.device import use_threads
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, spelling
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
@@ -75,7 +75,7 @@ class Candidate:
 
     @property
     def is_quick(self) -> bool:
-        """Whether it is a row on features whose body reads no words."""
+        """Whether it is a row on features with a body that reads no words."""
         table = self.row[0]
         return table == "features" and not self.configuration.settings(table).reads_words
 
@@ -233,7 +233,7 @@ class MinutesPlan(ExperimentPlan):
         estimates = Estimates(self, measure=True, patience=60 * self.minutes * MEASURING)
 
         def seconds(candidate: Candidate) -> float:
-            """Of a run. 0 if it is finished, infinity if its kind was not timed."""
+            """A run's seconds: 0 if it is finished, infinity if its kind was not timed."""
             job = self.job_of(candidate)
             return 0.0 if job.run.finished else (estimates.run(job) or (math.inf,))[0]
 
@@ -241,7 +241,11 @@ class MinutesPlan(ExperimentPlan):
             kind: [c for c in candidates if seconds(c) < math.inf]
             for kind, candidates in self.candidates.items()
         }
-        if any(self.candidates[kind] and not timed[kind] for kind in ("scan", "finetune")):
+        sides = ("scan", "features"), ("finetune",)
+        if any(
+            any(self.candidates[kind] for kind in side) and not any(timed[kind] for kind in side)
+            for side in sides
+        ):
             cause = "they are too few" if estimates.stopped else "the text is too short"
             raise InputError(
                 f"is {self.minutes:g}, but no short run could be timed: {cause}", setting="minutes"
@@ -366,19 +370,25 @@ class MinutesPlan(ExperimentPlan):
             names = ("body",) if layers[0] else tuple(settings[0])
             varied = [name for name in names if len({s[name] for s in settings}) > 1]
             varied = varied or ([] if layers[0] else ["learning_rate"])
-            tried, ranks = [], dict[int, tuple[bool, int, float]]()
+            trials_of_tuning, ranks = [], dict[int, tuple[bool, int, float]]()
             for number, (job, values) in enumerate(zip(jobs, settings, strict=True)):
                 shown = {name: values[name] for name in varied}
                 shown |= {"layers": layers[number]} if layers[number] else {}
-                tried.append(dataclasses.replace(self._tried([job], {}), settings=shown))
-                if (dev := tried[-1].dev) is not None:
-                    ranks[number] = (job.name in self.rows, values["epochs"], dev)
+                trial = dataclasses.replace(self._tried([job], {}), settings=shown)
+                trials_of_tuning.append(trial)
+                if trial.dev is not None:
+                    ranks[number] = (job.name in self.rows, values["epochs"], trial.dev)
             # A row of the last stage, or the best of the trials with the most epochs.
             chosen = max(ranks, key=ranks.__getitem__) if ranks and self.rows else None
-            rows = [job.name for job in self.rows.values() if job.run.tuning == tuning]
-            where = None if chosen is None else layers[chosen], jobs[0].run.signature.corpus
             self.search_records[tuning] = SearchRecord(
-                tuning, *where, "", "halving", tried, chosen, rows
+                tuning,
+                layers=None if chosen is None else layers[chosen],
+                corpus=jobs[0].run.signature.corpus,
+                configuration="",
+                sampler="halving",
+                tried=trials_of_tuning,
+                chosen=chosen,
+                rows=[name for name, job in self.rows.items() if job.run.tuning == tuning],
             )
 
 
@@ -399,8 +409,9 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         classes, n_examples = labels["classification"], len(suited["classification"]["train"])
         if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
             task = "regression"
-        other = "regression" if task == "classification" else "classification"
-        notice(f"{data} fits the tasks {task}, which is taken, and {other}")
+        other_task = "regression" if task == "classification" else "classification"
+        advice = spelling("task", other_task)
+        notice(f"{data} is read for the task {task}. It fits {other_task}, too: {advice}")
     return task
 
 
@@ -416,8 +427,8 @@ def stage_seconds(
 
     halving = (
         sum(slowest(kind, divisor, count))
-        for kind, left in LEFT.items()
-        for count, divisor in rungs(len(candidates[kind]), left)
+        for kind, n_left in LEFT.items()
+        for count, divisor in rungs(len(candidates[kind]), n_left)
     )
     rows = max(slowest("scan") + slowest("features"), default=0.0)
     rows += sum(slowest("finetune", count=LEFT["finetune"]))

@@ -11,7 +11,7 @@ from featbert.units import duration, size
 
 
 def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
-    """What an experiment does with its minutes: its stages and candidates, with their time."""
+    """How an experiment spends its minutes: stages and candidates, with their time."""
     assert plan.time_plan is not None
     time_plan, configuration = plan.time_plan, plan.experiment.configurations[0]
     n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
@@ -27,23 +27,28 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
     counts = (
-        f"{' → '.join(str(n) for n, _ in rungs(len(plan.candidates[kind]), left))} {noun}"
-        for (kind, left), noun in zip(LEFT.items(), ("frozen", "tuned"), strict=True)
+        f"{' → '.join(str(n) for n, _ in rungs(len(plan.candidates[kind]), LEFT[kind]))} {noun}"
+        for kind, noun in zip(LEFT, ("frozen", "tuned"), strict=True)
+        if plan.candidates[kind]
     )
     rows = {
+        "extraction": "every text once",
         "frozen rows": f"{len(plan.candidates['scan'])} frozen",
         "halving": ", ".join(counts),
-        "seeds": f"{n_seeds} of each that is left, then more if dev is undecided",
+        "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "none planned",
     }
     expected = time_plan.seconds | {"all": sum(time_plan.seconds.values())}
-    stages = [(name, [rows.get(name, ""), duration(s)]) for name, s in expected.items()]
+    stages = [
+        (name, [rows.get(name, ""), duration(s) if s else ""]) for name, s in expected.items()
+    ]
     labels = run_labels(plan.job_of(c).run for c in chosen)
     lines = [(labels[plan.job_of(c).name], [str(c.epochs), duration(c.seconds)]) for c in chosen]
     tables = (
         grid(["stage", "rows", "at most"], stages, width=width),
         grid(["candidate", "epochs", "a run"], lines, width=width),
     )
-    return "\n".join([*map(printable, head), "", *tables])
+    end = "time that is left goes to more seeds, until dev decides; trials are no rows of the table"
+    return "\n".join([*map(printable, head), "", *tables, end])
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
