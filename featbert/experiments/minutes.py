@@ -257,6 +257,7 @@ class MinutesPlan(ExperimentPlan):
         }
         n_examples = len(self.resources.corpus(self.experiment.configurations[0])["train"])
         counts = [count for count, _ in rungs(len(timed["finetune"]), LEFT["finetune"])]
+        most_seeds = len(self.experiment.configurations[0].seeds)
         expected: dict[str, float] = {}
         for (n_seeds, share, most_epochs), count in itertools.product(REDUCTIONS, counts):
             if share < 1 and share * n_examples < FEWEST_EXAMPLES:
@@ -264,7 +265,7 @@ class MinutesPlan(ExperimentPlan):
             chosen = timed | {"finetune": timed["finetune"][:count]}
             reduced = {kind: [c.on(share, most_epochs) for c in cs] for kind, cs in chosen.items()}
             expected = {"extraction": sum(extraction.values())}
-            expected |= stage_seconds(reduced, seconds, n_seeds)
+            expected |= stage_seconds(reduced, seconds, min(n_seeds, most_seeds))
             if MARGIN * sum(expected.values()) <= self.seconds_left:
                 of_runs = {
                     self.job_of(c).name: (estimates.run(self.job_of(r)) or (0.0,))[0]
@@ -337,7 +338,7 @@ class MinutesPlan(ExperimentPlan):
         n_frozen = sum(candidate.row[0] == "features" for candidate in candidates)
         rows = [*rows[:n_frozen], *sorted(rows[n_frozen:], key=lambda row: -row.dev)]
         n_waiting = 0
-        for row in sorted(rows, key=lambda row: len(row.runs)):
+        for row in rows:
             if row.upcoming and len(row.runs) < FIRST_SEEDS and n_waiting < self.at_a_time:
                 n_waiting += self._add(row.upcoming, row.seconds)
         for pair in () if n_waiting else itertools.pairwise(rows):

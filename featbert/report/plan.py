@@ -15,7 +15,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     assert plan.time_plan is not None
     time_plan, configuration = plan.time_plan, plan.experiment.configurations[0]
     n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
-    n_seeds = FIRST_SEEDS if time_plan.seconds["seeds"] else 1
+    n_seeds = min(FIRST_SEEDS, len(configuration.seeds)) if time_plan.seconds["seeds"] else 1
     chosen = [c for candidates in plan.candidates.values() for c in candidates]
     head = [
         f"{plan.experiment.name}: {plan.minutes:g} minutes for the task {configuration.task} with "
@@ -26,6 +26,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     ]
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
+    if time_plan.done:
+        head.append("nothing is left to train")
     counts = (
         f"{' → '.join(str(n) for n, _ in rungs(len(plan.candidates[kind]), LEFT[kind]))} {noun}"
         for kind, noun in zip(LEFT, ("frozen", "tuned"), strict=True)

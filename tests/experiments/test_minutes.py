@@ -215,7 +215,9 @@ def test_the_shipped_file_plans_every_task(task, tmp_path, tiny_bert, trained):
         data = "sample:multilabel"
     elif get_task(task).of_texts:
         target = "score" if task == "regression" else "label"
-        data = str(write_texts(folder, {"data": "stsb", "task": task, "target": target}))
+        data = str(
+            write_texts(folder, {"data": "stsb", "task": task, "target": target, "shots": 0})
+        )
     else:
         data = str(write_corpus(folder))
         if task == "labels":
@@ -233,7 +235,7 @@ def test_the_shipped_file_plans_every_task(task, tmp_path, tiny_bert, trained):
 
 
 def test_a_run_with_real_times_and_gains(lab, tmp_path):
-    data = write_texts(tmp_path / "texts", {})
+    data = write_texts(tmp_path / "texts", {"shots": 0})
     keys = {
         "seeds": [1, 2, 3, 4],
         "features": {"layers": ["each"]},
