@@ -130,7 +130,7 @@ def learning_rates(folder: str) -> str:
 def solvers_and_gradients() -> str:
     """Mean scores in percent of linear heads by gradient steps and by solvers."""
     scores: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
-    for run in find_runs(ROOT / "benchmarks" / "defaults-logistic" / RESULTS):
+    for run in find_runs(ROOT / "experiments" / "defaults-solvers" / RESULTS):
         record = run.record
         corpus = record.signature.corpus.partition("-first-")[0].removeprefix("corpora-")
         key = (record.task, corpus, record.layers or "")

@@ -81,7 +81,7 @@ def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
 SEARCHES = [
     path
     for path in sorted(ROOT.glob("*/defaults*/results.jsonl.xz"))
-    if path.parent.name not in ("defaults-logistic", "defaults-solvers")
+    if path.parent.name != "defaults-solvers"
 ]
 
 
@@ -120,11 +120,11 @@ def test_the_best_rate_of_a_search_is_not_at_its_edge(path):
 
 
 @pytest.mark.parametrize("task", ["classification", "multilabel", "regression"])
-def test_the_default_body_of_frozen_texts_is_the_better_one_on_dev(task):
+def test_the_other_body_of_frozen_texts_is_not_clearly_better_on_dev_than_the_default(task):
     scores = defaultdict(list)
-    for run in find_runs(ROOT / "benchmarks" / "defaults-logistic" / "results.jsonl.xz"):
+    for run in find_runs(ROOT / "experiments" / "defaults-solvers" / "results.jsonl.xz"):
         if run.record.task == task:
             scores[run.record.settings["body"]].append(run.record.score("dev"))
     assert len(scores) == 2
     means = {body: statistics.mean(dev) for body, dev in scores.items()}
-    assert defaults("none", task).body == max(means, key=means.get) != "linear"
+    assert means[defaults("none", task).body] > max(means.values()) - 0.01
