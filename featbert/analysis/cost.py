@@ -25,6 +25,7 @@ from featbert.analysis.comparison import (
     grouped,
     same_task,
 )
+from featbert.analysis.labels import short_names
 from featbert.config import TIMED_SENTENCES
 
 # What separates rows that cannot be compared with each other has a column of these.
@@ -164,12 +165,12 @@ def _points(
     costs: Sequence[tuple[Row, float | None]], split: str, parts: Sequence[str]
 ) -> Iterator[ParetoPoint]:
     priced = [(row, cost, row.mean(split)) for row, cost in costs if cost is not None]
-    for row, cost, mean in priced:
+    names = short_names([row for row, _, _ in priced], parts)
+    for (row, cost, mean), name in zip(priced, names, strict=True):
         beaten = not row.competes or any(
             other.competes and c <= cost and m >= mean and (c, m) != (cost, mean)
             for other, c, m in priced
         )
-        name = " · ".join([row.label, *(v for k, v in row.varied.items() if k not in parts)])
         yield ParetoPoint(row.name, name, float(cost), on_front=not beaten)
 
 

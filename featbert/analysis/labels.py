@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -264,6 +265,29 @@ def line_names(rows: Sequence[Row], without: Collection[str], base: str) -> list
     shown = [{n: r.differing.get(n) or setting_text(r.settings, n) for n in names} for r in rows]
     pairs = zip(rows, map(listed, shown), strict=True)
     return [" · ".join([settings or base, *row.varied.values()]) for row, settings in pairs]
+
+
+def short_names(rows: Sequence[Row], without: Collection[str]) -> list[str]:
+    """The shortest name of each row among `rows`: no setting that its namesakes do not need.
+
+    `without` are columns that are not named.
+    """
+    bases = [base_name(row.tuning, row.layers) for row in rows]
+    values = [
+        {**r.differing, **{k: v for k, v in r.varied.items() if k not in without}} for r in rows
+    ]
+    names = []
+    for row, base, own in zip(rows, bases, values, strict=True):
+        namesakes = [other for other, name in zip(values, bases, strict=True) if name == base]
+        needed, n_names = list[str](), 1
+        for name in dict.fromkeys(itertools.chain(*namesakes)):
+            n_names_with = len({tuple(v.get(n) for n in (*needed, name)) for v in namesakes})
+            if n_names_with > n_names:
+                needed, n_names = [*needed, name], n_names_with
+        settings = {name: value for name, value in own.items() if name in needed}
+        varied = [settings.pop(name) for name in row.varied if name in settings]
+        names.append(" · ".join([with_settings(base, settings), *varied]))
+    return names
 
 
 def reading_key(row: Row) -> str:

@@ -93,3 +93,19 @@ def test_rows_without_score_or_cost_are_no_points():
     assert [p.name for p in front.points] == ["fine-tuning"]
     assert front.left_out == ("embeddings", "last")
     assert front_of(runs, "dev").points == ()
+
+
+def test_points_have_the_shortest_names_that_tell_their_rows_apart():
+    heads = [("bilstm", "mean", 4), ("linear", "max", 4), ("linear", "max", 9)]
+    runs = [
+        make_run(f"r{n}", settings={"body": body, "sentence_pooling": pooling, "epochs": epochs})
+        for n, (body, pooling, epochs) in enumerate(heads)
+    ]
+    runs.append(make_run("t", layers=None, settings={"body": "linear", "sentence_pooling": "cls"}))
+    names = [point.name for point in front_of(runs, currency="operations").points]
+    assert names == [
+        "concat_last4 (BiLSTM)",
+        "concat_last4 (linear, epochs=4)",
+        "concat_last4 (linear, epochs=9)",
+        "fine-tuning",
+    ]

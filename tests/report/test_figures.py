@@ -15,6 +15,7 @@ from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
+from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.registry import Entry
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
@@ -25,6 +26,7 @@ from featbert.report.figures.style import (
     save_figure,
     svg_text,
 )
+from featbert.report.figures.values import tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
@@ -145,7 +147,8 @@ def texts(figure):
         if not axis.axes.axison:
             beyond |= set(axis.axes.findobj(Text))
     found = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
-    return [(t.get_text(), t.get_window_extent(renderer)) for t in found if t not in beyond]
+    # The extent of an annotation has its line to a mark, which may pass by other texts.
+    return [(t.get_text(), Text.get_window_extent(t, renderer)) for t in found if t not in beyond]
 
 
 def check_readable(figure):
@@ -248,7 +251,7 @@ def test_each_seed_is_a_dot_and_bars_are_intervals_of_one_kind():
     assert level_lines(axes)[0] == pytest.approx((44, 46))  # three seeds, but the same kind of bar
 
 
-def test_rows_on_the_front_of_a_crowd_are_named_and_hide_nothing():
+def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
     spent = [{"training_seconds": 40.0 + i % 5} for i in range(25)]
     runs = [
         make_run(f"r{i}", layers=f"name_of_{i}", dev=0.5 + i % 7 / 1e4, cost=cost)
@@ -256,13 +259,31 @@ def test_rows_on_the_front_of_a_crowd_are_named_and_hide_nothing():
     ]
     figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
-    named = {text.split()[-1] for text, _ in texts(figure)}
-    fronts = one(runs).fronts
-    (front,) = (one for one in fronts if (one.split, one.currency) == ("dev", "time"))
-    assert {point.name for point in front.points if point.on_front} <= named
+    assert {f"name_of_{i}" for i in range(25)} <= {text for text, _ in texts(figure)}
     ((_, name, figure),) = crossing_figures([one(usual_runs())] * 2, only=["tradeoff"])
     check_readable(figure)
     assert (name, len(figure.axes)) == ("tradeoff", 4)
+
+
+def test_rows_that_did_not_learn_are_hollow_and_make_no_front():
+    runs = [*make_seeds("a", [0.5, 0.6, 0.7]), *make_seeds("b", [0.7, 0.71, 0.72], layers=None)]
+    for scores in (run.record.scores for run in runs):
+        scores |= {split: dataclasses.replace(each, floor=0.9) for split, each in scores.items()}
+    figure = plot(one(runs), "pareto", split="dev")
+    (axes,) = figure.axes
+    marks = [c for c in axes.collections if isinstance(c, PathCollection)]
+    assert [matplotlib.colors.to_hex(mark.get_facecolor()[0]) for mark in marks] == ["#ffffff"] * 2
+    assert not axes.lines
+    check_readable(figure)
+
+
+def test_each_tuning_has_a_colour_and_a_marker_of_its_own():
+    colors, markers = zip(*map(tuning_look, TUNINGS), strict=True)
+    assert len({*colors}) == len({*markers}) == len(TUNINGS)
+    assert tuning_look("top:2") == tuning_look("top")
+    comparison = searched(one(usual_runs()))
+    drawn = [line.get_color() for line in plot(comparison, "budget").axes[0].lines]
+    assert drawn == [tuning_look(name).color for name in ("none", "none", "full")]
 
 
 def test_lines_hold_means_bands_and_seeds():

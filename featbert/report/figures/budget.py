@@ -11,7 +11,7 @@ from featbert import units
 from featbert.analysis.comparison import Comparison
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import about, score_name
+from featbert.report.figures.values import about, line_looks
 
 _HEIGHT = 2.35  # inches
 # Figures by name, with field and axis title.
@@ -40,7 +40,8 @@ def budget(comparison: Comparison, split: str, width: float | None) -> dict[str,
 def _figure(comparison: Comparison, spent: str, title: str, width: float | None) -> Figure:
     fig = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes, keys = fig.subplots(), []
-    for curve, look in zip(comparison.budgets, style.looks(), strict=False):
+    tunings = [comparison.row(curve.row).tuning for curve in comparison.budgets]
+    for curve, look in zip(comparison.budgets, line_looks(tunings), strict=True):
         places = getattr(curve, spent)
         line: dict[str, Any] = {"color": look.color, "linewidth": 1.3}
         low, high, dev = ([100 * v for v in part] for part in (curve.low, curve.high, curve.dev))
@@ -49,12 +50,12 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
         if curve.test is not None:
             axes.plot(places, [100 * v for v in curve.test], linestyle=style.DASHED, **line)
         keys.append(style.key(style.wrapped(curve.row, style.COLUMN_WIDTH - 0.4), look))
-    label = score_name(comparison, "dev")
+    measure = comparison.task.measure.name
     shown = itertools.chain.from_iterable(
         (*curve.low, *curve.high, *(curve.test or ())) for curve in comparison.budgets
     )
     limits = style.percent_limits(shown, comparison.task.measure.lowest)
-    axes.set(xlabel=title, ylabel=f"{label} (%)", ylim=limits)
+    axes.set(xlabel=title, ylabel=f"{measure} (%)", ylim=limits)
     first, last = axes.dataLim.intervalx
     ticks = [tick for tick in style.DIGITS if first <= tick <= last]
     if len(ticks) > 2:
@@ -65,10 +66,13 @@ def _figure(comparison: Comparison, spent: str, title: str, width: float | None)
         ticks = [t for t in MaxNLocator(4).tick_values(first, last) if first <= t <= last]
     axes.set_xticks(ticks, [units.SHOWN.get(spent, "{:,.0f}".format)(tick) for tick in ticks])
     axes.grid(axis="y")
+    has_test = any(curve.test is not None for curve in comparison.budgets)
     note = about(
         comparison,
-        "band: 95% bootstrap interval over trials",
-        "dashed: test score of the trial chosen on dev",
+        "solid: best on dev, band: 95% bootstrap interval over trials",
+        "dashed: the same trial on test" if has_test else "",
         *(comparison.machines if spent == "seconds" else ()),
     )
-    return style.header(fig, f"Expected best {label} by {title.partition(' ')[0]}", note, keys)
+    return style.header(
+        fig, f"Expected best dev {measure} by {title.partition(' ')[0]}", note, keys
+    )

@@ -13,7 +13,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from featbert.analysis.comparison import Comparison, Statistic, grouped
 from featbert.report.figures import style
-from featbert.report.figures.values import about, floors, score_name, tuning_look
+from featbert.report.figures.values import about, floors, line_looks, score_name
 
 _HEIGHT = 2.35  # inches
 
@@ -33,7 +33,7 @@ def line_figure(
     features: dashed lines across the figure. `by` ends the title.
     """
     lines = grouped((name, (tuning, place, score)) for name, tuning, place, score in points)
-    looks = _line_looks([line[0][0] for line in lines.values()])
+    looks = line_looks([line[0][0] for line in lines.values()])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
     shown, keys = [mean for _, mean in levels], []
@@ -77,16 +77,6 @@ def _draw(axes: Axes, look: style.Look, points: Sequence[tuple[float, Statistic]
     axes.scatter(xs, ys, s=6, color=color, alpha=0.6, linewidth=0, transform=right, zorder=3)
     shown = (*means, *low, *high, *(value for _, value in seeds))
     return [value for value in shown if not math.isnan(value)]
-
-
-def _line_looks(tunings: Sequence[str]) -> list[style.Look]:
-    """The first line of each tuning has the tuning's look. Other lines have unused looks."""
-    firsts: dict[style.Look, int] = {}
-    for place, name in enumerate(tunings):
-        firsts.setdefault(tuning_look(name), place)
-    spare_looks = itertools.filterfalse(firsts.__contains__, style.looks())
-    places = {place: look for look, place in firsts.items()}
-    return [places[n] if n in places else next(spare_looks) for n in range(len(tunings))]
 
 
 def layer_ticks(axes: Axes, layers: Sequence[int]) -> None:

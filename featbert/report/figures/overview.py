@@ -6,17 +6,18 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.frame import overview_lines
-from featbert.encoders.tunings import TUNINGS, tuning_title
+from featbert.encoders.tunings import TUNINGS
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import tuning_look
+from featbert.report.figures.values import method_title, tuning_look
 from featbert.units import visible
 
 _LINE = 0.3  # inches
+_NOT_SETTLED = style.Look(style.FAINT, "d")
 
 
 @figure(
-    caption="Right of zero features are better, left of zero fine-tuning.",
+    caption="Right of zero frozen features are better, left of zero fine-tuning.",
     section="tasks",
     of="comparisons",
     needs="rows on features and fine-tuned rows of two corpora or tasks",
@@ -31,21 +32,25 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     axes = fig.subplots()
     for place, contest in enumerate(lines):
         is_tuning = contest["ahead"] in TUNINGS
-        color = tuning_look(contest["ahead"]).color if is_tuning else style.FAINT
+        color, marker = tuning_look(contest["ahead"]) if is_tuning else _NOT_SETTLED
         if contest["low"] is not None:
             axes.hlines(place, 100 * contest["low"], 100 * contest["high"], color, linewidth=1.6)
-        axes.plot(100 * contest["difference"], place, color=color, marker="o", markersize=4.5)
+        axes.plot(100 * contest["difference"], place, color=color, marker=marker, markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
     apart = [n for n in ("model", "context") if len({contest[n] for contest in lines}) > 1]
     names = [
         visible(" · ".join(contest[n] for n in ("corpus", *apart, "task"))) for contest in lines
     ]
     axes.set_yticks(range(len(lines)), names)
-    axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="features less fine-tuning, in points")
+    axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="frozen less fine-tuning, in points")
     axes.grid(axis="x")
-    note = "rows chosen on dev, last split; lines: 95% intervals"
+    splits = " or ".join(dict.fromkeys(contest["split"] for contest in lines))
+    note = (
+        f"both rows chosen on dev, their difference on {splits}; "
+        "line: 95% interval, adjusted for all tests of the table"
+    )
     keys = [
-        style.key(f"{tuning_title(name)} better", tuning_look(name)) for name in ("none", "full")
+        style.key(f"{method_title(name)} better", tuning_look(name)) for name in ("none", "full")
     ]
-    keys.append(style.key("not significant, or not tested", style.Look(style.FAINT, "o")))
-    return style.header(fig, "Features against fine-tuning", note, keys)
+    keys.append(style.key("not significant, or not tested", _NOT_SETTLED))
+    return style.header(fig, "Frozen features against fine-tuning", note, keys)

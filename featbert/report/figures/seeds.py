@@ -2,15 +2,22 @@
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison, Row, grouped
-from featbert.analysis.interval import FEWEST, LEVEL
 from featbert.report.figures import style
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import about, floors, score_name, tuning_keys, tuning_look
+from featbert.report.figures.values import (
+    about,
+    bars,
+    floors,
+    score_name,
+    tuning_keys,
+    tuning_look,
+)
 
 _LEVELS = (0.0, 0.045, -0.045)  # inches: seeds are drawn a little apart
 _SHARE = 0.42  # of the width, for names at most
@@ -22,30 +29,19 @@ _TALL = 4.5  # inches of axes that have numbers above, too
     needs="two scored runs",
 )
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:
-    """Seeds as dots, their mean as a tick, its uncertainty as a bar. A row's baseline dashed.
-
-    Bars are intervals of the mean over other seeds and other text if all rows of several seeds have
-    three or more, else ± 1 standard deviation.
-    """
+    """Seeds as dots, their mean as a tick with a bar (see `bars`), and the baseline dashed."""
     rows = [*itertools.chain(*grouped((row.data(split), row) for row in comparison.rows).values())]
     scored = {i: score for i, row in enumerate(rows) if (score := row.score(split))}
     if sum(score.n for score in scored.values()) < 2:
         return None
-    several = [score.n for score in scored.values() if score.n > 1]
-    intervals = bool(several) and min(several) >= FEWEST
-    bars = {}
-    for i, score in scored.items():
-        if intervals and (interval := rows[i].estimates.get(split)):
-            bars[i] = interval.low, interval.high
-        elif not intervals and score.sd is not None:
-            bars[i] = score.mean - score.sd, score.mean + score.sd
+    ends, meaning = bars(rows, split)
     ahead = {i: {split: 0.0} if rows[i].is_baseline else rows[i].difference or {} for i in scored}
     baselines = {i: scored[i].mean - by[split] for i, by in ahead.items() if split in by}
     levels, lowest = floors(comparison, split), comparison.task.measure.lowest
     shown = [
         *levels,
         *itertools.chain(*(score.values for score in scored.values())),
-        *itertools.chain(*bars.values()),
+        *itertools.chain(*ends.values()),
         *baselines.values(),
     ]
     fig, axes, places = _row_axes(rows, style.percent_limits(shown, lowest), width)
@@ -61,12 +57,15 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
             continue
         color, marker = tuning_look(row.tuning)
         if baseline is not None:
-            ends = y - height / 2, y + height / 2
-            axes.vlines(
-                100 * baseline, *ends, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED
-            )
-        if i in bars:
-            low, high = (100 * min(max(end, lowest), 1.0) for end in bars[i])
+            below, above = y - height / 2, y + height / 2
+            dashes: dict[str, Any] = {
+                "color": style.FAINT,
+                "linewidth": 0.8,
+                "linestyle": style.DASHED,
+            }
+            axes.vlines(100 * baseline, below, above, **dashes)
+        if row.name in ends:
+            low, high = (100 * min(max(end, lowest), 1.0) for end in ends[row.name])
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
         if score.n > 1:
             axes.vlines(100 * score.mean, y - 0.075, y + 0.075, color=color, linewidth=1.5)
@@ -85,12 +84,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         keys.append(style.key("baseline", linestyle=style.DASHED, linewidth=0.8))
     if levels:
         keys.append(style.key(comparison.task.floor, **style.FLOOR))
-    bar_meaning = (
-        f"{LEVEL:.0%} interval of the mean over seeds and text" if intervals else "mean ± 1 sd"
-    )
-    note = about(
-        comparison, f"dots: seeds, tick: mean, bar: {bar_meaning}" if several else "one seed"
-    )
+    note = about(comparison, f"dots: seeds, tick: mean, bar: {meaning}" if ends else "one seed")
     return style.header(fig, f"{score_name(comparison, split)} of every seed", note, keys)
 
 

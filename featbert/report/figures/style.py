@@ -31,9 +31,13 @@ TITLE, TEXT, SMALL = 8.5, 7.5, 7.0  # points
 
 INK, FAINT, GRID, EMPTY = "#1a1a1a", "#6b6b6b", "#d9d9d9", "#ececec"
 # Okabe and Ito's palette without yellow, distinct to any colour vision (Wong 2011, Nature
-# Methods 8:441). Shapes tell series apart without colour at all.
-COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#8A8A2E")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+# Methods 8:441), and two more. Shapes tell series apart without colour at all: each tuning has its
+# own colour and its own shape.
+COLORS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00"),
+    *("#56B4E9", "#882255", "#8A8A2E", "#000000"),
+)
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 DASHED = (0, (4.0, 2.0))
 # Style of the line at the score without skill.
 FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
@@ -97,7 +101,7 @@ def styled() -> AbstractContextManager[None]:
 
 
 def looks() -> Iterator[Look]:
-    """Endless pairs of 8 colours and 7 markers. The first 56 differ."""
+    """Endless pairs of 9 colours and 10 markers. The first 90 differ."""
     return map(Look, itertools.cycle(COLORS), itertools.cycle(MARKERS))
 
 

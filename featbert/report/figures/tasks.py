@@ -50,7 +50,11 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
-    note = f"{encoders} · means over seeds; framed: highest of the row"
+    splits = " or ".join(dict.fromkeys(comparison.splits[-1] for comparison in comparisons))
+    note = (
+        f"{encoders} · means over seeds, scores on {splits} · "
+        "framed: highest of the row · colours: from the lowest to the highest of each row"
+    )
     return style.header(fig, "Layers by task, on frozen features", note)
 
 

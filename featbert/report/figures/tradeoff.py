@@ -6,16 +6,16 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison, grouped
 from featbert.report.figures import style
-from featbert.report.figures.pareto import draw_fronts, drawable_fronts
+from featbert.report.figures.pareto import FRONT_CAPTION, draw_fronts, drawable_fronts
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import score_name
 
-_HEIGHT = 2.2  # inches of a panel
+_HEIGHT = 2.4  # inches of a panel
 _CURRENCIES = ("operations", "kept")
 
 
 @figure(
-    caption="Up and to the left is better.",
+    caption=FRONT_CAPTION,
     section="tasks",
     of="comparisons",
     needs="two comparisons, each of two rows with a score and known costs",
@@ -40,4 +40,5 @@ def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None)
         axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
     models = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
     pairs = [(comparison, front) for comparison, _, front in shown]
-    return draw_fronts(fig, panes, pairs, "Score against cost", models)
+    splits = " and ".join(dict.fromkeys(front.split for _, front in pairs))
+    return draw_fronts(fig, panes, pairs, f"Score on {splits} against cost", models)

@@ -1,0 +1,202 @@
+"""Labels next to their marks: each moves around its mark to the place that hides least."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
+
+from featbert.report.figures.style import FAINT, INK, SMALL, wrapped
+from featbert.units import visible
+
+Floats = NDArray[np.float64]
+
+_NAME = 1.2  # inches of a name that is wrapped
+_MARK = 3.5  # points: half a mark
+_NEAR = 5.0  # points from a mark to its label, which needs no line to its mark
+_REACHES = (_NEAR, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0)
+_ANGLES = 2 * np.pi * np.arange(16) / 16
+_ROUNDS = 3
+# What a place costs for each thing that it hides. A point of distance costs `_FAR`.
+_LABEL, _HIDDEN_MARK, _AMBIGUOUS, _CROSSING = 1e4, 300.0, 200.0, 150.0
+_STEP, _BAR, _FAR = 20.0, 20.0, 1.0
+
+
+def place_labels(
+    axes: Axes,
+    names: Sequence[str],
+    places: Sequence[tuple[float, float]],
+    first: Sequence[bool],
+    line: Sequence[tuple[float, float]],
+) -> list[str]:
+    """Writes the name of each mark next to it, with a thin line if it is further away.
+
+    Args:
+        places: (x, y) of the marks in data. The axes must have their final size.
+        first: marks that choose their places before the others.
+        line: corners of a line that labels avoid. They avoid bars, too.
+
+    Returns the names without any place, which stay unwritten.
+    """
+    pixels = axes.figure.dpi / 72
+    marks = axes.transData.transform(places)
+    vertical_bars = [
+        segment
+        for collection in axes.collections
+        if isinstance(collection, LineCollection)
+        for segment in collection.get_segments()
+    ]
+    steps, bars = (
+        [Bbox(axes.transData.transform(ends)).padded(1).extents for ends in segments]
+        for segments in (itertools.pairwise(line), vertical_bars)
+    )
+    inside = np.array(axes.get_window_extent().extents)
+    candidates = [
+        _candidates(axes, name, place, mark, pixels)
+        for name, place, mark in zip(names, places, marks, strict=True)
+    ]
+    fixed_costs = [
+        _fixed_cost(boxes, reaches, n, marks, pixels, inside, steps, bars)
+        for n, (_, boxes, reaches, _) in enumerate(candidates)
+    ]
+    squares = np.concatenate([marks - _MARK * pixels, marks + _MARK * pixels], axis=1)
+    distances = np.hypot(*(marks[:, None] - marks).transpose(2, 0, 1))
+    crowds = (distances < 40 * pixels).sum(axis=1)
+    order = sorted(range(len(names)), key=lambda n: (not first[n], -int(crowds[n])))
+    chosen: dict[int, int] = {}
+    for n in order * _ROUNDS:
+        _, boxes, reaches, _ = candidates[n]
+        taken = [candidates[m][1][c] for m, c in chosen.items() if m != n]
+        leaders = [
+            (marks[m], _middle(candidates[m][1][c]))
+            for m, c in chosen.items()
+            if m != n and candidates[m][2][c] > _NEAR
+        ]
+        cost = fixed_costs[n] + _LABEL * _overlaps(boxes, taken).sum(axis=1)
+        in_between = np.array([*taken, *np.delete(squares, n, axis=0)]).reshape(-1, 4)
+        for c in np.flatnonzero(cost < cost.min() + 2 * _CROSSING):
+            end = _middle(boxes[c])
+            if reaches[c] > _NEAR:
+                cost[c] += _CROSSING * (
+                    _on_line(marks[n], end, in_between)
+                    + sum(_cross(marks[n], end, *leader) for leader in leaders)
+                )
+            cost[c] += _CROSSING * sum(_on_line(*leader, boxes[c : c + 1]) for leader in leaders)
+        chosen[n] = int(cost.argmin())
+    unwritten = []
+    written: list[Floats] = []
+    for n in order:
+        notes, boxes, reaches, shifts = candidates[n]
+        choice = chosen[n]
+        box = boxes[choice]
+        if _overlaps(box[None], written).any() or fixed_costs[n][choice] >= _LABEL:
+            unwritten.append(names[n])
+            continue
+        written.append(box)
+        _write(axes, notes[choice], places[n], shifts[choice], leader=reaches[choice] > _NEAR)
+    return unwritten
+
+
+def _write(
+    axes: Axes, text: str, place: tuple[float, float], shift: Any, *, leader: bool = False
+) -> Annotation:
+    line = {"arrowstyle": "-", "color": FAINT, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+    return axes.annotate(
+        text,
+        place,
+        (float(shift[0]), float(shift[1])),
+        textcoords="offset points",
+        ha="center",
+        va="center",
+        size=SMALL,
+        color=INK,
+        arrowprops=line if leader else None,
+        zorder=5,
+    )
+
+
+def _candidates(
+    axes: Axes, name: str, place: tuple[float, float], mark: Floats, pixels: float
+) -> tuple[list[str], Floats, Floats, Floats]:
+    """Texts, boxes in pixels (n, 4), distances and shifts (n, 2) in points of a mark's labels."""
+    texts, boxes, distances, shifts = list[str](), [], [], []
+    for text in dict.fromkeys([visible(name), wrapped(name, _NAME)]):
+        note = _write(axes, text, place, (0, 0))
+        extent = note.get_window_extent()
+        note.remove()
+        half = np.array([extent.width, extent.height]) / 2 / pixels + 0.7
+        for reach, angle in itertools.product(_REACHES, _ANGLES):
+            x, y = math.cos(angle), math.sin(angle)
+            # The point of the box's edge that is next to the mark is `reach` away from it.
+            shift = np.array([x * reach + half[0] * _side(x), y * reach + half[1] * _side(y)])
+            middle = mark + shift * pixels
+            texts.append(text)
+            boxes.append([*(middle - half * pixels), *(middle + half * pixels)])
+            distances.append(reach)
+            shifts.append(shift)
+    return texts, np.array(boxes), np.array(distances), np.array(shifts)
+
+
+def _side(direction: float) -> float:
+    """Which side of its box a label shows its mark: from -1 to 1, and 0 for the middle."""
+    return max(-1.0, min(1.0, 2 * direction if abs(direction) > 0.3 else 0.0))
+
+
+def _fixed_cost(
+    boxes: Floats,
+    reaches: Floats,
+    own: int,
+    marks: Floats,
+    pixels: float,
+    inside: Floats,
+    steps: Sequence[Sequence[float]],
+    bars: Sequence[Sequence[float]],
+) -> Floats:
+    """Cost (n) of candidate boxes (n, 4) apart from other labels."""
+    outside = (boxes[:, :2] < inside[:2]).any(axis=1) | (boxes[:, 2:] > inside[2:]).any(axis=1)
+    squares = np.concatenate([marks - _MARK * pixels, marks + _MARK * pixels], axis=1)
+    near, far = boxes[:, None, :2] - marks, marks - boxes[:, None, 2:]
+    distances = np.hypot(*np.maximum(np.maximum(near, far), 0).transpose(2, 0, 1))  # (n, marks)
+    nearer = np.delete(distances < distances[:, own : own + 1] + 1.5 * pixels, own, axis=1)
+    cost: Floats = (
+        _LABEL * outside
+        + _HIDDEN_MARK * _overlaps(boxes, squares).sum(axis=1)
+        + _AMBIGUOUS * (nearer.any(axis=1) & (reaches == _NEAR))
+        + _CROSSING / 5 * (reaches > _NEAR)
+        + _STEP * _overlaps(boxes, steps).sum(axis=1)
+        + _BAR * _overlaps(boxes, bars).sum(axis=1)
+        + _FAR * reaches
+    )
+    return cost
+
+
+def _overlaps(boxes: Floats, others: Any) -> NDArray[np.bool_]:
+    """Whether boxes (n, 4) and others (m, 4) overlap: (n, m)."""
+    rest = np.array([*others], dtype=float).reshape(-1, 4)
+    lower, upper = boxes[:, None, :2] < rest[:, 2:], boxes[:, None, 2:] > rest[:, :2]
+    return np.asarray((lower & upper).all(axis=2))
+
+
+def _middle(box: Floats) -> Floats:
+    return (box[:2] + box[2:]) / 2
+
+
+def _on_line(start: Floats, end: Floats, boxes: Floats) -> int:
+    """How many boxes a line from a mark to its label touches."""
+    points = start + np.linspace(0, 1, 24)[:, None] * (end - start)
+    return int(_overlaps(np.concatenate([points, points], axis=1), boxes).any(axis=0).sum())
+
+
+def _cross(a: Floats, b: Floats, c: Floats, d: Floats) -> bool:
+    """Whether the lines from a to b and from c to d cross."""
+
+    def turn(p: Floats, q: Floats, r: Floats) -> float:
+        return float((q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]))
+
+    return turn(a, b, c) * turn(a, b, d) < 0 and turn(c, d, a) * turn(c, d, b) < 0
