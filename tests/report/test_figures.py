@@ -26,7 +26,7 @@ from featbert.report.figures.style import (
     save_figure,
     svg_text,
 )
-from featbert.report.figures.values import tuning_look
+from featbert.report.figures.values import line_looks, tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
@@ -265,15 +265,16 @@ def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
     assert (name, len(figure.axes)) == ("tradeoff", 4)
 
 
-def test_rows_that_did_not_learn_are_hollow_and_make_no_front():
-    runs = [*make_seeds("a", [0.5, 0.6, 0.7]), *make_seeds("b", [0.7, 0.71, 0.72], layers=None)]
+def test_rows_that_did_not_learn_are_hollow_and_off_the_front():
+    runs = [*make_seeds("a", [0.5, 0.6, 0.7]), *make_seeds("b", [0.9, 0.91, 0.92], layers=None)]
     for scores in (run.record.scores for run in runs):
-        scores |= {split: dataclasses.replace(each, floor=0.9) for split, each in scores.items()}
+        scores |= {split: dataclasses.replace(each, floor=0.8) for split, each in scores.items()}
     figure = plot(one(runs), "pareto", split="dev")
     (axes,) = figure.axes
     marks = [c for c in axes.collections if isinstance(c, PathCollection)]
-    assert [matplotlib.colors.to_hex(mark.get_facecolor()[0]) for mark in marks] == ["#ffffff"] * 2
-    assert not axes.lines
+    fills = [matplotlib.colors.to_hex(mark.get_facecolor()[0]) for mark in marks]
+    assert fills == ["#ffffff", tuning_look("full").color.lower()]
+    assert list(axes.lines[0].get_ydata()) == pytest.approx([91, 91])
     check_readable(figure)
 
 
@@ -284,6 +285,10 @@ def test_each_tuning_has_a_colour_and_a_marker_of_its_own():
     comparison = searched(one(usual_runs()))
     drawn = [line.get_color() for line in plot(comparison, "budget").axes[0].lines]
     assert drawn == [tuning_look(name).color for name in ("none", "none", "full")]
+    looks = line_looks(["none", "full", "none", "none", "full", "none"])
+    assert looks[:2] == [tuning_look("none"), tuning_look("full")]
+    assert len({color for color, _ in looks}) == len(looks)
+    assert not {*looks[2:]} & {*map(tuning_look, TUNINGS)}
 
 
 def test_lines_hold_means_bands_and_seeds():

@@ -1,7 +1,6 @@
 """Lines of a score over something: means, with seeds as dots and a band of one sd."""
 
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -33,17 +32,17 @@ def line_figure(
     features: dashed lines across the figure. `by` ends the title.
     """
     lines = grouped((name, (tuning, place, score)) for name, tuning, place, score in points)
-    looks = line_looks([line[0][0] for line in lines.values()])
+    tunings = [line[0][0] for line in lines.values()]
+    looks = line_looks([*tunings, *["none"] * len(levels)])
     figure = style.new_figure(width or style.COLUMN_WIDTH, _HEIGHT)
     axes = figure.subplots()
     shown, keys = [mean for _, mean in levels], []
     short = functools.partial(style.wrapped, width=style.COLUMN_WIDTH - 0.4)
-    for (name, line), look in zip(lines.items(), looks, strict=True):
+    for (name, line), look in zip(lines.items(), looks, strict=False):
         places = sorted(((place, score) for _, place, score in line), key=lambda pair: pair[0])
         shown += _draw(axes, look, places)
         keys.append(style.key(short(name), look, linestyle="-", linewidth=1.3))
-    spare_looks = itertools.filterfalse(looks.__contains__, style.looks())
-    for (name, mean), look in zip(levels, spare_looks, strict=False):
+    for (name, mean), look in zip(levels, looks[len(lines) :], strict=True):
         dashed: dict[str, Any] = {"color": look.color, "linestyle": style.DASHED, "linewidth": 0.9}
         axes.axhline(100 * mean, zorder=1, **dashed)
         keys.append(style.key(short(name), **dashed))

@@ -89,8 +89,7 @@ def draw_fronts(
         unwritten += place_labels(axes, names, _places(comparison, front), first, corners)
     rows = [row for comparison, front in fronts for row in _rows(comparison, front)]
     keys = tuning_keys(row.tuning for row in rows)
-    if any(point.on_front for _, front in fronts for point in front.points):
-        keys.append(style.key("highest mean by cost", linestyle="-", linewidth=0.9))
+    keys.append(style.key("highest mean by cost", linestyle="-", linewidth=0.9))
     idle = {
         "a trial of a search": any(row.is_trial for row in rows),
         "did not learn": any(not row.competes and not row.is_trial for row in rows),
@@ -142,8 +141,8 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
     lowest = comparison.task.measure.lowest
     shown_scores = [*means, *itertools.chain(*ends.values())]
     axes.set_ylim(*style.percent_limits(shown_scores, lowest))
-    if corners := _steps(comparison, front, axes.get_xlim()[1]):
-        axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
+    corners = _steps(comparison, front, axes.get_xlim()[1])
+    axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
     for point, row, mean in zip(front.points, rows, means, strict=True):
         color, marker = tuning_look(row.tuning)
@@ -168,8 +167,6 @@ def _steps(comparison: Comparison, front: ParetoFront, end: float) -> list[tuple
     """Corners of the line along the front: highest mean by cost, up to the cost `end`."""
     pairs = zip(front.points, _places(comparison, front), strict=True)
     best = sorted(place for point, place in pairs if point.on_front)
-    if not best:
-        return []
     corners = [best[0]]
     for cost, value in best[1:]:
         corners += [(cost, corners[-1][1]), (cost, value)]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
@@ -38,6 +39,7 @@ COLORS = (
     *("#56B4E9", "#882255", "#8A8A2E", "#000000"),
 )
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+_SHADE_MARKERS = ("d", "p", "h", "8")
 DASHED = (0, (4.0, 2.0))
 # Style of the line at the score without skill.
 FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
@@ -101,8 +103,19 @@ def styled() -> AbstractContextManager[None]:
 
 
 def looks() -> Iterator[Look]:
-    """Endless pairs of 9 colours and 10 markers. The first 90 differ."""
+    """Endless pairs of a colour and a marker. The first 9 differ in both, the first 90 in one."""
     return map(Look, itertools.cycle(COLORS), itertools.cycle(MARKERS))
+
+
+def shade(look: Look, number: int) -> Look:
+    """A look itself for 0, then lighter and darker shades of its colour with markers of theirs."""
+    if not number:
+        return look
+    toward = "white" if number % 2 else "black"
+    share = min(0.45 + 0.15 * ((number - 1) // 2), 0.8)
+    parts = zip(to_rgb(look.color), to_rgb(toward), strict=True)
+    red, green, blue = ((1 - share) * part + share * goal for part, goal in parts)
+    return Look(to_hex((red, green, blue)), _SHADE_MARKERS[(number - 1) % len(_SHADE_MARKERS)])
 
 
 class _StyledFigure(Figure):

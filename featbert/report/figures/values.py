@@ -1,6 +1,6 @@
 """What several figures read from comparisons and rows."""
 
-import itertools
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from matplotlib.lines import Line2D
@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from featbert.analysis.comparison import Comparison, Row
 from featbert.analysis.interval import FEWEST, LEVEL
 from featbert.encoders.tunings import TUNINGS, tuning_title
-from featbert.report.figures.style import Look, key, looks
+from featbert.report.figures.style import Look, key, looks, shade
 
 
 def about(comparison: Comparison, *more: str) -> str:
@@ -61,13 +61,13 @@ def tuning_look(name: str) -> Look:
 
 
 def line_looks(tunings: Sequence[str]) -> list[Look]:
-    """The first line of each tuning has the tuning's look. Other lines have unused looks."""
-    firsts: dict[Look, int] = {}
-    for place, name in enumerate(tunings):
-        firsts.setdefault(tuning_look(name), place)
-    spare_looks = itertools.filterfalse(firsts.__contains__, looks())
-    places = {place: look for look, place in firsts.items()}
-    return [places[n] if n in places else next(spare_looks) for n in range(len(tunings))]
+    """The first line of each tuning has the tuning's look, further ones shades of its colour."""
+    counts = Counter[Look]()
+    looks_of_lines = []
+    for look in map(tuning_look, tunings):
+        looks_of_lines.append(shade(look, counts[look]))
+        counts[look] += 1
+    return looks_of_lines
 
 
 def tuning_keys(names: Iterable[str]) -> list[Line2D]:
