@@ -23,8 +23,7 @@ from featbert.analysis.comparison import BudgetCurve, BudgetLead, Comparison, Ro
 from featbert.analysis.cost import machines_of
 from featbert.analysis.interval import LEVEL
 from featbert.analysis.rows import Members
-from featbert.analysis.searches import searches_of
-from featbert.runs.record import TriedSettings
+from featbert.runs.record import SearchRecord, TriedSettings
 
 Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
@@ -36,14 +35,16 @@ CLAIM = 0.99
 RESAMPLES = 2000
 
 
-def with_budgets(comparison: Comparison, members: Members) -> Comparison:
+def with_budgets(
+    comparison: Comparison, members: Members, searches: Sequence[SearchRecord]
+) -> Comparison:
     """The comparison with curves of the rows that a random search found, and who is ahead.
 
-    Reads the searches of experiments in the runs directories of its runs.
+    `searches` are those of experiments in the runs directories.
     """
     searched = [
         (row, trials, left_out)
-        for row, trials, left_out in _searched(comparison, members)
+        for row, trials, left_out in _searched(comparison, members, searches)
         if len(trials) >= FEWEST_TRIALS
     ]
     n_numbers = 1 + max((max(trials) for _, trials, _ in searched), default=0)
@@ -89,11 +90,10 @@ def expected_best(scores: Sequence[float]) -> Floats:
 
 
 def _searched(
-    comparison: Comparison, members: Members
+    comparison: Comparison, members: Members, searches: Sequence[SearchRecord]
 ) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
     """Rows that a random search found, its finished trials by number, and how many others ended."""
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
-    searches = searches_of(run for row in rows for run in members[row.name])
     for row in rows:
         names = {run.name for run in row.runs}
         of_row = [

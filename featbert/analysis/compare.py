@@ -13,6 +13,7 @@ from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.rows import Members, compare_group, once, rows_called
+from featbert.analysis.searches import searches_of
 from featbert.analysis.sentences import with_texts
 from featbert.analysis.significance import with_estimates
 from featbert.analysis.verdict import MACRO_F1, unequal, with_contests
@@ -22,7 +23,7 @@ from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
 from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
-from featbert.runs.record import ExperimentRecord, RunRecord
+from featbert.runs.record import ExperimentRecord, RunRecord, SearchRecord
 from featbert.runs.run import Run
 from featbert.text import counted
 from featbert.units import NONE, visible
@@ -57,12 +58,15 @@ def compare(
         if experiment.missing:
             unfinished = counted(len(experiment.missing), "run")
             notes.append(f"not finished of {experiment.name}: {unfinished}")
+    searches = searches_of(runs)
     compared_groups = [
-        compare_group(group, freed, request.against) for group, freed in _groups(runs, groups, vary)
+        compare_group(group, freed, request.against, searches)
+        for group, freed in _groups(runs, groups, vary)
     ]
     _check_names(request, compared_groups, show)
     comparisons = [
-        _with_results(comparison, members, request) for comparison, members in compared_groups
+        _with_results(comparison, members, request, searches)
+        for comparison, members in compared_groups
     ]
     _notice_nothing(request, comparisons)
     if any(unequal(row, row.splits[-1]) for c in comparisons for row in c.rows):
@@ -121,8 +125,14 @@ def _check_names(
     check_known("facet", request.by, {key: 0 for task in tasks for key in task.facets})
 
 
-def _with_results(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
+def _with_results(
+    comparison: Comparison,
+    members: Members,
+    request: Analyses,
+    searches: Sequence[SearchRecord],
+) -> Comparison:
     """A comparison with the analyses that were asked for, and sentences on them."""
+    # Intervals say which rows learned. Fronts and the answer need that.
     everything, facets = request.everything, [*comparison.task.facets]
     by = facets if everything else [name for name in request.by if name in facets]
     comparison = with_estimates(comparison, members)
@@ -132,14 +142,14 @@ def _with_results(comparison: Comparison, members: Members, request: Analyses) -
     if request.scorers or everything:
         comparison = dataclasses.replace(comparison, scorers=tuple(comparison.task.scorers))
     if request.budget or everything or "budget" in request.figures:
-        comparison = with_budgets(comparison, members)
+        comparison = with_budgets(comparison, members, searches)
     if not by and "types" in request.figures:
         by = facets[:1]
     if by:
         comparison = with_breakdowns(comparison, members, by)
     if everything or "confusion" in request.figures:
         comparison = with_confusions(comparison, members)
-    comparison = with_contests(comparison, members, request)
+    comparison = with_contests(comparison, members, request, searches)
     if everything:
         facts = {run.name: _facts(run.record) for runs in members.values() for run in runs}
         rows = []

@@ -151,12 +151,15 @@ def pareto_fronts(comparison: Comparison) -> Iterator[ParetoFront]:
         parts = _PARTS if len(groups) > 1 else ()
         for rows in groups if len(machines) < 2 else ():
             costs = [(row, currency.of(row) or None) for row in rows]
+            points = tuple(_points(costs, split, parts))
+            if points and not any(point.on_front for point in points):
+                continue  # no row learned
             yield ParetoFront(
                 split=split,
                 currency=name,
                 label=" · ".join(v for k, v in rows[0].varied.items() if k in parts),
                 machine="".join(machines),
-                points=tuple(_points(costs, split, parts)),
+                points=points,
                 left_out=tuple(row.name for row, cost in costs if cost is None),
             )
 

@@ -1,6 +1,6 @@
 """Comparisons as a JSON file, from which they can be drawn again.
 
-    {"kind": "featbert comparison", "version": 2, "comparisons": [{"rows": [...], ...}], ...}
+    {"kind": "featbert comparison", "version": 3, "comparisons": [{"rows": [...], ...}], ...}
 
 It has the fields of `Comparisons`. Numbers are unrounded. Numbers that are not finite are texts,
 such as "inf". The file is ASCII.

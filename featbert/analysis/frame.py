@@ -214,7 +214,11 @@ def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
         if contest.features is None or contest.tuned is None:
             continue
         features, tuned = comparison.row(contest.features), comparison.row(contest.tuned)
-        test, split = contest.difference, contest.split
+        splits = [s for s in comparison.splits if s in features.splits and s in tuned.splits]
+        if not splits:
+            continue
+        split = splits[-1]
+        test = contest.difference
         ahead = comparison.row(contest.ahead).tuning if contest.ahead else "neither"
         line = {
             "task": features.task.name,

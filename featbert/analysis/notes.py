@@ -55,8 +55,7 @@ def comparison_notes(
     if len({*seeds_of.values()}) > 1:
         unequal = [r.name for r in rows if r.baseline and r.seeds != seeds_of[r.baseline]]
         differences = f"Δ of {listed(unequal)} is of unequal seeds"
-        subject = differences if unequal else "rows have unequal seeds"
-        yield f"{subject}; tests are of the seeds in common"
+        yield differences if unequal else "rows have unequal seeds"
     machines = Counter(
         f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
         for run in runs

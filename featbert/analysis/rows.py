@@ -40,12 +40,12 @@ from featbert.analysis.labels import (
     with_settings,
 )
 from featbert.analysis.notes import comparison_notes
-from featbert.analysis.searches import names_of_trials, searches_of
+from featbert.analysis.searches import names_of_trials
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
 from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
-from featbert.runs.record import RunRecord
+from featbert.runs.record import RunRecord, SearchRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.forecasts import Reliability
 from featbert.text import natural
@@ -74,16 +74,19 @@ def comparable_rows(
 
 
 def compare_group(
-    runs: Sequence[Run], freed: frozenset[str], against: str | None = None
+    runs: Sequence[Run],
+    freed: frozenset[str],
+    against: str | None = None,
+    searches: Sequence[SearchRecord] = (),
 ) -> tuple[Comparison, Members]:
     """A comparison of runs with what their records say, and the runs of each row by its name.
 
-    `against` names the baseline, see `rows_called`.
+    `against` names the baseline, see `rows_called`. `searches` tell which runs are trials.
     """
     pairs = comparable_rows(runs, freed)
     rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
     baselines = [] if against is None else rows_called(against, rows)
-    trials = names_of_trials(searches_of(runs))
+    trials = names_of_trials(searches)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     rows = [
         dataclasses.replace(row, is_trial={run.name for run in row.runs} <= trials) for row in rows

@@ -5,7 +5,6 @@ search have no part in it. Further sentences say what rows cost and where they d
 """
 
 import dataclasses
-import itertools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
@@ -28,8 +27,8 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.analysis.searches import edges, searches_of
-from featbert.config import Analyses
+from featbert.analysis.searches import edges
+from featbert.config import ONLY_SCORES, Analyses
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -63,6 +62,7 @@ class _Case:
             there is no other side, `rival` is the second by dev.
         features, tuned: see `Contest`.
         timed: whether training times can be compared.
+        dev_from_train: whether dev was drawn from train.
     """
 
     comparison: Comparison
@@ -74,13 +74,18 @@ class _Case:
     features: Row | None
     tuned: Row | None
     split: str
-    searches: list[SearchRecord]
+    searches: Sequence[SearchRecord]
     timed: bool
+    dev_from_train: bool
 
 
-def with_contests(comparison: Comparison, members: Members, request: Analyses) -> Comparison:
+def with_contests(
+    comparison: Comparison,
+    members: Members,
+    request: Analyses = ONLY_SCORES,
+    searches: Sequence[SearchRecord] = (),
+) -> Comparison:
     """The comparison with a contest for each freed part of it, in the order of its rows."""
-    searches = searches_of(itertools.chain(*members.values()))
     contests = []
     for group in rivals(comparison.rows):
         rows = [row for row in group if not row.is_trial] or group
@@ -101,6 +106,9 @@ def with_contests(comparison: Comparison, members: Members, request: Analyses) -
             (leader or best_by_dev(rows) or rows[0]).splits[-1],
             searches,
             timed=not side_by_side(sides),
+            dev_from_train=any(
+                run.record.reading.get("dev_share") for row in rows for run in members[row.name]
+            ),
         )
         contests.append(_contest(case))
     return dataclasses.replace(comparison, contests=tuple(contests))
@@ -352,7 +360,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if idle and case.leader is not None:
         hidden = len(idle) - _NAMED
         yield f"{enumerated([*idle[:_NAMED], *[f'{hidden} more'] * (hidden > 0)])} did not learn"
-    if any("dev was drawn from train" in note for note in case.comparison.notes):
+    if case.dev_from_train:
         yield "dev was drawn from train"
     yield from _unequal(case)
 

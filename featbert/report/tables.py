@@ -59,7 +59,7 @@ def comparison_tables(
     lines = comparison_lines(comparison)
     return {
         "scores": [_scores_table(comparison, lines, show), *_folds_tables(comparison)],
-        "trust": _significance_tables(comparison) if stats else [],
+        "trust": _significance_tables(comparison, lines) if stats else [],
         "scorers": [_scorers_table(comparison, lines)] if comparison.scorers else [],
         "cost": [
             *([_cost_table(comparison, lines)] if comparison.prices else []),
@@ -232,11 +232,11 @@ def interval_column(prefix: str = "") -> Column:
     return Column("interval", low, units.short_points, high, "[{}, {}]", joined=True)
 
 
-def _significance_tables(comparison: Comparison) -> list[Table]:
+def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table]:
     differences = comparison.differences
     if not differences:
         return []
-    lines = [line for line in comparison_lines(comparison) if line.get("baseline_row") is not None]
+    lines = [line for line in all_lines if line["baseline_row"] is not None]
     baselines = [*dict.fromkeys(line["baseline_row"] for line in lines)]
     columns = [name_column("row")]
     if len(baselines) > 1:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from featbert.experiments.file import read_experiment
-from featbert.tasks.base import get_task
+from featbert.tasks.base import Scores, get_task
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
@@ -135,7 +135,8 @@ def test_it_plans_as_it_is(place, file):
 @pytest.mark.parametrize(
     "file", [p for p in SHIPPED if p.parent.name in SMALL], ids=lambda p: p.parent.name
 )
-def test_a_small_form_runs(place, file):
+def test_a_small_form_runs(place, file, monkeypatch):
+    monkeypatch.setattr(Scores, "exceeds_floor", True)  # random weights may learn nothing
     result = ok(run(place, file, "--format", "json", sets=SMALL[file.parent.name]))
     shown = json.loads(result.stdout)
     published = tomllib.loads(file.read_text("utf-8")).get("published", [])
