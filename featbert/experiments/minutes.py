@@ -50,7 +50,7 @@ REDUCTIONS = (
     *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
 )
 FEWEST_EXAMPLES = 64
-# Factor by which stages may take longer than expected.
+# Factor by which runs may take longer than expected.
 MARGIN = 1.25
 # Part of the minutes for short runs.
 MEASURING = 0.15
@@ -326,7 +326,7 @@ class MinutesPlan(ExperimentPlan):
         is_new = job.run.finished is None and job.name not in self.failures
         if is_new:
             self._waiting.append(seconds)
-            if self.time_plan.done or sum(self._waiting) > self.seconds_left:
+            if self.time_plan.done or MARGIN * sum(self._waiting) > self.seconds_left:
                 self._waiting.pop()
                 return False
         self.jobs.setdefault(job.name, job)
