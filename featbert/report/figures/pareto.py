@@ -51,9 +51,8 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
 
 
 def drawable_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
-    """The fronts of a split that have two rows or more, of which one learned."""
-    fronts = (front for front in comparison.fronts if front.split == split)
-    return [f for f in fronts if len(f.points) > 1 and any(p.on_front for p in f.points)]
+    """The fronts of a split that have two rows or more."""
+    return [front for front in comparison.fronts if front.split == split and len(front.points) > 1]
 
 
 def _figure(
