@@ -18,7 +18,7 @@ _MEANT = """lr=learning_rate rate=learning_rate batch=batch_size bs=batch_size c
 hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd=weight_decay
 num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
 output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=evaluate fit=train
-columns=show ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
+ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
 truecase=casing baseline=against classification=classes regression=scores choice=choices"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 

@@ -97,7 +97,7 @@ _METAVARS = {
         "SCORE": "show",
         "FACET": "by",
         "TABLE": "published",
-        "NAME": "experiment vary figure",
+        "NAME": "experiment vary figure columns",
         "TRACKER": "log_with",
         "SEEDS": "seeds",
         "SEED": "seed",
@@ -132,7 +132,18 @@ _COMPLETIONS: dict[str, completion.Completion] = {
 _TYPES: dict[Any, str] = {int: "INT", float: "NUMBER", str: "TEXT", list[str]: "TEXT"}
 _NAMES = {"mapping": "--map", "changes": "--set", "file": "--from"}
 # Fields with an option that makes them true, and no --no- option.
-_FLAGS = {"overwrite", "best", "with_encoder", "stats", "cost", "budget", "scorers", "no_text"}
+_FLAGS = {
+    "overwrite",
+    "best",
+    "with_encoder",
+    "stats",
+    "cost",
+    "budget",
+    "scorers",
+    "no_text",
+    "explain",
+    "wide",
+}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from featbert.config import Folder, Section, Several
 from featbert.errors import InputError, check_known, spelling
@@ -32,6 +32,12 @@ class Outputs(Section):
     panel = "Output"
     format: Literal["text", "markdown", "latex", "csv", "json"] = "text"
     """Format of the tables. csv has a line per row. json has everything, unrounded."""
+    explain: bool = False
+    """Say what the columns of the tables mean."""
+    wide: bool = False
+    """Show all columns in a terminal: tables that do not fit are split."""
+    columns: Several[str] = Field([])
+    """Show only these columns of tables in a terminal, such as memory,words/s."""
     figures: Folder | None = None
     """Draw figures to this folder, as PNG and PDF."""
     figure: Several[str] = Field([])
@@ -41,6 +47,11 @@ class Outputs(Section):
     no_text: bool = False
     """Leave the sentences of the corpus out of the report."""
 
+    @field_validator("columns")
+    @classmethod
+    def _names_between_commas(cls, columns: list[str]) -> list[str]:
+        return [name.strip() for names in columns for name in names.split(",")]
+
     @property
     def analyses(self) -> dict[str, Any]:
         """Fields of `Analyses` that the outputs need. InputError for impossible outputs."""
@@ -49,6 +60,9 @@ class Outputs(Section):
         elif self.figure:
             raise InputError("--figure has no folder to draw to; add --figures DIR")
         check_known(spelling("figure"), self.figure, FIGURES)
+        of_text = [name for name in ("explain", "wide", "columns") if getattr(self, name)]
+        if of_text and self.format != "text":
+            raise InputError("is for text; other formats have everything", setting=of_text[0])
         if self.report is not None:
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
@@ -63,11 +77,13 @@ class Outputs(Section):
 
     def show(self, comparisons: Comparisons) -> None:
         """Prints the tables, draws the figures and writes the report."""
-        from featbert.report.rendering import render
+        from featbert.report.rendering import Detail, render
 
         if self.no_text:
             comparisons = comparisons.without_sentences()
-        typer.echo(render(comparisons, self.format, width=terminal_width()), nl=False)
+        detail = Detail(self.explain, self.wide, self.columns)
+        shown = render(comparisons, self.format, width=terminal_width(), detail=detail)
+        typer.echo(shown, nl=False)
         if self.figures is not None:
             from featbert.report.figures.files import save_figures
 

@@ -2,20 +2,22 @@
 
 import csv
 import io
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import to_json
 from featbert.analysis.frame import comparison_lines, has_value
 from featbert.errors import check_known
-from featbert.report.table import Cell, Column, Table
+from featbert.report.table import ONLY_WIDE, Cell, Column, Table
 from featbert.report.tables import overview_tables, tables, transfer_tables
 from featbert.units import visible
 
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 # Columns of a terminal around a cell and between cells.
-_AROUND = 3
+_AROUND = 2
 # What makes a spreadsheet read a cell as a formula: the signs, also as East Asian keyboards type
 # them, and white space that some take off before they look.
 _FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
@@ -27,8 +29,30 @@ _LATEX = str.maketrans(
 )
 
 
+@dataclass(frozen=True)
+class Detail:
+    """How much of tables a terminal shows. Other formats have everything.
+
+    Attributes:
+        explain: the meaning of columns, too.
+        wide: all columns. A table that does not fit is split.
+        columns: heads of columns to show besides the names of rows, in tables that have them.
+    """
+
+    explain: bool = False
+    wide: bool = False
+    columns: Sequence[str] = ()
+
+
+EVERYTHING = Detail(explain=True, wide=True)
+
+
 def render(
-    comparisons: Sequence[Comparison], format: str = "text", *, width: int | None = None
+    comparisons: Sequence[Comparison],
+    format: str = "text",
+    *,
+    width: int | None = None,
+    detail: Detail = Detail(),
 ) -> str:
     """Comparisons in one of `FORMATS`, with a final newline: what their view shows.
 
@@ -55,11 +79,16 @@ def render(
         *transfer_tables(shown.matrices, shown.published),
         *overview_tables(shown),
     ]
-    return in_format(parts, format, shown.notes, width=width)
+    return in_format(parts, format, shown.notes, width=width, detail=detail)
 
 
 def in_format(
-    drawn: Sequence[Table], format: str, notes: Sequence[str] = (), *, width: int | None = None
+    drawn: Sequence[Table],
+    format: str,
+    notes: Sequence[str] = (),
+    *,
+    width: int | None = None,
+    detail: Detail = EVERYTHING,
 ) -> str:
     """Tables and further lines in one of `FORMATS` but JSON. See `render`."""
     if format == "csv":
@@ -70,7 +99,11 @@ def in_format(
         )
     lines = [visible(note) for note in notes]
     if format == "text":
-        parts = [as_text(table, width) for table in drawn]
+        heads = {column.head: column for table in drawn for column in table.columns}
+        check_known("column", detail.columns, heads)
+        views = [_view(table, width, detail) for table in drawn]
+        parts = [as_text(view, width) for view in views]
+        lines += textwrap.wrap(_more(drawn, views, detail), width or 10_000, break_on_hyphens=False)
     elif format == "markdown":
         parts = [*map(as_markdown, drawn)]
         lines = [f"- {markdown_text(line)}" for line in lines]
@@ -109,7 +142,7 @@ def as_text(table: Table, width: int | None = None) -> str:
     first = next(apart, 1)
     first = first if width and sum(narrow[:first]) <= width // 2 else 1
     for chosen in _packs(narrow, joined, width, first):
-        rich_table = RichTable(box=box.HORIZONTALS, padding=(0, 1))
+        rich_table = RichTable(box=box.HORIZONTALS, padding=(0, 1, 0, 0))
         spare = max(0, (width or 0) - 1 - sum(narrow[i] for i in chosen))
         for place in chosen:
             column, (size, least) = table.columns[place], sizes[place]
@@ -125,6 +158,38 @@ def as_text(table: Table, width: int | None = None) -> str:
     for line in (*table.legend, *table.notes):
         console.print(Padding(Text(line, "dim"), (0, 1)))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+
+
+def _view(table: Table, width: int | None, detail: Detail) -> Table:
+    """The table with the columns that have room, unless all are asked for."""
+    columns = [*table.columns]
+    chosen = [c for c in columns if c.head in detail.columns]
+    if chosen:
+        columns = [c for c in columns if c in chosen or not c.right]
+    elif not detail.wide:
+        columns = [column for column in columns if column.detail < ONLY_WIDE]
+        sizes = [_sizes(column, column.cells(table.lines), width)[1] for column in columns]
+        while width and 1 + sum(sizes) > width and (most := max(c.detail for c in columns)):
+            sizes = [size for c, size in zip(columns, sizes, strict=True) if c.detail < most]
+            columns = [column for column in columns if column.detail < most]
+    return table.with_columns(columns, legend=detail.explain)
+
+
+def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> str:
+    """How to see the rest of tables, in a line, if views leave something out."""
+    pairs = [*zip(tables, views, strict=True)]
+    more = []
+    if any(len(view.legend) < len(table.legend) for table, view in pairs):
+        more.append("--explain: meaning of the columns")
+    left_out = dict.fromkeys(
+        column.head
+        for table, view in pairs
+        for column in table.columns
+        if column not in view.columns
+    )
+    if left_out and not detail.columns:
+        more.append(f"--wide: also {', '.join(left_out)}")
+    return " · ".join(more)
 
 
 def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:

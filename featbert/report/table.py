@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from featbert.analysis.frame import has_value
 from featbert.units import NONE, percent, visible
+
+# The detail of columns that a terminal shows only with --wide, or if --columns names them.
+ONLY_WIDE = 9
 
 
 class Cell(NamedTuple):
@@ -27,6 +31,8 @@ class Column:
         best: places of the lines with a marked value.
         missing: texts of lines without a value.
         joined: whether it means nothing without the column before it.
+        detail: 0 is shown always. A terminal without room leaves out the highest first, and
+            `ONLY_WIDE` unless somebody asks for it.
     """
 
     head: str
@@ -38,6 +44,7 @@ class Column:
     right: bool = True
     missing: Mapping[int, str] = field(default_factory=dict)
     joined: bool = False
+    detail: int = 0
 
     def cells(self, lines: Sequence[Mapping[str, Any]]) -> list[Cell]:
         """The values of lines as people read them."""
@@ -84,6 +91,12 @@ class Table:
         self.sections = self.sections or [False] * len(self.lines)
         self.legend = [*map(visible, self.legend)]
         self.notes = [f"note: {visible(note)}" for note in self.notes]
+
+    def with_columns(self, columns: Sequence[Column], *, legend: bool) -> Table:
+        """A view with these columns, and its legend or none."""
+        view = copy.copy(self)
+        view.columns, view.legend = columns, self.legend if legend else []
+        return view
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """Cells by line."""

@@ -26,7 +26,7 @@ from featbert.config import TIMED_SENTENCES
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
-from featbert.report.table import Column, Table, name_column, score_column
+from featbert.report.table import ONLY_WIDE, Column, Table, name_column, score_column
 from featbert.text import counted
 from featbert.units import NONE, p_value, percent, points, visible
 
@@ -95,11 +95,11 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             for name in ("model", "context")
             if len({line[name] for line in lines}) > 1
         ),
-        name_column("task"),
-        name_column("features"),
-        score_column("score", "features"),
-        name_column("fine-tuning", "tuned"),
-        score_column("score", "tuned"),
+        Column("task", "task", right=False, detail=1),
+        Column("features", "features", right=False, detail=2),
+        score_column("features score", "features"),
+        Column("fine-tuning", "tuned", right=False, detail=2),
+        score_column("fine-tuning score", "tuned"),
         Column("Δ", "difference", points),
         interval_column(),
         Column("p (Holm)", "p_adjusted", p_value),
@@ -132,7 +132,7 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
     columns = [
         name_column("row", "label"),
         *(name_column(name) for name in comparison.varied),
-        Column("seeds", "seeds"),
+        Column("seeds", "seeds", detail=1),
     ]
     for key in dict.fromkeys([task.measure.key, *show]):
         names = {split: f"{split}_{key}" for split in comparison.splits}
@@ -145,15 +145,18 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
                 for place, line in enumerate(lines)
                 if line["is_baseline"] and has_value(line[f"{name}_mean"])
             }
-            columns.append(Column(f"Δ {split}", f"{name}_difference", points, missing=baselines))
+            detail = 2 if split == [*names][-1] else 6
+            columns.append(
+                Column(f"Δ {split}", f"{name}_difference", points, missing=baselines, detail=detail)
+            )
     columns += [
-        Column("trained", "trained_parameters", units.parameters),
-        Column("operations", "operations", units.operations),
-        Column("training", "training_seconds_mean", units.duration),
-        Column("extraction", "extraction_seconds", units.duration),
-        Column("words/s", "text_words_per_second", units.rate),
-        Column("store", "store_bytes", units.size),
-        Column("memory", "peak_memory_bytes", units.size),
+        Column("trained", "trained_parameters", units.parameters, detail=5),
+        Column("operations", "operations", units.operations, detail=4),
+        Column("training", "training_seconds_mean", units.duration, detail=3),
+        Column("extraction", "extraction_seconds", units.duration, detail=ONLY_WIDE),
+        Column("words/s", "text_words_per_second", units.rate, detail=ONLY_WIDE),
+        Column("store", "store_bytes", units.size, detail=ONLY_WIDE),
+        Column("memory", "peak_memory_bytes", units.size, detail=ONLY_WIDE),
     ]
     about = [
         f"{split} {examples:,} {task.unit}s, {words:,} words"
@@ -304,7 +307,7 @@ def _scorers_table(comparison: Comparison, lines: Lines) -> Table:
 def _cost_table(comparison: Comparison, lines: Lines) -> Table:
     columns = [
         name_column("row"),
-        Column("trained", "trained_parameters", units.parameters),
+        Column("trained", "trained_parameters", units.parameters, detail=2),
         Column("to keep", "run_bytes", units.size),
         Column("operations once", "flops_once", units.operations),
         Column("a run", "flops_run", units.operations, joined=True),
@@ -312,7 +315,7 @@ def _cost_table(comparison: Comparison, lines: Lines) -> Table:
         Column("time once", "seconds_once", units.duration),
         Column("a run", "seconds_run", units.duration, joined=True),
         Column("cheaper from", "seconds_cheaper_from", _from_run, joined=True),
-        Column("memory", "peak_memory_bytes", units.size),
+        Column("memory", "peak_memory_bytes", units.size, detail=1),
     ]
     legend = [
         "to keep: size of a run's own weights, without the shared encoder",
@@ -366,19 +369,19 @@ def _budget_table(comparison: Comparison) -> Table:
         " · ".join([comparison.corpus, *machines_of(comparison)]),
         [place > 0 and line["trials"] == 1 for place, line in enumerate(lines)],
         [
-            *map(lead_line, comparison.budget_leads),
             "in percent; best dev: expected best score of that number of random trials; band: its "
             "95% bootstrap interval over trials; its test: test score of the trial chosen on dev",
             "operations, time: of that number of average trials, and extraction once",
             "ahead: the 99% bootstrap interval of the difference excludes 0, with at most half of "
             "a row's trials",
-            *(
-                f"{curve.row}: {counted(curve.left_out, 'trial was', 'trials were')} pruned or "
-                "failed and not counted; the curve is that of the others, and too high"
-                for curve in comparison.budgets
-                if curve.left_out
-            ),
         ],
+        [
+            f"{curve.row}: {counted(curve.left_out, 'trial was', 'trials were')} pruned or failed "
+            "and not counted; the curve is that of the others, and too high"
+            for curve in comparison.budgets
+            if curve.left_out
+        ],
+        [*map(lead_line, comparison.budget_leads)],
     )
 
 

@@ -77,6 +77,7 @@ REFUSED = {
     "finetune --model {model} --data {corpus} --tuning top:1 --freeze-to 1": "--freeze-to",
     "finetune --model {model} --data {corpus} --log-with tensorbord": "'tensorboard'",
     "compare --runs-dir {runs} --figure layers": "--figures",
+    "compare --runs-dir {runs} --wide --format csv": "--wide",
     "compare --runs-dir {runs} --figures {folder}/new --figure layres": "'layers'",
     "compare --runs-dir {runs} --report {folder}/report.txt": "report.txt",
     "compare --runs-dir {runs} --no-text": "--report",

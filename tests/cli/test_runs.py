@@ -113,7 +113,7 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     write_json(tmp_path / other.name / RECORD_NAME, other)
     assert "batch_size" not in call("runs", "--runs-dir", tmp_path).stdout
     # In a narrow terminal scores stay beside their rows.
-    narrow = in_format([runs_table(run_lines(find_runs(tmp_path)))], "text", width=72)
+    narrow = in_format([runs_table(run_lines(find_runs(tmp_path)))], "text", width=62)
     lines = [line.split() for line in Text.from_ansi(narrow).plain.splitlines()]
     heads = [words for words in lines if words[:1] == ["id"]]
     assert heads[1:] == [["id", "row", "seed", "dev", "test"]]

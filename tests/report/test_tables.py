@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 import re
+from typing import Any
 
 import pandas
 import pytest
@@ -19,7 +20,15 @@ from featbert.errors import InputError
 from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
 from featbert.report.html.notebook import html, register_renderers
-from featbert.report.rendering import FORMATS, as_text, harmless, render
+from featbert.report.rendering import (
+    EVERYTHING,
+    FORMATS,
+    Detail,
+    as_text,
+    harmless,
+    in_format,
+    render,
+)
 from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import FoundRuns, Run
@@ -91,7 +100,9 @@ def test_narrow_terminals_split_tables_and_no_word(width) -> None:
         "b", [0.5, 0.7], settings={"epochs": 4, "learning_rate": 3e-5}
     )
     comparison = full([*usual_runs(), *runs])
-    styled, plain = (render([comparison], "text", width=one) for one in (width, None))
+    styled, plain = (
+        render([comparison], "text", width=one, detail=EVERYTHING) for one in (width, None)
+    )
     assert ("\x1b[" in styled, "\x1b[" in plain) == (True, False)
     text = re.sub(r"\x1b\[[\d;]*m", "", styled)
     assert max(map(len, text.split("\n"))) <= width
@@ -99,6 +110,33 @@ def test_narrow_terminals_split_tables_and_no_word(width) -> None:
     assert set(re.findall(r"\S+", text)) <= words | {"─" * n for n in range(width + 1)}
     if width >= 80:  # what means nothing without the column before it is in one block with it
         assert not re.search(r"\n\s+row\s+(a run|cheaper|from|Δ  |over|p |winner)", text)
+
+
+def test_a_terminal_of_100_columns_has_one_table_and_the_rest_on_request() -> None:
+    comparison = compare_runs(usual_runs())
+    (scores,) = comparison_tables(comparison)["scores"]
+    heads = [column.head for column in scores.columns]
+
+    def shown(width: int = 100, **detail: Any) -> tuple[list[str], str]:
+        """Heads of columns on one line each, and the whole text."""
+        text = in_format([scores], "text", width=width, detail=Detail(**detail))
+        plain = Text.from_ansi(text).plain
+        (line,) = (line for line in plain.splitlines() if line.startswith(" row "))
+        return re.findall(r"\S+(?: \S+)*", line), plain
+
+    columns, text = shown()
+    assert columns[0] == "row"
+    assert {"Δ test", "operations", "training"} < {*columns}
+    assert not {"memory", "store"} & {*columns}
+    assert "memory" in text.splitlines()[-1]
+    assert scores.legend[0][:30] not in text
+    assert scores.legend[0][:30] in shown(explain=True)[1]
+    assert shown(1000, wide=True)[0] == heads
+    assert shown(columns=["memory", "Δ dev"])[0] == ["row", "Δ dev", "memory"]
+    assert "training" in shown(80)[0]
+    assert "operations" not in shown(80)[0]
+    with pytest.raises(InputError, match="'memory'"):
+        shown(columns=["memroy"])
 
 
 def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) -> None:
