@@ -96,14 +96,14 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             if len({line[name] for line in lines}) > 1
         ),
         Column("task", "task", right=False, detail=1),
+        Column("better", "ahead", tuning_title, right=False),
+        Column("p (Holm)", "p_adjusted", p_value),
+        Column("Δ", "difference", points),
+        interval_column(),
         Column("features", "features", right=False, detail=2),
         score_column("features score", "features"),
         Column("fine-tuning", "tuned", right=False, detail=2),
         score_column("fine-tuning score", "tuned"),
-        Column("Δ", "difference", points),
-        interval_column(),
-        Column("p (Holm)", "p_adjusted", p_value),
-        Column("better", "ahead", tuning_title, right=False),
     ]
     return [
         Table(

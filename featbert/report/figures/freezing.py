@@ -20,7 +20,8 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     steps = sorted({_frozen(row) for row, _ in tuned})
     if len(steps) < 3:
         return None
-    names = line_names([row for row, _ in tuned], ("freeze_to",), "fine-tuning")
+    settings = line_names([row for row, _ in tuned], ("freeze_to",), "")
+    names = [" · ".join(filter(None, ("fine-tuning", own))) for own in settings]
     points = [
         (name, row.tuning, steps.index(_frozen(row)), score)
         for name, (row, score) in zip(names, tuned, strict=True)
