@@ -166,7 +166,9 @@ class FrozenRun(LoadedRun):
             store = planned.finished or run_extraction(planned)
             seconds = None if planned.finished else store.manifest.seconds
         reads, device, texts = self.settings.reads, self.device.torch, split.sentences
-        inputs = stored_inputs(store, [split.name], self.combination, reads, device, texts=texts)
+        inputs = stored_inputs(
+            store, [split.name], self.combination, reads, device, sentences=texts
+        )
         return grouped(inputs, self.task.groups(texts)), seconds
 
     def _extraction(self, corpus: Corpus, casing: Casing, folder: Path) -> ExtractionPlan:

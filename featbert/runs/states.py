@@ -69,7 +69,15 @@ class StoredStates:
         `numbers` are the places of the sentences in these splits. None: all.
         """
         reads, device = self.settings.reads, self.device.torch
-        return stored_inputs(self.store, names, self.combination, reads, device, numbers, sentences)
+        return stored_inputs(
+            self.store,
+            names,
+            self.combination,
+            reads,
+            device,
+            chosen=numbers,
+            sentences=sentences,
+        )
 
 
 class TunedStates:

@@ -135,8 +135,9 @@ def stored_inputs(
     combination: LayerCombination,
     reads: str,
     device: torch.device,
-    sentences: Ints | None = None,
-    texts: Sequence[Sentence] = (),
+    *,
+    chosen: Ints | None = None,
+    sentences: Sequence[Sentence] = (),
 ) -> FeatureInputs:
     """Inputs of one or more splits of a store, which follow one another as if one.
 
@@ -145,38 +146,40 @@ def stored_inputs(
 
     Args:
         reads: vectors that the head reads (`Settings.reads`): "words", "sequence", or pooled ones.
-        sentences: numbers of the sentences, in their order. None means all.
-        texts: the sentences, if sequences are read.
+        chosen: numbers of the sentences to read, in their order. None means all.
+        sentences: the sentences themselves, if sequences are read.
     """
     layers, m = combination.indices, store.manifest
     places_by_kind: list[Ints] = []  # (S, T, 2) each
     n_vectors = 0
     for kind in (kinds := KINDS[reads]):
-        places, n_of_kind = _places(store, names, kind, sentences)
+        places, n_of_kind = _places(store, names, kind, chosen)
         places_by_kind.append(places + n_vectors)
         n_vectors += n_of_kind
     places = np.stack(places_by_kind, axis=2).reshape(len(places_by_kind[0]), -1, 2)
     offsets = pairs = None
     if reads == "sequence":
-        pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in texts]))
+        pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in sentences]))
         places = np.concatenate([places_by_kind[1][:, :1], places_by_kind[0]], axis=1)
     elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
-        lengths = lengths if sentences is None else lengths[sentences]
+        lengths = lengths if chosen is None else lengths[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-    chosen, chosen_places = _without_gaps(places)
+    read_vectors, read_places = _without_gaps(places)
     # One whole layer is in memory for a moment, with the chosen vectors.
-    numbers = (len(layers) * len(chosen) + n_vectors) * m.hidden_size
+    numbers = (len(layers) * len(read_vectors) + n_vectors) * m.hidden_size
     if available_memory() * MEMORY_SHARE < numbers * np.dtype(m.dtype).itemsize:
         mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
         arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
         return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs)
-    states = torch.empty((len(layers), len(chosen), m.hidden_size), dtype=getattr(torch, m.dtype))
+    states = torch.empty(
+        (len(layers), len(read_vectors), m.hidden_size), dtype=getattr(torch, m.dtype)
+    )
     for row, layer in zip(states, layers, strict=True):
         parts = (store.read(name, [layer], kind=kind)[0] for kind in kinds for name in names)
         whole = torch.cat([*map(torch.from_numpy, parts)])
-        torch.index_select(whole, 0, torch.from_numpy(chosen), out=row)
-    return FeatureInputs(states.to(device), chosen_places, device, offsets=offsets, pairs=pairs)
+        torch.index_select(whole, 0, torch.from_numpy(read_vectors), out=row)
+    return FeatureInputs(states.to(device), read_places, device, offsets=offsets, pairs=pairs)
 
 
 def _places(

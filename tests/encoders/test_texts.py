@@ -169,7 +169,7 @@ def test_a_tuned_encoder_begins_with_the_vectors_of_the_store(
         tuned = make_model(encoder, pair_classes, heads[1], n_texts)
         tuned.pooling.load_state_dict(frozen.pooling.state_dict())
         reads = heads[0].reads
-        kept = stored_inputs(store, ["train"], combination, reads, CPU, texts=examples)
+        kept = stored_inputs(store, ["train"], combination, reads, CPU, sentences=examples)
         pieces = PieceInputs(alignment, encoder, CPU, reads=reads)
         for rows in (np.array([5, 1, 0]), np.array([2]), np.arange(len(texts))):
             with torch.inference_mode():

@@ -181,7 +181,7 @@ def test_before_any_step_a_tuned_encoder_gives_the_states_of_the_store(made, sto
         make_model(encoder, TWO, heads[1], kept.manifest.texts).eval(),
     )
     inputs = (
-        stored_inputs(kept, ["dev"], last, heads[0].reads, CPU, texts=sentences),
+        stored_inputs(kept, ["dev"], last, heads[0].reads, CPU, sentences=sentences),
         PieceInputs(alignment, encoder, CPU, reads=heads[1].reads),
     )
     ids, both = np.array([3, 0, 7]), zip(models, inputs, strict=True)

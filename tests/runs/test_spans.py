@@ -120,7 +120,7 @@ def test_sequences_of_every_family_are_those_of_the_store(
     assert alignment.counts["windowed_sentences"] >= 1
     pieces = PieceInputs(alignment, encoder, CPU, reads="sequence")
     last = parse_layers("last", encoder.num_layers)
-    vectors = stored_inputs(store, ["dev"], last, "sequence", CPU, texts=split.sentences)
+    vectors = stored_inputs(store, ["dev"], last, "sequence", CPU, sentences=split.sentences)
     ids = np.array([2, 3, 0])
     with torch.inference_mode():
         found = encoder(pieces.batch(ids))
@@ -137,10 +137,10 @@ def test_states_on_disk_are_those_in_memory(made, monkeypatch, chosen, names, pa
     numbers = None if chosen is None else np.array(chosen)
     asked = sentences if chosen is None else [sentences[i] for i in chosen]
     last = parse_layers("concat_last4", 4)
-    held = stored_inputs(store, names, last, "sequence", CPU, numbers, asked)
-    whole = stored_inputs(store, names, last, "sequence", CPU, texts=sentences)
+    held = stored_inputs(store, names, last, "sequence", CPU, chosen=numbers, sentences=asked)
+    whole = stored_inputs(store, names, last, "sequence", CPU, sentences=sentences)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: 100)
-    mapped = stored_inputs(store, names, last, "sequence", CPU, numbers, asked)
+    mapped = stored_inputs(store, names, last, "sequence", CPU, chosen=numbers, sentences=asked)
     for ids in ([0], [2, 1], [1, 0, 2]):
         there = np.array(ids) if chosen is None else numbers[ids]
         expected = whole.batch(there)

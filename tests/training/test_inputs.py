@@ -60,7 +60,7 @@ def test_features_of_whole_sentences_in_the_order_asked(
     of_sentence = np.split(states, np.cumsum(lengths[:-1]), axis=1)
     monkeypatch.setattr(inputs_module, "available_memory", lambda: memory)
     numbers = None if chosen is None else np.array(chosen)
-    inputs = stored_inputs(store, splits, combination, "words", CPU, numbers)
+    inputs = stored_inputs(store, splits, combination, "words", CPU, chosen=numbers)
     chosen = list(range(len(lengths))) if chosen is None else chosen
     assert inputs.lengths.tolist() == lengths[chosen].tolist()
     assert inputs.offsets.tolist() == [0, *np.cumsum(lengths[chosen]).tolist()]
