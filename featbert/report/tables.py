@@ -245,8 +245,8 @@ def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table
     if len(baselines) > 1:
         columns.append(name_column("against", "baseline_row"))
     for split in dict.fromkeys(d.split for d in differences):
-        p_values = [line.get(f"{split}_p_adjusted", 1.0) for line in lines]
-        clear = [place for place, p in enumerate(p_values) if p < 1 - LEVEL]
+        p_values = [line[f"{split}_p_adjusted"] for line in lines]
+        clear = [i for i, p in enumerate(p_values) if p is not None and p < 1 - LEVEL]
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
             interval_column(f"{split}_"),

@@ -243,3 +243,14 @@ def test_classes_are_subtracted_from_themselves(tmp_path) -> None:
     (tested,) = compared(runs).differences
     first, second = (counts[None] for counts in found)
     assert tested.estimate == difference_estimate(first, second, task.measure.of)
+
+
+def test_a_pair_that_is_tested_on_one_split_alone_has_no_p_on_the_other(tmp_path) -> None:
+    runs = both(tmp_path, splits=("dev", "test"))
+    for run in runs[:2]:  # two seeds have no interval over seeds
+        (run.folder / "test.conll").unlink()
+    (comparison,) = compare([*runs[:2], *runs[3:]], stats=True)
+    assert [d.split for d in comparison.differences] == ["dev"]
+    line = comparison.frame().set_index("row").loc["concat_last4"]
+    assert line[["test_p_adjusted", "test_low"]].isna().all()
+    assert comparison_tables(comparison)["trust"]
