@@ -347,7 +347,8 @@ class Difference:
 class Price:
     """The number of runs from which a row on features costs less than as many tuned runs.
 
-    Infinite if it never does. None without a `tuned_row`: the fully tuned row on the same text.
+    Infinite if it never does. None if the cost of extraction is unknown, or without a `tuned_row`:
+    the fully tuned row on the same text.
     """
 
     tuned_row: str | None

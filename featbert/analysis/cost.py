@@ -51,11 +51,15 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
     tuned = _tuned(row, rows)
     if tuned is None:
         return Price(None, None, None)
-    cheaper = []
+    cheaper: list[float | None] = []
     for currency in ("seconds", "flops"):
         once, run = spent(row, currency)
-        cheaper.append(cheaper_from(once or 0.0, run, spent(tuned, currency)[1]))
-    return Price(tuned.name, *(float(n_runs or math.inf) for n_runs in cheaper))
+        if once is None:  # what extraction took is unknown
+            cheaper.append(None)
+        else:
+            n_runs = cheaper_from(once, run, spent(tuned, currency)[1])
+            cheaper.append(float(n_runs or math.inf))
+    return Price(tuned.name, *cheaper)
 
 
 def spent(row: Row, currency: str) -> tuple[float | None, float]:

@@ -427,11 +427,13 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
     if price is None or price.tuned_row != tuned.name:
         return text
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
-    runs = price.seconds_cheaper_from, price.flops_cheaper_from
-    time, operations = (words.get(run or 0, f"from run {run:.0f} on") for run in runs)
     timed = len(machines_of(comparison)) < 2 and case.timed
-    time_part = f"less time {time}, and " * timed
-    return f"{text} Features take {time_part}fewer operations {operations}."
+    since = {
+        "less time": price.seconds_cheaper_from if timed else None,
+        "fewer operations": price.flops_cheaper_from,
+    }
+    parts = [f"{w} {words.get(n, f'from run {n:.0f} on')}" for w, n in since.items() if n]
+    return f"{text} Features take {', and '.join(parts)}." if parts else text
 
 
 def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:

@@ -70,3 +70,12 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     costs = {point.row: point.cost for point in front.points}
     expected = small_cost.extraction_flops + small_cost.training_flops
     assert costs["concat_last4 (train_share=0.1)"] == pytest.approx(expected)
+
+
+def test_if_the_cost_of_extraction_is_unknown_so_is_what_is_cheaper() -> None:
+    unknown = {"extraction_seconds": None, "extraction_flops": None}
+    runs = [*make_seeds("t", [0.5], layers=None), *make_seeds("f", [0.5], cost=unknown)]
+    (comparison,) = compare(runs, cost=True)
+    price = comparison.prices["concat_last4"]
+    assert price.tuned_row == "fine-tuning"
+    assert (price.seconds_cheaper_from, price.flops_cheaper_from) == (None, None)
