@@ -176,9 +176,9 @@ def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
 def seeds_estimate(*rows: Sequence[float]) -> Estimate | None:
     """The mean of one row's scores, or the second row's less the first's, over other seeds only.
 
-    None if a row has fewer than `FEWEST` scores.
+    None if a row has fewer than `FEWEST` scores, or if no score depends on the seed.
     """
-    if min(map(len, rows)) < FEWEST:
+    if min(map(len, rows)) < FEWEST or all(np.ptp(row) <= TIE for row in rows):
         return None
     without_text = [moments(np.asarray(row), np.zeros((len(row), 2))) for row in rows]
     return dataclasses.replace(estimate(without_text), units=0, covers_text=False)

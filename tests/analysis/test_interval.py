@@ -233,6 +233,7 @@ def test_without_counts_the_interval_is_welchs_over_seeds() -> None:
     assert (result.covers_seeds, result.covers_text, result.units) == (True, False, 0)
     assert needed(result).units in (None, 0)
     assert seeds_estimate(first, second[:2]) is None
+    assert seeds_estimate([0.5] * 3, [0.6] * 3) is None  # as of solvers
 
 
 def test_ends_at_a_level_fit_the_p_value() -> None:
