@@ -751,7 +751,7 @@ class CompareRequest(Analyses, InRuns, Request):
     # Fields that only matter if runs are read.
     of_runs: ClassVar = frozenset(
         [
-            *("runs", "runs_dir", "experiment", "data", "task", "on"),
+            *("runs", "runs_dir", "experiment", "data", "task", "evaluated_on"),
             *("against", "published", "vary", "within", "cheapest"),
         ]
     )
@@ -765,7 +765,7 @@ class CompareRequest(Analyses, InRuns, Request):
     """Only runs on corpora with this in their name."""
     task: str | None = None
     """Only runs of this task."""
-    on: str | None = None
+    evaluated_on: str | None = None
     """Scores on another corpus, of runs that featbert evaluate scored on it: its name or place."""
     file: Folder | None = None
     """Show a comparison that --format json wrote, without its runs."""
@@ -816,11 +816,13 @@ def compare(request: CompareRequest) -> Comparisons:
     runs = runs_of_kind(runs, request.data, request.task)
     if not runs:
         raise MissingError(f"no run of that kind; omit {spelling('data')} or {spelling('task')}")
-    if request.on is not None:
-        evaluated = runs_elsewhere(runs, request.on)
+    if request.evaluated_on is not None:
+        evaluated = runs_elsewhere(runs, request.evaluated_on)
         notes += dict.fromkeys(remark for run in evaluated for remark in run.remarks)
         if n_unscored := len(runs) - len(evaluated):
-            notes.append(f"left out, not evaluated on {request.on}: {counted(n_unscored, 'run')}")
+            notes.append(
+                f"left out, not evaluated on {request.evaluated_on}: {counted(n_unscored, 'run')}"
+            )
         runs = evaluated
     groups: Any = "one" if request.runs or request.vary else "comparable"
     groups = "task" if experiment else groups

@@ -19,7 +19,10 @@ hidden_size=lstm_size hidden=lstm_size units=lstm_size num_layers=lstm_layers wd
 num_epochs=epochs num_train_epochs=epochs dataset=data corpus=data encoder=model bert=model
 output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=evaluate fit=train
 ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
-truecase=casing baseline=against classification=classes regression=scores choice=choices"""
+truecase=casing baseline=against classification=classes regression=scores choice=choices
+on=evaluated_on no_text=no_sentences figures=figures_dir text=predictions output=out
+discriminative=layer_decay layer_decay=discriminative targets=target_modules
+target_modules=targets"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 
 # What torch, oneDNN, the C++ library, safetensors and the loader of libraries say.

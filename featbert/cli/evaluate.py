@@ -18,7 +18,7 @@ def evaluate(request: api.EvaluateRequest, format: o.ReportFormat = o.REPORT_FOR
 
     Each run reads the words with its encoder and settings. Features are extracted, or read from the
     cache. Scores and predictions are stored in the run's folder, under evaluations: `featbert runs
-    show` shows them, and `featbert compare --on CORPUS` compares runs by them.
+    show` shows them, and `featbert compare --evaluated-on CORPUS` compares runs by them.
     """
     evaluations = api.evaluate(request)
     if format == "json":

@@ -83,11 +83,11 @@ TABLE_FORMAT = option(None, "Format of the result.", default="text")
 _METAVARS = {
     name: metavar
     for metavar, names in {
-        "DIR": "cache_dir runs_dir models_dir out figures",
+        "DIR": "cache_dir runs_dir models_dir figures_dir out",
         "FOLDER": "folder",
         "COLUMN": "token_column tag_column text pair target",
         "FILE": "file passage report texts",
-        "CORPUS": "data on",
+        "CORPUS": "data evaluated_on",
         "ENCODER": "model",
         "STORE": "features",
         "LAYERS": "layers layer",
@@ -111,7 +111,7 @@ _METAVARS = {
 }
 _COMPLETIONS: dict[str, completion.Completion] = {
     "data": completion.corpora,
-    "on": completion.corpora,
+    "evaluated_on": completion.corpora,
     "model": completion.models,
     "features": completion.stores,
     "layers": completion.among(*NAMES.items()),
@@ -130,7 +130,13 @@ _COMPLETIONS: dict[str, completion.Completion] = {
     "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
 }
 _TYPES: dict[Any, str] = {int: "INT", float: "NUMBER", str: "TEXT", list[str]: "TEXT"}
-_NAMES = {"mapping": "--map", "changes": "--set", "file": "--from"}
+_NAMES = {
+    "mapping": "--map",
+    "changes": "--set",
+    "file": "--from",
+    "discriminative": "--layer-decay",
+    "targets": "--target-modules",
+}
 # Fields with an option that makes them true, and no --no- option.
 _FLAGS = {
     "overwrite",
@@ -140,7 +146,7 @@ _FLAGS = {
     "cost",
     "budget",
     "scorers",
-    "no_text",
+    "no_sentences",
     "explain",
     "wide",
 }

@@ -173,9 +173,9 @@ def pack(
         None,
     ),
     output: Path = o.option(
-        "FILE", "Results file to write, *.jsonl.xz.", None, "--output", "-o", default=...
+        "FILE", "Results file to write, *.jsonl.xz.", None, "--out", "-o", default=...
     ),
-    text: bool = o.flag("--text", "Keep predictions too, with the sentences of the corpus."),
+    text: bool = o.flag("--predictions", "Keep predictions too, with the sentences of the corpus."),
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
     """Write records and counts of runs into one file, which is read like a runs folder.

@@ -38,13 +38,13 @@ class Outputs(Section):
     """Show all columns in a terminal: tables that do not fit are split."""
     columns: Several[str] = Field([])
     """Show only these columns of tables in a terminal, such as memory,words/s."""
-    figures: Folder | None = None
+    figures_dir: Folder | None = None
     """Draw figures to this folder, as PNG and PDF."""
     figure: Several[str] = Field([])
     """Which figure. May be given several times.  [default: all that apply]"""
     report: Folder | None = None
     """Write the whole comparison to this HTML file."""
-    no_text: bool = False
+    no_sentences: bool = False
     """Leave the sentences of the corpus out of the report."""
 
     @field_validator("columns")
@@ -55,10 +55,10 @@ class Outputs(Section):
     @property
     def analyses(self) -> dict[str, Any]:
         """Fields of `Analyses` that the outputs need. InputError for impossible outputs."""
-        if self.figures is not None:
-            check_folder(self.figures, "figures")
+        if self.figures_dir is not None:
+            check_folder(self.figures_dir, "figures_dir")
         elif self.figure:
-            raise InputError("--figure has no folder to draw to; add --figures DIR")
+            raise InputError("--figure has no folder to draw to; add --figures-dir DIR")
         check_known(spelling("figure"), self.figure, FIGURES)
         of_text = [name for name in ("explain", "wide", "columns") if getattr(self, name)]
         if of_text and self.format != "text":
@@ -67,27 +67,27 @@ class Outputs(Section):
             if self.report.suffix.lower() not in (".html", ".htm"):
                 raise InputError(f"--report {str(self.report)!r} does not end in .html")
             check_folder(self.report.parent, "report")
-        elif self.no_text and self.format != "json":
-            raise InputError("--no-text is for a report or JSON; add --report PAGE.html")
+        elif self.no_sentences and self.format != "json":
+            raise InputError("--no-sentences is for a report or JSON; add --report PAGE.html")
         return {
-            "figures": (self.figure or [*FIGURES]) if self.figures else [],
+            "figures": (self.figure or [*FIGURES]) if self.figures_dir else [],
             "everything": self.report is not None or self.format == "json",
-            "sentences": not self.no_text,
+            "sentences": not self.no_sentences,
         }
 
     def show(self, comparisons: Comparisons) -> None:
         """Prints the tables, draws the figures and writes the report."""
         from featbert.report.rendering import Detail, render
 
-        if self.no_text:
+        if self.no_sentences:
             comparisons = comparisons.without_sentences()
         detail = Detail(self.explain, self.wide, self.columns)
         shown = render(comparisons, self.format, width=terminal_width(), detail=detail)
         typer.echo(shown, nl=False)
-        if self.figures is not None:
+        if self.figures_dir is not None:
             from featbert.report.figures.files import save_figures
 
-            for line in save_figures(comparisons, self.figures, self.figure):
+            for line in save_figures(comparisons, self.figures_dir, self.figure):
                 say(line)
         if self.report is not None:
             from featbert.report.html.page import html_report

@@ -60,6 +60,7 @@ def test_transfer_that_was_not_asked_for_is_in_the_report_alone(tmp_path):
     for run in transfer_runs(tmp_path / "runs", f1, seeds=(1,)):
         write_json(run.folder / RECORD_NAME, run.record)
     page = tmp_path / "page.html"
-    words = ["compare", "--runs-dir", str(tmp_path / "runs"), "--report", str(page), "--no-text"]
+    words = ["compare", "--runs-dir", str(tmp_path / "runs"), "--no-sentences"]
+    words += ["--report", str(page)]
     assert "zero-shot" not in ok(CliRunner().invoke(app, words)).stdout
     assert "average of zero-shot" in page.read_text("utf-8")

@@ -61,7 +61,7 @@ def test_runs_on_corpora_are_compared(space):
     assert (found["table"] == 1).sum() == 2 * len(names)
     assert found["table"].nunique() == 3  # and scores by type on each corpus
     words = ("compare", "--runs-dir", space.runs, "--stats", "--by", "type", "--format", "json")
-    (there,) = json.loads(ok(space.call(*words, "--on", "data-nl")).stdout)["comparisons"]
+    (there,) = json.loads(ok(space.call(*words, "--evaluated-on", "data-nl")).stdout)["comparisons"]
     paths = space.runs.glob("*/evaluations/data-nl--*.json")
     records = {path.parents[1].name: json.loads(path.read_text("utf-8")) for path in paths}
     for one in (run for row in there["rows"] for run in row["runs"]):
@@ -71,7 +71,9 @@ def test_runs_on_corpora_are_compared(space):
     types = {kind for b in there["breakdowns"] if b["facet"] == "type" for kind in b["gold"]}
     assert types == {"LOC", "ORG", "PER"}
     assert {one["split"] for one in there["differences"]} <= {"test"}
-    assert "data-nl" in error_of(space.call("compare", "--runs-dir", space.runs, "--on", "data-ln"))
+    assert "data-nl" in error_of(
+        space.call("compare", "--runs-dir", space.runs, "--evaluated-on", "data-ln")
+    )
     shown = ok(space.call("runs", "show", names[0], "--runs-dir", space.runs)).stdout
     assert "data-nl test person=PER all" in shown
 

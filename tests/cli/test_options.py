@@ -77,7 +77,7 @@ def test_finetune(workspace):
     with computing_threads(1):
         done = workspace.finetune(
             *("--seeds", "3", "--context", "document", "--pooling", "last", "--device", "cpu"),
-            *("--precision", "fp32", "--discriminative", 1.5, "--freeze-to", 0, "--threads", 2),
+            *("--precision", "fp32", "--layer-decay", 1.5, "--freeze-to", 0, "--threads", 2),
             *("--tag-scheme", "iob1", "--unfreeze", 2),
             *latin(workspace),
             *words(TRAINING),

@@ -422,6 +422,6 @@ def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
 def test_the_command_draws_the_figures_that_are_named(tmp_path):
     for run in (make_run("a"), make_run("b", layers=None)):
         write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
-    runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures"]
+    runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures-dir"]
     ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]

@@ -152,7 +152,7 @@ def test_every_format_and_the_page_are_drawn_byte_for_byte(small, tmp_path) -> N
     heads = {*re.findall(r'<section id="(\w+)-1"', one.decode())}
     assert heads >= {"scores", "trust", "cost", "layers", "where", "scorers", "published"}
     assert b"word1" in one  # sentences of the corpus
-    bare, _ = fresh(COMMANDS, json.dumps([[*file, "--format", "json", "--no-text"]]))
+    bare, _ = fresh(COMMANDS, json.dumps([[*file, "--format", "json", "--no-sentences"]]))
     assert "word1" not in bare
 
 

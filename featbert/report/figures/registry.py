@@ -101,7 +101,7 @@ def plot(
     base = next((registered for registered in FIGURES if name.startswith(f"{registered}-")), name)
     kind: Kind = FIGURES.load(base)
     if kind.of != "comparison":
-        raise InputError(f"{name!r} is not drawn of one comparison; use --figures")
+        raise InputError(f"{name!r} is not drawn of one comparison; use --figures-dir")
     split = comparison.splits[0] if split is None else split
     check_known("split", [split], comparison.splits)
     figures = kind.figures(comparison, split, width)
