@@ -103,7 +103,7 @@ def public_names() -> Iterator[str]:
     for name, entry in featbert.PUBLIC.items():
         said = " ".join((getattr(featbert, name).__doc__ or "").partition("\n\n")[0].split())
         rows.append((f"`{name}`", said, f"`{entry.module}`"))
-    yield from grid(("name", "what it is or does", "module"), rows)
+    yield from grid(("name", "meaning", "module"), rows)
 
 
 def parameter(p: Any) -> tuple[str, str, str]:

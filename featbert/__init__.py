@@ -11,9 +11,9 @@ import sys
 from featbert.registry import Entry, Registry
 
 __version__ = "0.1.0"
-# What threads of OpenMP, torch's, do that wait for each other: beside another busy process it takes
-# a fraction of the time when they soon sleep. Torch's library reads both when it is loaded; the
-# second is the number of turns before they sleep, with GNU's OpenMP.
+# Waiting threads of torch's OpenMP soon sleep: with another busy process this takes a fraction of
+# the time. Torch's library reads both variables when it is loaded. The second one is the number of
+# turns before threads sleep, with GNU's OpenMP.
 if "OMP_WAIT_POLICY" not in os.environ:
     os.environ["OMP_WAIT_POLICY"] = "PASSIVE"
     os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -21,7 +21,7 @@ if "OMP_WAIT_POLICY" not in os.environ:
 # would fill the 1,024 that are usual. One takes a millisecond, a small part of a batch's products.
 for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
     os.environ.setdefault(_cache, "256")
-# Public names by module: a function for each step, what these return, and what they take.
+# Public names by module: a function for each step, and the types of their arguments and results.
 _NAMES = {
     "featbert.api": "extract train finetune compare run evaluate predict embed export load "
     "ExperimentResult",

@@ -727,7 +727,7 @@ SETTLED = 0.01
 
 
 def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] | None:
-    """`Gains` of two rows: what the next seed takes from the variance of their difference."""
+    """`Gains` of two rows: by how much the next seed lowers the variance of their difference."""
     import numpy as np
 
     from featbert.analysis.interval import difference_estimate, needed
@@ -1077,12 +1077,12 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     codec_name(request.encoding)
     if " " in file and not Path(file).exists():
         command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(request.run))}"
-        raise MissingError(f"{file!r:.80} is no file; for a text: {command}")
+        raise MissingError(f"{file!r:.80} is not a file. To tag a text: {command}")
     questions = None
     if request.question or passage is not None:
         if not request.question or passage is None or file != STDIN:
-            both = f"{spelling('question')} with {spelling('passage')}"
-            raise InputError(f"give {both} and no FILE, or only a FILE")
+            options = f"{spelling('question')} with {spelling('passage')}"
+            raise InputError(f"give {options} and no FILE, or only a FILE")
         questions = questions_of(request.question, passage, request.encoding)
     usable = request.usable(request.run)
     place = None if questions is None else str(passage)
@@ -1105,7 +1105,7 @@ class EmbedRequest(Compute, Encoded, Data, Request):
         *("encoding", "delimiter", "quoting", "escape", "text", "pair")
     }
     texts: Folder | Any = Path("-")
-    """File with texts; - is standard input. A line is a text, or two texts with a tab between
+    """File with texts. - is standard input. A line is a text, or two texts with a tab between
     them."""
     layer: str | int = "last"
     """Layer combination without learned weights: a name such as last, a layer such as 7, or a form

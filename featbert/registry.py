@@ -15,7 +15,7 @@ E = TypeVar("E", bound="Entry")
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered object; a subclass adds facts that are read before the object is imported.
+    """A registered object. A subclass adds facts that are read before the object is imported.
 
     Attributes:
         home: module and attribute, "featbert.models.bilstm:BiLSTM".
@@ -28,12 +28,12 @@ class Entry:
         return self.home.partition(":")[0]
 
     def load(self) -> Any:
-        """The object; imports its module."""
+        """The object. Imports its module."""
         return getattr(importlib.import_module(self.module), self.home.partition(":")[2])
 
 
 class Registry(dict[str, E]):
-    """Entries by name, in the order in which they are shown; `noun` is what they are, for errors.
+    """Entries by name, in display order. `noun` names their kind in errors.
 
     InputError, with the nearest name, for a name that is not registered.
     """

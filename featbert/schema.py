@@ -1,4 +1,4 @@
-"""Types of values in featbert's JSON files; their ranges are checked when a file is read."""
+"""Types of values in featbert's JSON files. Ranges are checked when a file is read."""
 
 from collections.abc import Callable
 from datetime import datetime

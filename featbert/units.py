@@ -7,7 +7,7 @@ NONE = "–"
 
 
 def percent(share: float | None, digits: int = 2) -> str:
-    """0.63118 as `63.12`; `digits` are after the point."""
+    """0.63118 as `63.12`, with `digits` decimal places."""
     return NONE if share is None else f"{100 * share:z.{digits}f}"  # never -0.00
 
 

@@ -75,7 +75,7 @@ def with_budgets(
 
 
 def subset_weights(n: int) -> Floats:
-    """(n, n) share of the subsets of k = 1..n of n values whose highest is the i-th lowest one."""
+    """(n, n) share of subsets of k = 1..n of n values in which the i-th lowest is the highest."""
     i = np.arange(n, 1, -1)
     rows = []
     for k in range(1, n + 1):  # C(i-2, k-1) / C(i-1, k-1) = (i-k) / (i-1), from k/n for i = n on

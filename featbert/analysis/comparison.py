@@ -292,7 +292,7 @@ class Difference:
 
     Attributes:
         units: plural of the unit of text: "documents", "sentences" or "examples".
-        estimate: the difference alone, with its interval and p-value.
+        estimate: the unadjusted difference, with its interval and p-value.
         adjusted: p-value, adjusted by Holm for all pairs tested on the split.
         low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
             1 - `LEVEL`.

@@ -175,8 +175,8 @@ def _points(
     names = short_names([row for row, _, _ in priced], parts)
     for (row, cost, mean), name in zip(priced, names, strict=True):
         beaten = not row.competes or any(
-            other.competes and c <= cost and m >= mean and (c, m) != (cost, mean)
-            for other, c, m in priced
+            rival.competes and c <= cost and m >= mean and (c, m) != (cost, mean)
+            for rival, c, m in priced
         )
         yield ParetoPoint(row.name, name, float(cost), on_front=not beaten)
 

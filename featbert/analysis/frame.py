@@ -175,8 +175,8 @@ def tested_against(comparison: Comparison) -> Iterator[tuple[Row, Difference]]:
     has_baseline = any(row.is_baseline for row in comparison.rows)
     for row, split in itertools.product(comparison.rows, comparison.splits):
         rival = comparison.rival(row, split)
-        others = [rival] if rival else [] if has_baseline else leaders
-        tests = (comparison.difference(row, other, split) for other in others)
+        opponents = [rival] if rival else [] if has_baseline else leaders
+        tests = (comparison.difference(row, opponent, split) for opponent in opponents)
         for difference in itertools.islice(filter(None, tests), 1):
             yield row, difference
 

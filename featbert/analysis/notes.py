@@ -50,7 +50,7 @@ def comparison_notes(
         for row in rows
     ]
     if any(words_read and stored and words_read < stored for words_read, stored in words):
-        yield "costs count extraction for the part of train that a row read alone"
+        yield "costs count extraction only for the part of train that a row read"
     seeds_of = {row.name: row.seeds for row in rows}
     if len({*seeds_of.values()}) > 1:
         unequal = [r.name for r in rows if r.baseline and r.seeds != seeds_of[r.baseline]]
@@ -83,9 +83,9 @@ def why_unlearned(run: Run) -> str:
     if scores is None or scores.exceeds_floor:
         return ""
     if run.task.has_scheme and not any(values.get("gold") for values in scores.by_class.values()):
-        return "dev has no entity, so F1 on it says nothing and chose no epoch; add some to dev"
+        return "dev has no entity, so its F1 cannot choose an epoch; add some to dev"
     if scores.floor == 1:
-        return "dev has one answer alone, so guessing is always right; add others to dev"
+        return "dev has only one answer, so guessing is always right; add others to dev"
     return (
         "not clearly better than guessing on dev; check the labels, or try a higher learning rate "
         "or more epochs"

@@ -9,7 +9,7 @@ from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, read_js
 from featbert.runs.results import listed_in
 from featbert.runs.run import Run
 
-# Settings whose best value should lie inside the range that was tried.
+# Settings with a best value that should be inside the searched range.
 _RATES = ("learning_rate", "head_learning_rate")
 
 
@@ -29,12 +29,12 @@ def _searches_in(folder: Path) -> Iterator[SearchRecord]:
 
 def names_of_trials(searches: Sequence[SearchRecord]) -> set[str]:
     """Names of runs that searches tried and did not choose."""
-    tried = {name for search in searches for trial in search.tried for name in trial.runs}
-    return tried - {name for search in searches for name in search.rows}
+    names = {name for search in searches for trial in search.tried for name in trial.runs}
+    return names - {name for search in searches for name in search.rows}
 
 
 def edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[str]:
-    """What to say of rates at the edge of the search that found the runs of these names."""
+    """Phrases about rates at the edge of the search that found the runs of these names."""
     runs = {*names}
     for search in searches:
         if search.chosen is None or not runs & {*search.rows}:
@@ -45,4 +45,4 @@ def edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[st
             chosen = search.tried[search.chosen].settings.get(setting)
             if len(numbers) > 1 and chosen in (numbers[0], numbers[-1]):
                 end = "lowest" if chosen == numbers[0] else "highest"
-                yield f"{setting.replace('_', ' ')} {chosen:g} is the {end} that was tried"
+                yield f"{setting.replace('_', ' ')} {chosen:g} is the {end} of the search"

@@ -84,20 +84,20 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
 
 
 def _pairs(comparison: Comparison, split: str) -> Iterator[tuple[Row, Row]]:
-    """Pairs of rows that are tested on a split, each once: (row, what it is compared with)."""
-    seen: set[frozenset[str]] = set()
+    """Pairs of rows that are tested on a split, each once: (row, its rival)."""
+    yielded: set[frozenset[str]] = set()
     rows = [row for row in comparison.rows if split in row.splits]
-    wanted = [(row, comparison.rival(row, split)) for row in rows]
+    candidates = [(row, comparison.rival(row, split)) for row in rows]
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
-        wanted += [(row, best) for row in group if row.competes]
-    wanted += [(following, first) for first, following in _first_two(rows, split)]
-    for row, base in wanted:
+        candidates += [(row, best) for row in group if row.competes]
+    candidates += [(following, first) for first, following in _first_two(rows, split)]
+    for row, base in candidates:
         if base is None or base is row or not {split} <= {*row.splits} & {*base.splits}:
             continue
         pair = frozenset((row.name, base.name))
-        if pair not in seen:
-            seen.add(pair)
+        if pair not in yielded:
+            yielded.add(pair)
             yield row, base
 
 

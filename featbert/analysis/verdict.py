@@ -1,7 +1,7 @@
-"""The answer of a comparison in four lines: what is best, what is cheapest, what is not settled.
+"""The answer of a comparison in up to four lines: best row, cheapest good row, unsettled pairs.
 
 Rows are chosen on dev and compared on the last split. Rows that did not learn and trials of a
-search have no part in it. Further sentences say what rows cost and where they differ.
+search are left out. Further sentences give the costs of rows and their largest differences.
 """
 
 import dataclasses
@@ -171,7 +171,7 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
 
 def _called(case: _Case, row: Row) -> str:
     """A row without its settings, if no other row of the contest has its name."""
-    names = [base_name(other.tuning, other.layers) for other in case.rows]
+    names = [base_name(peer.tuning, peer.layers) for peer in case.rows]
     name = base_name(row.tuning, row.layers)
     return name if names.count(name) == 1 else row.label
 
@@ -198,14 +198,14 @@ def _answer(case: _Case) -> str:
         units.short_points(difference.value),
         units.interval(difference.low, difference.high),
     )
-    other, measure = _as_rival(case, leader, rival), leader.task.measure.name
+    opponent, measure = _as_rival(case, leader, rival), leader.task.measure.name
     lead = f"{number} {measure} {ends}"
     if difference.sign > 0:
-        return f"{name}: {lead} over {other}, {_basis(difference)}."
+        return f"{name}: {lead} over {opponent}, {_basis(difference)}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
-    where = f" on {split}" if split != leader.splits[0] else ""
-    stands = "worse" if difference.sign else "not clearly better"
-    return f"{chosen} {stands}{where} than {other}: {lead}, {_basis(difference)}."
+    on_split = f" on {split}" if split != leader.splits[0] else ""
+    result = "worse" if difference.sign else "not clearly better"
+    return f"{chosen} {result}{on_split} than {opponent}: {lead}, {_basis(difference)}."
 
 
 def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
@@ -222,7 +222,7 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
 
 
 def _basis(difference: Difference) -> str:
-    """`5 seeds, 2,000 test examples`, and what an interval does not cover."""
+    """`5 seeds, 2,000 test examples`, and the limits of an interval."""
     estimate = difference.estimate
     numbers = {*estimate.seeds}
     last = max(numbers)
@@ -274,23 +274,23 @@ def _cheapest(case: _Case) -> Row | None:
 
 
 def _cheapest_line(case: _Case, row: Row) -> str:
-    """`Within 1 point of the best at least cost: LoRA (80.0; 0.3 MB to keep; 0.7× ...)`"""
+    """`Within 1 point of the best at least cost: LoRA (80.0, 0.3 MB to keep, 0.7× ...)`"""
     leader, split = case.leader, case.split
     assert leader is not None
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
     score = f"{_percent(row.mean(split))} {row.task.measure.name}"
-    kept = f"{units.size(row.cost.run_bytes)} to keep"
+    storage = f"{units.size(row.cost.run_bytes)} to keep"
     if row is leader:
-        return f"No row within {within} of {_called(case, row)} ({score}, {kept}) costs less."
+        return f"No row within {within} of {_called(case, row)} ({score}, {storage}) costs less."
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
-    # What is kept is shown already.
+    # Storage is shown already.
     shown = "operations" if case.request.cheapest == "kept" else case.request.cheapest
-    own, best = (CURRENCIES[shown].of(each) for each in (row, leader))
-    facts = [score, kept]
-    if own and best:
-        times = f"{own / best:.2g}× {_RATIOS[CURRENCIES[shown].unit]}"
+    row_cost, best_cost = (CURRENCIES[shown].of(priced) for priced in (row, leader))
+    facts = [score, storage]
+    if row_cost and best_cost:
+        times = f"{row_cost / best_cost:.2g}× {_RATIOS[CURRENCIES[shown].unit]}"
         facts.append(f"{times} of {_called(case, leader)}")
     name = _called(case, row)
     return f"Within {within} of the best at least cost: {name} ({', '.join(facts)})."
@@ -300,7 +300,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
 
 
 def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
-    """Rows whose difference from the best row is not settled: the rival, then the nearest."""
+    """Rows without a settled difference from the best row: the rival, then the nearest."""
     leader, split = case.leader, case.split
     if leader is None:
         return []
@@ -314,11 +314,13 @@ def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
     """`A, B (-1.4 [-6.8, +4.1]) against C: about 12 more seeds of each would settle it.`"""
     assert case.leader is not None
     best = _called(case, case.leader)
-    named = []
+    advised_rows = []
     for row, difference in pairs[:_NAMED]:
         lead = "" if row is case.rival else f" ({_lead(difference)})"  # which the answer shows
-        named.append((_advice(difference), f"{_called(case, row)}{lead}"))
-    parts = [f"{', '.join(names)} against {best}: {a}" for a, names in grouped(named).items()]
+        advised_rows.append((_advice(difference), f"{_called(case, row)}{lead}"))
+    parts = [
+        f"{', '.join(names)} against {best}: {a}" for a, names in grouped(advised_rows).items()
+    ]
     if len(pairs) > _NAMED:
         parts.append(f"{counted(len(pairs) - _NAMED, 'further row')} against {best}")
     return f"{'; '.join(parts)}."
@@ -348,12 +350,12 @@ def _advice(difference: Difference) -> str:
 
 
 def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
-    """What may be wrong with the answer, a phrase each, only if it is true."""
-    named = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
-    if rising := [_called(case, row) for row in named if _still_rising(row)]:
-        one = "its" if len(rising) == 1 else "their"
-        yield f"{enumerated(rising)} did best in {one} last epoch (train longer)"
-    at_edge = [(edge, row) for row in named for edge in edges(case.searches, _names(row))]
+    """Possible problems of the answer, one phrase each."""
+    shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
+    if rising := [_called(case, row) for row in shown if _still_rising(row)]:
+        pronoun = "its" if len(rising) == 1 else "their"
+        yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
+    at_edge = [(edge, row) for row in shown for edge in edges(case.searches, _names(row))]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [_called(case, row) for row in case.rows if not row.competes]
@@ -420,7 +422,7 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
     paid = f", after {units.duration(once)} of extraction, paid once" if once else ""
     text = (
         f"A run on features trains {units.parameters(ours.trained_parameters)} parameters in "
-        f"{units.duration(ours.training_seconds.mean)}{paid}; a tuned run "
+        f"{units.duration(ours.training_seconds.mean)}{paid}. A tuned run trains "
         f"{units.parameters(theirs.trained_parameters)} in "
         f"{units.duration(theirs.training_seconds.mean)}."
     )

@@ -18,7 +18,7 @@ from featbert.text import printable, unusual
 )
 def extract(
     request: api.ExtractRequest,
-    dry_run: bool = o.flag("--dry-run", "Say what would be stored; do nothing."),
+    dry_run: bool = o.flag("--dry-run", "Show the planned store, and do nothing."),
 ) -> None:
     """Store the hidden states of every word, once.
 

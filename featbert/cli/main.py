@@ -49,7 +49,7 @@ COMMANDS = Registry(
             ("cache", "cache:cache_app", "List and delete feature stores and adapted encoders."),
             ("check", "check:check", "Check that a corpus is read as you expect."),
             ("embed", "embed:embed", "Write a vector for each text of a file."),
-            ("inspect", "inspect:inspect", "Show what a feature store holds."),
+            ("inspect", "inspect:inspect", "Show the content of a feature store."),
             ("verify", "inspect:verify", "Compare feature stores with their checksums."),
             ("probe", "probe:probe", "Check features quickly with logistic regression."),
         )
@@ -232,7 +232,7 @@ def _show_usage_error(error: Any, command: str) -> None:
         error.show()
         return
     message = error.format_message().rstrip(".").removeprefix("Invalid value: ")
-    message = message.replace(": Value error, ", ": ")  # as pydantic names what a type raised
+    message = message.replace(": Value error, ", ": ")  # pydantic's words for a type's error
     for pattern, plain in _PLAIN.items():
         message = re.sub(pattern, plain, message)
     if hasattr(error, "possibilities"):

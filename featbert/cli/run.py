@@ -38,7 +38,7 @@ def run(
         is_eager=True,
         help="List the experiments that come with featbert.",
     ),
-    dry_run: bool = o.flag("--dry-run", "Show the plan, its time and disk; do nothing."),
+    dry_run: bool = o.flag("--dry-run", "Show the plan, its time and disk, and do nothing."),
     measure: bool = typer.Option(
         True,
         help="With --dry-run: time a short run if no finished run is similar to a planned one.",

@@ -32,7 +32,9 @@ def runs(
     data: str | None = o.RUN_DATA,
     model: str | None = o.option("TEXT", "Only runs of encoders with this in their name."),
     task: str | None = o.RUN_TASK,
-    tuning: str | None = o.option("TEXT", "Only runs with this tuning; none: on features."),
+    tuning: str | None = o.option(
+        "TEXT", "Only runs with this tuning. none means runs on features."
+    ),
     layers: str | None = o.option("TEXT", "Only runs on these layers."),
     tag: str | None = o.option("TEXT", "Only runs with this tag."),
     sort: Literal["date", "corpus", "model", "row", "seed", "dev", "test"] = o.option(
@@ -99,7 +101,7 @@ def rm(
     ctx: typer.Context,
     names: list[str] | None = o.argument(
         "RUN",
-        "Runs: parts of names, or folders; by default all on --data.",
+        "Runs: parts of names, or folders. By default all on --data.",
         completion.runs,
         default=None,
     ),

@@ -5,9 +5,9 @@ tag of a word, `_` as a part of speech in CoNLL-U, and an answer that Prodigy's 
 Unless the caller gives values (`ReadingOptions.missing`), these are no answer either, as decided
 across all parts of a corpus:
 
-    -    if every other class has a letter or digit; with "+" it is a class
+    -    if every other class has a letter or digit. With "+" it is a class
     -1   if no part has it among others (as in GLUE's test parts), or the others are words, or
-         whole numbers from 0 on with one above 1; with 0 and 1, or with -2, it is a class
+         whole numbers from 0 on with one above 1. With 0 and 1, or with -2, it is a class
 
 Numbers that are equal are one class (1.0 and 1), and so are True and true, Yes and yes.
 """
@@ -23,7 +23,7 @@ from featbert.data.options import ReadingOptions
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _REJECTED = ("reject", "ignore")
-# Signs of programs for no value, in lower case; a class may have such a name, a score not.
+# Signs of programs for no value, in lower case. A class may have such a name, a score not.
 NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
 
@@ -124,7 +124,7 @@ def _classes(files: Sequence[RawFile]) -> list[set[str]]:
 
 
 def classes_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
-    """The files with classes in one notation, without those of `missing_marks`."""
+    """The files with classes in one notation, without `missing_marks`."""
     parts = _classes(files)
     names: dict[str, str | None] = {"-1.0": "-1"}
     names |= one_notation({name for part in parts for name in part} - {"-"})

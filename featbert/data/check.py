@@ -38,7 +38,7 @@ class SplitReport(ReadingNotes):
         labels: entities by type, words by label, or examples by class, sorted. Empty for scores,
             for spans the questions with an answer and without one.
         scores: the lowest and the highest score, if there are scores.
-        choices: in all examples together; 0 for other targets.
+        choices: in all examples together, 0 for other targets.
         contradictions: examples with a text that has another answer elsewhere in the split.
         answers: examples with an answer.
         unlabelled: words without an answer, or examples if others have one.

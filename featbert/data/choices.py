@@ -160,7 +160,7 @@ def _choices(row: RawRow, columns: Sequence[str]) -> tuple[list[str], Sequence[A
 
 
 def _tagged(choices: Sequence[Sentence], first: int, file: RawFile) -> Iterable[Sentence]:
-    """An example with tags in place of its label; `first` is the number of the first choice."""
+    """An example with tags in place of its label. `first` is the number of the first choice."""
     if (label := choices[0].tags) is None:
         return choices
     number, n = int(label[0].removeprefix(_COUNTED)), len(choices)

@@ -99,7 +99,7 @@ class ColumnFormat:
     Attributes:
         first: number of the first line of words, from 1.
         header: number of the line of names, from 1, or 0.
-        token, tag, sentence: columns of words, tags and sentences; -1 for a column that is not
+        token, tag, sentence: columns of words, tags and sentences, -1 for a column that is not
             read or not in the file.
         key: key of MISC that has the tags.
         dialects: deviations from the plainest form, for people.
@@ -169,7 +169,7 @@ class ColumnFormat:
     def _names(
         self, cells: Sequence[str], treebank: Sequence[str]
     ) -> tuple[Sequence[str], Sequence[str]]:
-        """Names of the columns, and usual names of the tags; finds header and sentences."""
+        """Names of the columns, and usual names of the tags. Finds header and sentences."""
         if self.conllu:
             keys = self._misc_keys() if self.kind.has_scheme else {}
             tag_keys = [key.lower() for key, is_usual in keys.items() if is_usual]
@@ -236,7 +236,7 @@ class ColumnFormat:
             self.dialects.append(f"tags from {tag} in MISC")
 
     def numbered(self, lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-        """Lines with their numbers, from 1; a line with a sentence as a line per word."""
+        """Lines with their numbers, from 1. A line with a sentence becomes a line per word."""
         for number, line in enumerate(lines, start=1):
             cells = _between_blanks(line) if self.parts else []
             if cells and all(cell.count(self.separator) >= self.parts for cell in cells):
@@ -246,7 +246,7 @@ class ColumnFormat:
                 yield number, line
 
     def split(self, line: str, number: int) -> list[str]:
-        """The cells of a line; `number` is for messages."""
+        """The cells of a line. `number` is for messages."""
         if self.dialect is not None:
             rows = table_cells([line], self.path, self.dialect, number)
             return next((cells for _, cells in rows), [])
@@ -290,7 +290,7 @@ class ColumnFormat:
         return ""
 
     def _tag(self, cells: Sequence[str]) -> str:
-        """The tag of a line; O for a word of CoNLL-U without the key that has the tags."""
+        """The tag of a line, O for a word of CoNLL-U without the key of the tags."""
         if self.key:
             return _pairs(cells[self.misc]).get(self.key, "O")
         return cells[self.tag].strip(" ")
@@ -381,7 +381,7 @@ def read_conll(
     limit: int | None = None,
     chosen: tuple[int, ...] | None = None,
 ) -> RawFile:
-    """The sentences of a column file, or the first `limit`; time and memory are linear in it.
+    """The sentences of a column file, or the first `limit`. Time and memory are linear in it.
 
     `chosen` is as of `ColumnFormat`.
     """
@@ -398,7 +398,7 @@ def read_conll(
 def column_sentences(
     lines: Iterable[str], columns: ColumnFormat, skipped: dict[str, Any]
 ) -> Iterator[Sentence]:
-    """The sentences of column lines; `skipped` counts lines for `ReadingNotes`."""
+    """The sentences of column lines. `skipped` counts lines for `ReadingNotes`."""
     documents, name, document = Documents(), "", ""
     rows: list[tuple[int, str, str]] = []
 

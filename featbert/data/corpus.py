@@ -27,12 +27,12 @@ class Sentence:
     Attributes:
         words: (T,) in the file's order. Empty only for a blank line that is predicted.
         tags: (T,) BIO tags in every scheme of the file, or labels, with `UNLABELLED` for a word
-            without one; (1,) the answer of an example or of one of its choices; several answers
+            without one. (1,) the answer of an example or of one of its choices. Several answers
             (`spans`), or None without an answer.
         document: number of the document within its split, in the order in which they begin, from
             0, or None if the file marks no documents. For a choice it is the number of its example,
             for a question the number of its passage.
-        pair: number of words in the first text of a pair; `words` has the first text's words and
+        pair: number of words in the first text of a pair. `words` has the first text's words and
             then the second text's. None for a single text.
         texts: the raw text or texts that words were cut from.
         places: (T,) first and end character of each word in its text.
@@ -145,7 +145,7 @@ class Split:
 
     @cached_property
     def is_tagged(self) -> bool:
-        """Whether it has an answer; the sentences without one are neither learned nor scored."""
+        """Whether it has an answer. Sentences without one are neither learned nor scored."""
         return not self.sentences or any(s.tags is not None for s in self.sentences)
 
     @cached_property
@@ -174,7 +174,7 @@ class Split:
 
 
 def join_splits(splits: Sequence[Split]) -> Split:
-    """One split with the sentences of several, in order; their documents stay different."""
+    """One split with the sentences of several, in order. Their documents stay different."""
     if len(splits) == 1:
         return splits[0]
     sentences: list[Sentence] = []

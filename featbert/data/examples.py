@@ -69,7 +69,7 @@ class TextReader:
     """Reads the rows of a file as examples without answers: a text or a pair each.
 
     Attributes:
-        keys: usual names of the column of answers; None reads only texts.
+        keys: usual names of the column of answers. None reads only texts.
         must: whether there must be such a column.
         notes: counts of `ReadingNotes`.
         columns: of the first row.
@@ -91,7 +91,7 @@ class TextReader:
     names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
 
     def begin(self, first: RawRow) -> None:
-        """Finds the columns; `first` has a value of the first rows for each."""
+        """Finds the columns. `first` has a value of the first rows for each."""
         self.find_columns(first)
 
     def __call__(self, row: RawRow) -> list[Sentence]:
@@ -114,7 +114,7 @@ class TextReader:
         return [sentence if answer is None else replace(sentence, tags=(answer,))]
 
     def value_of(self, row: RawRow, target: str | None) -> Any:
-        """The value in the column of answers; None, which is counted, if it is no answer."""
+        """The value in the column of answers. None, which is counted, if it is no answer."""
         if target is None:
             return None
         value, values = literal(row.values.get(target)), self.options.missing_values
@@ -176,7 +176,7 @@ class TextReader:
         return lower_names(names).get(target.lower()) if target else None
 
     def target_of(self, names: Sequence[str], where: object, *texts: str | None) -> str | None:
-        """The column of answers, if there is one; a usual name counts unless `texts` have it."""
+        """The column of answers, if there is one. A usual name counts unless `texts` have it."""
         target = self.options.target
         if self.keys is None:
             return None
@@ -201,7 +201,7 @@ class ClassReader(TextReader):
     settled = staticmethod(classes_settled)
 
     def begin(self, first: RawRow) -> None:
-        """Finds the columns; `answer` is one of classes if it holds yes or no."""
+        """Finds the columns. `answer` is a column of classes if it holds yes or no."""
         if self.keys and str(first.values.get("answer")).lower() in ("true", "false", "yes", "no"):
             self.keys = (*self.keys, "answer")
         super().begin(first)
@@ -322,22 +322,22 @@ def examples_of(
     examples: list[Sentence] = []
     for number, text in enumerate(texts, 1):
         strings = (text,) if isinstance(text, str) or not isinstance(text, Iterable) else text
-        strings, where = tuple(strings), f"text {number}"
+        strings, place = tuple(strings), f"text {number}"
         names = TextReader.names_of_texts[: len(strings)]
         if not names or len(strings) != len(names):
-            raise InputError(f"{len(strings)} texts instead of one or two, {where}")
+            raise InputError(f"{len(strings)} texts instead of one or two, {place}")
         pair = len(strings) == 2
         if examples and pair != (examples[0].pair is not None):
             form = "a pair among single texts" if pair else "a single text among pairs"
-            raise InputError(f"{where} is {form}: {excerpt(str(strings[0]))}")
+            raise InputError(f"{place} is {form}: {excerpt(str(strings[0]))}")
         values = dict(zip(names, strings, strict=True))
         if prompt or lowercase:
-            row = RawRow(values, where, number)
+            row = RawRow(values, place, number)
             checked = [text_of(row, name) for name in names]
             checked[0] = prompt + checked[0]
             checked = [value.lower() for value in checked] if lowercase else checked
             values = dict(zip(names, checked, strict=True))
-        examples.append(example_of(RawRow(values, where, number), *names))
+        examples.append(example_of(RawRow(values, place, number), *names))
     return examples
 
 
@@ -362,7 +362,7 @@ def _cut(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple
 
 
 def split_text(text: str) -> list[tuple[int, int]]:
-    """(start, end) of each word of a text, in code points; only (0, 0) without a word."""
+    """(start, end) of each word of a text, in code points. Only (0, 0) without a word."""
     from featbert.data.words import units  # which takes a while to import
 
     words = _splitter().pre_tokenize_str(text)

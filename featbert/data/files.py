@@ -105,7 +105,7 @@ class Documents:
         self._begins = True
 
     def of_next(self, key: str | int | None = None) -> int | None:
-        """Document of the next sentence; None before the first mark or key."""
+        """Document of the next sentence, None before the first mark or key."""
         if self._begins or key != self.key:
             self._number = (self._number or 0) + self.seen
         self.key, self.seen, self._begins = key, True, False
@@ -189,7 +189,7 @@ def read_lines(
     returns: bool = False,
     longest: int | None = None,
 ) -> Iterator[str]:
-    """Lines of a stream without LF or CRLF; one leading BOM is removed. Closes the stream.
+    """Lines of a stream without LF or CRLF. Removes one leading BOM. Closes the stream.
 
     Args:
         returns: whether a line may have carriage returns inside, as raw text and quoted fields may.
@@ -249,7 +249,7 @@ def _checked(line: str, number: int, name: str, returns: bool) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[TextIO]:
-    """A UTF-8 text stream; the file appears when the block ends without error."""
+    """A UTF-8 text stream. The file appears when the block ends without error."""
     if not path.parent.is_dir():
         raise MissingError(f"{path} cannot be written: the folder {path.parent} does not exist")
     with (

@@ -4,7 +4,7 @@ Names are cut at `.`, `_`, `-` and spaces. A part that is a usual word names the
 is dev, `en-train.jsonl` is train). If there is none, a part that ends in such a word after a
 character other than a letter names it (`wnut17train.conll`). Files that differ only in a number are
 the shards of a split if the numbers count them (`train-00000-of-00002`, `train-00001-of-00002`,
-also with a hash at the end; `train.0`, `train.1`).
+also with a hash at the end, or `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
 split files, as in copies of the Hub's repositories, it is read instead. Texts with annotations of

@@ -4,7 +4,7 @@
     hf:unimelb-nlp/wikiann:de   if it has several
     hf:./folder                 a folder of `save_to_disk` (also without hf:), or a local copy
 
-Rows are read like JSONL (`rows`); see `docs/how-to/from-the-hub.md`.
+Rows are read like JSONL (`rows`), see `docs/how-to/from-the-hub.md`.
 """
 
 import importlib

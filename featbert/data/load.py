@@ -99,21 +99,21 @@ def load_corpus(
     """Load a corpus.
 
     Args:
-        path: a folder with split files or with texts of brat (`folder`); one file, the corpus of
-            the split in its name, else of `options.alone`; None or "sample" for the embedded sample
-            (a folder of that name is "./sample"), "sample:choice", ... for samples of other tasks;
-            "hf:NAME", a dataset of the Hugging Face Hub (`hub`), or a folder with one. Files ending
-            in .jsonl, .ndjson or .json hold JSON; .tsv and .csv examples or words, all others words
-            in columns.
+        path: a folder with split files or with texts of brat (`folder`), or one file, which is the
+            split in its name or `options.alone`. None or "sample" is the embedded sample (a folder
+            with this name is "./sample"), "sample:choice", ... are samples of other tasks.
+            "hf:NAME" is a dataset of the Hugging Face Hub (`hub`), or a folder with one. Files
+            ending in .jsonl, .ndjson or .json hold JSON, .tsv and .csv examples or words, all
+            others words in columns.
         options: how the files are read.
-        targets: one of `tags.TARGETS`, or a kind of others; None reads only words or texts.
+        targets: one of `tags.TARGETS`, or another kind. None reads only words or texts.
 
     The name of a corpus that is not read whole says it: "NAME-answerable", "NAME-first-100",
     "NAME-fold-1-of-5".
 
     Raises:
         MissingError: no such path or dataset, or a package that it needs is not installed.
-        InputError: splits not found or ambiguous, or a file that cannot be read; names the line.
+        InputError: splits not found or ambiguous, or an unreadable file. Names the line.
     """
     kind, encoding = target_kind(targets), codec_name(options.encoding)
     for option, fits in (
@@ -195,7 +195,7 @@ class _CorpusReader:
         return self._in_equal_columns(raw)
 
     def _in_equal_columns(self, raw: list[tuple[str, RawFile]]) -> list[tuple[str, RawFile]]:
-        """The files; short ones are read again in the columns of the first one.
+        """The files. Short ones are read again in the columns of the first one.
 
         InputError if two long ones seem to have different columns.
         """
@@ -394,7 +394,7 @@ def _check_alike(files: Sequence[RawFile]) -> None:
 def _settled(
     raw: Sequence[tuple[str, RawFile]], kind: TargetKind, options: ReadingOptions
 ) -> list[tuple[str, RawFile]]:
-    """The files with answers in one notation; a split without any answer hides them."""
+    """The files with answers in one notation. A split without any answer hides them."""
     files = [file for _, file in raw]
     files = kind.reader.settled(files, options) if kind.reader else files
     settled = [(split, file) for (split, _), file in zip(raw, files, strict=True)]

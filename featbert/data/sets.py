@@ -51,7 +51,7 @@ class SetReader(TextReader):
 
     @staticmethod
     def settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
-        """All files; if the named column has 0 and 1, they say who has the class of that name."""
+        """All files. If the named column has 0 and 1, these mark the class of that name."""
         tags = {tag for file in files for s in file.sentences for tag in s.tags or ()}
         target, are_flags = options.target, None not in map(flag, tags - {""})
         if not isinstance(target, str) or SEPARATOR in target or options.label_names:
@@ -146,7 +146,7 @@ class SetReader(TextReader):
 
 
 def flag(cell: Any) -> bool | None:
-    """Whether a cell of a class holds 1; None if it holds neither 0 nor 1."""
+    """Whether a cell of a class holds 1. None if it holds neither 0 nor 1."""
     if isinstance(cell, bool) or str(cell).strip().lower() in ("true", "false"):
         return str(cell).strip().lower() == "true"
     number = number_of(cell)

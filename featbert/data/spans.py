@@ -40,7 +40,7 @@ _RACE = ("questions", "options", "answers")
 
 
 def answer_keys(names: Collection[str]) -> tuple[str, ...]:
-    """Usual names of columns of answers; "text" is one if first characters of answers are there."""
+    """Usual names of answer columns, with "text" if there is a column of first characters."""
     return (*ANSWER_KEYS, "text") if "answer_start" in names else ANSWER_KEYS
 
 
@@ -126,7 +126,7 @@ class QuestionReader(TextReader):
             raise InputError(f"the id {excerpt(repr(name))} is no text, {row.where}")
         if name in self.names:
             first = self.names[name]
-            raise InputError(f"the id {excerpt(name)} of {row.where} is that of {first}, too")
+            raise InputError(f"the id {excerpt(name)} of {row.where} is also the id of {first}")
         self.names[name] = row.where
         values = {**row.values, "context": question.texts[1]}
         answers = _answers(replace(row, values=values), columns.target or ANSWER_KEYS[0])
@@ -242,7 +242,7 @@ def answer_words(
 ) -> tuple[int, int] | None:
     """First and last word of an answer (a tag), or None for no answer.
 
-    `places` has all words; the first `before` of them are the question's.
+    `places` has all words. The first `before` of them belong to the question.
     """
     if not answer:
         return None

@@ -212,7 +212,7 @@ def is_header(cells: Sequence[str], options: ReadingOptions) -> bool:
 
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
-    """The names in a header, each once, or else numbers; a column without a name has its number."""
+    """The names in a header, each once, or numbers. A column without a name has its number."""
     names = [
         cell.strip() if has_header and cell.strip() else str(i) for i, cell in enumerate(first, 1)
     ]

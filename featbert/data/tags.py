@@ -52,7 +52,7 @@ class Span(NamedTuple):
 
 
 class TagError(InputError):
-    """A tag outside of its scheme; `index` is its place in the sentence, from 0."""
+    """A tag outside of its scheme. `index` is its place in the sentence, from 0."""
 
     def __init__(self, message: str, index: int) -> None:
         super().__init__(message)
@@ -188,7 +188,7 @@ class TargetKind:
     """A kind of answers that a corpus is read for.
 
     Attributes:
-        keys: usual names of their column; None reads no answers.
+        keys: usual names of their column. None reads no answers.
         conllu: their column in CoNLL-U, if there is one.
         reader: reads examples with such answers, or None if each word has a tag.
         separator: between the classes of one tag, if it can hold several.
@@ -259,7 +259,7 @@ TARGETS = {
 
 
 def kind_of(corpus: Corpus) -> TargetKind:
-    """The kind of answers that a corpus was read for; one without columns for kinds of others."""
+    """The kind of answers that a corpus was read for, without columns if it is unknown here."""
     return TARGETS.get(corpus.targets or "", TargetKind("", None))
 
 

@@ -1,7 +1,7 @@
 """Truecasing: words of a sentence in capitals get the casing that they have in the training split.
 
-A cased encoder reads "LEICESTERSHIRE TAKE OVER" as other words than "Leicestershire take over";
-truecasing is one of the known differences between reproductions of BERT on CoNLL-2003.
+A cased encoder reads "LEICESTERSHIRE TAKE OVER" as other words than "Leicestershire take over".
+Truecasing is one of the known differences between reproductions of BERT on CoNLL-2003.
 
 The rule, in full:
 
@@ -10,7 +10,7 @@ The rule, in full:
 2. In such a sentence each word gets its most frequent form in the training split. Forms are counted
    in sentences that are not in capitals, without the first word. Among equally frequent forms the
    first in code point order is taken: capitals come before small letters.
-3. A word that was not counted gets a capital and small letters; capitals inside a word are not
+3. A word that was not counted gets a capital and small letters. Capitals inside a word are not
    guessed. A word without letters does not change.
 4. The sentence's first letter is a capital.
 5. Words keep their number, order and length. A form with another length (the German sharp s) is not

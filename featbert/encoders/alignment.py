@@ -42,7 +42,7 @@ class Alignment:
         units: (U + 1,) windows of each context unit (sentence, document, or one text of pairs):
             unit u has windows units[u] .. units[u + 1] - 1.
         pairs: (S, 2) words of both texts of each pair. None without pairs.
-        n_special: special pieces that the encoder adds to each window.
+        n_special: special tokens that the encoder adds to each window.
         counts: of unusual inputs: windowed_sentences (documents, in document context),
             unknown_words, overlong_words (of several parts).
     """
@@ -128,7 +128,7 @@ def align(
     capacity = positions - n_special
     if capacity < 1 + joint:
         raise InputError(
-            f"the encoder reads {positions} positions, which {n_special} special pieces fill; "
+            f"the encoder reads {positions} positions, which {n_special} special tokens fill; "
             "use another encoder"
         )
     if single := [n for n, s in enumerate(sentences, 1) if packing and s.pair is None]:

@@ -91,7 +91,7 @@ class Batcher:
         Args:
             parts: (W,) parts of words to read, which the windows own. By default all, window by
                 window.
-            firsts: whether the first special piece of each window is read, too, after the parts.
+            firsts: whether [CLS] of each window is read, too, after the parts.
             pieces: whether all pieces that each window owns, and its specials, are read, too, after
                 all others (`Alignment.whole_lengths`).
         """
@@ -192,7 +192,7 @@ class Batcher:
         return replace(batch, positions=positions, segments=None, n_words=n_words)
 
     def firsts(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
-        """The first special pieces of whole sentences, or of both texts if these are apart."""
+        """[CLS] of whole sentences, or of both texts if these are apart."""
         units = alignment.text_units[sentences].ravel()
         sizes = np.diff(alignment.units)[units]
         windows = ranges(alignment.units[units], sizes)

@@ -72,7 +72,7 @@ class EncodingOptions:
         self.check(source, corpus)
         if source.causal:
             report(
-                f"{source.name} is a decoder: its subwords see only what is before them, so a "
+                f"{source.name} is a decoder: its subwords see only the preceding text, so a "
                 f"word is read from its {self.pooling_of(source)} subword, and cls from the last "
                 "of its text"
             )

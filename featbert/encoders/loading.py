@@ -59,7 +59,7 @@ def load_encoder(
         )
     if not source.causal and any(getattr(m, "is_causal", False) for m in model.modules()):
         raise InputError(
-            f"subwords of {source.name} see only what is before them, but its config.json does not "
+            f"subwords of {source.name} see only the preceding text, but its config.json does not "
             "say so; set is_decoder to true there"
         )
     use_products(model)

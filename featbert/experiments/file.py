@@ -120,7 +120,7 @@ class FeaturesTable(RowsTable):
     """`[features]`: rows on stored states, one for each layer combination."""
 
     layers: Layers = Field(
-        list(NAMES), min_length=1, description="Layer combinations; each: every layer by itself."
+        list(NAMES), min_length=1, description='Layer combinations. "each" is every single layer.'
     )
 
     def specs(self, num_layers: int) -> list[str]:
@@ -139,7 +139,7 @@ class AdaptTable(Adapt):
 class Grid(Section):
     """`[grid]`: lists of values of a table's settings, of which the best on dev are taken."""
 
-    seeds: Seeds = Field([1], min_length=1, description="Of each try.")
+    seeds: Seeds = Field([1], min_length=1, description="Seeds of each trial.")
     features: Ranges = Field({}, description="Settings of the rows on frozen features.")
     finetune: Ranges = Field({}, description="Settings of the row with a tuned encoder.")
 
@@ -152,20 +152,21 @@ class Search(Grid):
     """`[search]`: lists or ranges of a table's settings, of which the best on dev are taken."""
 
     sampler: Literal["random", "tpe", "grid"] = Field(
-        "random", description="What is tried: random settings, those of TPE, or all (lists only)."
+        "random",
+        description="Sampler of settings: random, TPE, or all combinations (grid, only lists).",
     )
     trials: int | None = Field(
         None, ge=1, le=MOST_COMBINATIONS, description="Settings to try for each row, at most."
     )
     seconds: float | None = Field(
-        None, gt=0, description="Training time from which on no further settings are tried."
+        None, gt=0, description="Training time in seconds, after which no further trial starts."
     )
     operations: float | None = Field(
-        None, gt=0, description="Operations of training from which on no further ones are tried."
+        None, gt=0, description="Training operations, after which no further trial starts."
     )
     sampler_seed: Seed = Field(1, description="Random seed of the settings.")
     pruning: bool = Field(
-        False, description="End runs whose dev score is below the median of finished ones."
+        False, description="End runs with a dev score below the median of finished ones."
     )
 
     @property
@@ -284,7 +285,7 @@ class TrainSizes(Section):
         min_length=1, description="Parts of the training sentences, such as [0.1, 0.5, 1.0]."
     )
     equal: Literal["steps", "epochs"] = Field(
-        "steps", description="What is the same for each: steps, or epochs."
+        "steps", description="Quantity that is equal for all parts: steps, or epochs."
     )
 
 
@@ -299,14 +300,17 @@ class Variant(Section):
 class FileKeys(Section):
     """Keys of the file itself. All others are keys of its configurations."""
 
-    name: str = Field("experiment", pattern=r"\w", description="Name; the file's by default.")
-    description: str = Field("", description="What the experiment asks.")
+    name: str = Field(
+        "experiment", pattern=r"\w", description="Name. By default the name of the file."
+    )
+    description: str = Field("", description="Question of the experiment.")
     corpora: dict[str, str | dict[str, Any]] = Field({}, description="Several corpora, by name.")
     variants: Annotated[dict[str, Any], AfterValidator(_lists)] = Field(
         {}, description="Keys with lists: every combination."
     )
     variant: list[Variant] = Field(
-        [], description="Single alternatives; corpora and tasks name those that one is for."
+        [],
+        description="Single alternatives. corpora and tasks limit one to these corpora and tasks.",
     )
     minutes: float | None = Field(
         None,
@@ -318,13 +322,15 @@ class FileKeys(Section):
         [], description="Training examples of each class: a number, or several for learning curves."
     )
     transfer: bool = Field(False, description="Score each run on the other corpora too.")
-    labels: dict[str, str] = Field({}, description="Other names of types when scoring elsewhere.")
+    labels: dict[str, str] = Field(
+        {}, description="New names of types for scoring on other corpora."
+    )
     published: list[Annotated[str, AfterValidator(lambda name: published_table(name).id)]] = Field(
         [], description="Published tables to show next to the results."
     )
     show: list[str] = Field([], description="Further columns of the comparison.")
     vary: Annotated[list[str], AfterValidator(check_vary)] = Field(
-        [], description="What the runs may differ in and still be compared."
+        [], description="Conditions in which compared runs may differ."
     )
 
 

@@ -155,7 +155,7 @@ def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _without_text(job: Job) -> tuple[Job, Path | None]:
-    """The job without its extraction, whose text is large, and the path of its store."""
+    """The job without its extraction, which has a large text, and the path of its store."""
     path = None if job.extraction is None else job.extraction.path
     return dataclasses.replace(job, extraction=None), path
 

@@ -122,7 +122,7 @@ def _pooled_by_layer(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
 def map_batches(
     compute: Callable[[Any], Any], batches: Iterable[Any], device: torch.device
 ) -> Iterator[Any]:
-    """`compute` of each batch, in order and without gradients; on a processor several at a time.
+    """`compute` of each batch, in order, without gradients, on a processor several at a time.
 
     Threads that share a batch meet after every operation: each waits for the slowest, which takes
     many times as long while another process is busy. Threads with a batch each meet once per block.

@@ -1,4 +1,4 @@
-"""Logistic regression on stored layers: what they hold, without a learning rate or a seed."""
+"""Probes of stored layers by logistic regression, without a learning rate or a seed."""
 
 import warnings
 from collections.abc import Iterator, Sequence

@@ -113,7 +113,7 @@ def _check_read_alike(usable: UsableRun) -> None:
     if signature.casing != "original":
         raise _no_model(usable, "it reads words in another casing")
     if signature.pooling != "first" and usable.settings.reads != "cls":
-        raise _no_model(usable, f"it reads the {signature.pooling} piece of words")
+        raise _no_model(usable, f"it reads the {signature.pooling} subword of words")
 
 
 def _no_model(usable: UsableRun, reason: str) -> InputError:
@@ -228,7 +228,7 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
     saved, raw = AutoTokenizer.from_pretrained(folder), task.of_texts
     texts = [s.texts if raw else (list(s.words),) for s in sentences]
     if [saved(*text, is_split_into_words=not raw)["input_ids"] for text in texts] != ids:
-        raise _no_model(usable, "its tokenizer gives other pieces there")
+        raise _no_model(usable, "its tokenizer gives other subwords there")
     return loaded, model, batch
 
 

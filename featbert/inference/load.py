@@ -83,7 +83,7 @@ class LoadedRun(PredictingRun):
     def answers_and_shares(
         self, inputs: Inputs, sentences: Sentences, apart: Stopwatch
     ) -> tuple[Any, Numbers]:
-        """As `answers`, and (T, C) probabilities in float16, whose time `apart` measures."""
+        """As `answers`, and (T, C) probabilities in float16. `apart` measures their time."""
         prediction = self._prediction(inputs, sentences)
         numbers, shares = predict(self.model, *prediction, probabilities=True, apart=apart)
         return self._answers(numbers, sentences), shares

@@ -3,7 +3,7 @@
     h = W x                          d numbers for each vector x
     e_ij = h_i . h_j / sqrt(d)       for vector i of the first text and j of the second
     a_i = sum_j softmax_j(e_ij) h_j  and a_j = sum_i softmax_i(e_ij) h_i
-    [h; a; |h - a|; h * a]           4d numbers for each vector
+    [h, a, |h - a|, h * a]           4d numbers for each vector
 
 Both texts share W, so similar words attend to each other before anything is learned.
 

@@ -1,7 +1,7 @@
 """Layer combinations on tensors: k hidden states of a word become one vector.
 
     single  h_0                                     (W, H)
-    concat  [h_1; ...; h_k]                         (W, kH)
+    concat  [h_1, ..., h_k]                         (W, kH)
     sum     h_1 + ... + h_k                         (W, H)
     mean    (h_1 + ... + h_k) / k                   (W, H)
     weighted  gamma * sum_j softmax(s)_j h_j        (W, H), s and gamma learned

@@ -1,6 +1,6 @@
 """Pooling: the vectors of a text become one vector.
 
-    cls        the encoder's first special piece           (D)
+    cls        the encoder's [CLS] vector                  (D)
     pooler     the same through the checkpoint's pooler    (D), of an encoder that is tuned
     mean, max  over all subwords, special ones included    (D)
     max_mean   both, one after the other                   (2D)
@@ -10,7 +10,7 @@
 If the body reads words, its output is pooled by mean, max, max_mean or attention. Mean and max of
 subwords are those in sentence-transformers (`pooling_mode` mean and max).
 
-Two texts that are encoded apart give u and v, and then [u; v; |u - v|; u * v] (Mou et al. 2016,
+Two texts that are encoded apart give u and v, and then [u, v, |u - v|, u * v] (Mou et al. 2016,
 Conneau et al. 2017).
 
 cls, mean and max depend on nothing that is trained. They are computed once if nothing comes between

@@ -16,7 +16,7 @@ class Part(Entry):
         settings: names of settings that only this part has.
         words: of a body, whether it reads the words of a text. If not, it reads one vector per
             text, if the task pools them.
-        firsts: of an output, whether it reads the first special piece of each sequence, too.
+        firsts: of an output, whether it also reads [CLS] of each sequence.
         answers: of an output, the kinds of answers that it can give (`tasks.base.ANSWERS`).
         trainer: how a model with this part is fitted (`training.trainers`).
     """
@@ -78,12 +78,12 @@ OUTPUTS = Registry(
         ),
     },
 )
-# Ways to make one vector of a text. "none" is for answers of words.
+# Methods that pool a text into one vector. "none" is for word-level answers.
 POOLINGS = {
     "none": "words",
-    "cls": "first special piece",
-    "pooler": "first special piece through the checkpoint's pooler",
-    "mean": "mean of all subwords, special ones included",
+    "cls": "[CLS]",
+    "pooler": "[CLS] through the checkpoint's pooler",
+    "mean": "mean of all subwords, special tokens included",
     "max": "maximum of all subwords",
     "max_mean": "maximum and mean of all subwords",
     "word_mean": "mean of words",

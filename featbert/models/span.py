@@ -1,11 +1,11 @@
 """A span of a passage: a softmax over its words for the start of the answer, and one for the end.
 
-    start, end = W x     two scores for the first special piece and each word of the passage
+    start, end = W x     two scores for [CLS] and each word of the passage
     loss                 mean of the cross-entropies of start and end
     span (i, j)          score start_i + end_j, where i <= j < i + longest answer
     margin               score of the best span minus start_0 + end_0, the score of no answer
 
-Places count the vectors of a sequence. Place 0 is its first special piece and means no answer, 1 is
+Places count the vectors of a sequence. Place 0 is [CLS] and means no answer, 1 is
 its first word. Words of the question cannot be answers.
 
 Source: Devlin et al. 2019, sections 4.2 and 4.3.

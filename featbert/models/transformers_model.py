@@ -1,6 +1,6 @@
 """A model of transformers with the same logits, for heads that are one linear function.
 
-    logits = W x + b,  x = the encoder's vector of a word, or of the first special piece
+    logits = W x + b,  x = the encoder's vector of a word, or of [CLS]
 
 Some classes have one linear layer, which gets W and b. Others have a dense layer with an activation
 g before it, such as the pooler of BERT. There y = W x is computed with both signs:

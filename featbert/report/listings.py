@@ -240,8 +240,8 @@ def experiments_table(files: Mapping[str, Path]) -> Table:
     """Experiment files with their descriptions."""
     tables = ((name, tomllib.loads(path.read_text("utf-8"))) for name, path in files.items())
     lines = [{"name": name, "about": data.get("description", "")} for name, data in tables]
-    columns = [name_column("name"), name_column("what it compares", "about")]
-    hint = "featbert run NAME --dry-run shows the plan; --set data=FOLDER runs it on other text"
+    columns = [name_column("name"), name_column("comparison", "about")]
+    hint = "featbert run NAME --dry-run shows the plan, --set data=FOLDER runs it on other text"
     return Table("", lines, columns, legend=[hint])
 
 

@@ -21,8 +21,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{plan.experiment.name}: {plan.minutes:g} minutes for the task {configuration.task} with "
         f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train",
         f"they allow {in_percent(time_plan.share)} of train, {counted(n_seeds, 'seed')}, and "
-        f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates; of those that are "
-        f"halved, at most {time_plan.most_epochs} epochs",
+        f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates, "
+        f"with at most {time_plan.most_epochs} epochs if they are halved",
     ]
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
@@ -49,7 +49,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         grid(["stage", "rows", "at most"], stages, width=width),
         grid(["candidate", "epochs", "a run"], lines, width=width),
     )
-    end = "time that is left goes to more seeds, until dev decides; trials are no rows of the table"
+    end = "remaining time goes to more seeds, until dev decides. Trials are not rows of the table."
     return "\n".join([*map(printable, head), "", *tables, end])
 
 

@@ -74,7 +74,7 @@ class Table:
         lines: values by name. A missing value is absent, None or not a number.
         sections: whether a rule is drawn before each line.
         legend: meaning of the columns, one text each.
-        answer: what the table means, line by line.
+        answer: the conclusion from the table, line by line.
     """
 
     title: str

@@ -110,11 +110,11 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             "Features or fine-tuning",
             lines,
             [column for column in columns if _any_value(lines, column.name)],
-            "rows chosen on dev; scores of the last split that both have",
+            "rows chosen on dev, scores of the last split that both have",
             legend=[
-                "score: the task's measure, in percent; Δ: features less fine-tuning, in points",
-                "interval: over other seeds, and over other text if predictions exist, for all "
-                "tests of a split together; better: the interval excludes 0",
+                "score: the task's measure, in percent. Δ: features minus fine-tuning, in points",
+                "interval: covers other seeds, and other text if predictions exist, for all "
+                "tests of a split together. better: the interval excludes 0",
             ][: 1 + _any_value(lines, "ahead")],
         )
     ]
@@ -196,7 +196,7 @@ def _folds_tables(comparison: Comparison) -> Iterator[Table]:
                 for split, name in names.items()
             ),
         ]
-        about = "in percent; mean ± sample standard deviation over folds of means over seeds"
+        about = "in percent, mean ± sample standard deviation over folds of means over seeds"
         title = f"Means over the {means.folds} folds of {means.corpus}"
         yield Table(title, means.lines, columns, legend=[about])
 
@@ -204,22 +204,22 @@ def _folds_tables(comparison: Comparison) -> Iterator[Table]:
 def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     rows, task = comparison.rows, comparison.task
     many = any(len(row.runs) > 1 for row in rows)
-    spread = "; mean ± sample standard deviation over seeds" if many else ", of one seed"
+    spread = ", mean ± sample standard deviation over seeds" if many else ", of one seed"
     keys = dict.fromkeys([task.measure.key, *show])
     yield f"{', '.join(task.all_columns[key] for key in keys)}: in percent{spread}"
     if any(split in row.trained_on for row in rows for split in comparison.splits):
-        yield f"{NONE}: not scored; runs that learned from a split have no score of it"
+        yield f"{NONE}: not scored, since runs that learned from a split have no score on it"
     if any(row.difference is not None for row in rows):
-        scope = " of the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
+        scope = " with the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
         yield f"Δ: difference from the mean of the baseline{scope}, in points"
     yield (
-        "trained: trained parameters; operations: of one run with the whole extraction, estimated "
-        "from shapes; training: wall time of one run without extraction"
+        "trained: trained parameters. operations: one run with the whole extraction, estimated "
+        "from shapes. training: wall time of one run without extraction"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
-        yield "extraction (of the words that a row read), store: time and disk, once for all rows"
+        yield "extraction (only words that a row read), store: time and disk, once for all rows"
     yield (
-        "words/s: words labelled per second, encoder included; memory: highest peak of all seeds"
+        "words/s: words labelled per second, encoder included. memory: highest peak of all seeds"
     )
 
 
@@ -319,10 +319,11 @@ def _cost_table(comparison: Comparison, lines: Lines) -> Table:
     ]
     legend = [
         "to keep: size of a run's own weights, without the shared encoder",
-        "once: extraction of what a row read, for all its runs; a run: training one seed, with dev",
-        "cheaper from: the number of runs from which features, with extraction, cost less in all "
-        "than as many tuned runs",
-        "operations: estimated from shapes; a multiply-add counts as two",
+        "once: extraction of the words that a row read, for all its runs. a run: training of one "
+        "seed, with dev scoring",
+        "cheaper from: the number of runs from which features, with extraction, cost less in total "
+        "than the same number of tuned runs",
+        "operations: estimated from shapes. A multiply-add counts as two",
     ]
     if _any_value(lines, "one_by_one_seconds"):
         columns += [
@@ -369,15 +370,15 @@ def _budget_table(comparison: Comparison) -> Table:
         " · ".join([comparison.corpus, *machines_of(comparison)]),
         [place > 0 and line["trials"] == 1 for place, line in enumerate(lines)],
         [
-            "in percent; best dev: expected best score of that number of random trials; band: its "
-            "95% bootstrap interval over trials; its test: test score of the trial chosen on dev",
-            "operations, time: of that number of average trials, and extraction once",
+            "in percent. best dev: expected best score of that number of random trials. band: its "
+            "95% bootstrap interval over trials. its test: test score of the trial chosen on dev",
+            "operations, time: cost of that number of average trials, and of one extraction",
             "ahead: the 99% bootstrap interval of the difference excludes 0, with at most half of "
             "a row's trials",
         ],
         [
             f"{curve.row}: {counted(curve.left_out, 'trial was', 'trials were')} pruned or failed "
-            "and not counted; the curve is that of the others, and too high"
+            "and not counted. The curve shows the other trials, and is too high"
             for curve in comparison.budgets
             if curve.left_out
         ],
@@ -435,7 +436,7 @@ def _published_table(figures: PublishedFigures) -> Table:
         figures.lines,
         columns,
         f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",
-        legend=["in percent; Δ only where corpus and encoder are those of the publication"],
+        legend=["in percent. Δ only if corpus and encoder are the same as in the publication"],
         notes=[note for note in (table.protocol, table.note) if note],
     )
 

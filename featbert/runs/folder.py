@@ -46,7 +46,7 @@ ONNX = "model.onnx"
 EVALUATIONS = "evaluations"
 # The end of the names of files with probabilities (T, C) in float16, next to predictions.
 PROBABILITIES = ".probabilities.npy"
-# In a runs directory: tests of differences, by what they were computed from.
+# In a runs directory: tests of differences, by a hash of their inputs.
 TESTS = ".statistics"
 # All files in the folder of a run, and in an exported folder.
 _OF_BOTH = (

@@ -348,7 +348,7 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
     try:
         for name, fits in _parts(record).items():
             if not fits:
-                raise InputError(f"its {name} is not that of a finished run")
+                raise InputError(f"its {name} does not belong to a finished run")
     except InputError as error:
         raise InputError(f"{path} is no record of this version: {error}") from None
     return record

@@ -62,7 +62,7 @@ def exists(path: Path) -> bool:
 
 
 def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
-    """Files and folders in a folder whose names match a pattern, by name. None without a folder."""
+    """Files and folders in a folder that match a pattern, by name. None without a folder."""
     if (file := results_file(folder)) is None:
         return sorted(folder.glob(pattern))
     above = folder.relative_to(file).parts

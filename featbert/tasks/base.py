@@ -43,7 +43,7 @@ TASKS = Registry(
         "spans": Entry("featbert.tasks.spans:TASK"),
     },
 )
-# Kinds of answers that outputs give and tasks need, and what they are.
+# Kinds of answers that outputs give and tasks need, with descriptions.
 ANSWERS = {
     "class": "one class for each text",
     "set": "any number of classes for each text",
@@ -75,7 +75,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Facet:
-    """A property by which scores can be broken down; `title` describes its buckets for people.
+    """A property by which scores can be broken down. `title` describes its buckets for people.
 
     `needs_train`: whether the buckets depend on the training text.
     """
@@ -100,9 +100,9 @@ class Predictions:
         gold, predicted: answers, one per word or one per sequence. Without gold answers `gold` is
             (). A word without a gold answer is `UNLABELLED` in both.
         documents: (S,) number of each sequence's document from 1, or 0 without documents.
-        texts: (S,) words of each text of a sequence; empty if each sequence is one text.
+        texts: (S,) words of each text of a sequence. Empty if each sequence is one text.
         places: (S,) first and end character of each word in its text, for raw texts.
-        numbers: (S,) place of each sequence in the split, from 1; empty for the whole split.
+        numbers: (S,) place of each sequence in the split, from 1. Empty for the whole split.
     """
 
     words: list[list[str]]
@@ -119,12 +119,12 @@ class Scores:
     """Scores of one split.
 
     Attributes:
-        values: by key, up to 1; the first is the task's measure.
+        values: by key, up to 1. The first is the task's measure.
         by_class: values and counts by class, such as an entity type.
         examples: number of sentences (or of other examples).
         words: number of words.
-        floor: the measure of a system without skill (`Task.floor`); None if unknown.
-        probabilities: scores of the probabilities; None without any.
+        floor: the measure of a system without skill (`Task.floor`), None if unknown.
+        probabilities: scores of the probabilities, None without any.
     """
 
     values: dict[str, Share]
@@ -148,13 +148,13 @@ class Scores:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class TargetSummary:
-    """What a head must know of the targets that it learns.
+    """Facts about training targets that a head needs.
 
     Attributes:
-        classes: names by number, as weights have them; () for scores.
-        counts: training items of each class; () if items have no class, or more than one number.
+        classes: names by number, in the order of weights. () for scores.
+        counts: training items of each class. () if items have no class, or more than one number.
         items: training items with an answer.
-        lowest, highest: of training scores; 0 without scores.
+        lowest, highest: of training scores, 0 without scores.
     """
 
     classes: tuple[str, ...] = ()
@@ -174,21 +174,21 @@ class Task(ABC):
         title: for people.
         targets: name of the answers that `load_corpus` reads.
         answer: the kind of answer that an output must give, one of `ANSWERS`.
-        scorer: who counts, with version; a part of every run's signature.
-        measure: chooses the epoch; differences of it are tested.
+        scorer: the scoring program with its version, a part of every run's signature.
+        measure: chooses the epoch. Differences of it are tested.
         columns: every value of the answers, key to name for people. The measure is first.
         probability_columns: every value of the probabilities, which tables show on request.
         scorers: key to name of the columns that have scorers of their own.
         facets: by name, the properties by which scores can be broken down.
-        of_texts: whether an answer is of a whole text or pair; else of a word.
+        of_texts: whether a whole text or pair has one answer. Otherwise each word has one.
         unit: name of a sequence of a text, in the singular.
-        whole: name of all words of a sequence; by default its `unit`.
+        whole: name of all words of a sequence, by default its `unit`.
         kinds: name of the classes of answers, in the plural.
         has_classes: whether answers are classes, which a training text may lack.
-        phrases_name: name of the phrases that tags mark, in the plural; "" without phrases.
-        floor: name of a system without skill, such as "chance"; "" shows none.
+        phrases_name: name of the phrases that tags mark, in the plural, "" without phrases.
+        floor: name of a system without skill, such as "chance". "" shows none.
         group: name of the sequences with one document number, in the singular.
-        breakdown: a note for readers of scores by a facet; "" for none.
+        breakdown: a note for readers of scores by a facet, "" for none.
         pipeline: name of the task on the Hub.
         auto_model: transformers' class of models with such answers.
     """
@@ -227,7 +227,7 @@ class Task(ABC):
 
     @abstractmethod
     def measured_by(self, key: str) -> Self:
-        """The same task with another of its measures; InputError for an unknown one."""
+        """The same task with another of its measures. InputError for an unknown one."""
 
     @abstractmethod
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
@@ -260,7 +260,7 @@ class Task(ABC):
 
     @abstractmethod
     def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split; InputError for predictions that do not fit the gold answers."""
+        """All scores of one split. InputError for predictions that do not fit the gold answers."""
 
     def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
         """Why values of `score` are undefined, a sentence each."""
@@ -276,7 +276,7 @@ class Task(ABC):
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
     ) -> Forecasts | None:
-        """Probabilities (T, C) as forecasts of the gold answers; None if they are none.
+        """Probabilities (T, C) as forecasts of the gold answers, None if they are none.
 
         Each sequence has a gold answer. Words without one are left out.
         """
@@ -289,7 +289,7 @@ class Task(ABC):
     def probability_values(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
     ) -> dict[str, float]:
-        """Values of probabilities (T, C) by key of `probability_columns`; {} without any."""
+        """Values of probabilities (T, C) by key of `probability_columns`, {} without any."""
         forecasts = self.forecasts(gold, shares, classes, scheme)
         return {} if forecasts is None else forecasts.values()
 
@@ -345,7 +345,7 @@ class Task(ABC):
         """The material of a breakdown into T items.
 
         Returns:
-            Counts (T, K); which items are gold (T,); and a function that maps a facet to the bucket
+            Counts (T, K), a mask of gold items (T,), and a function that maps a facet to the bucket
             of each item (T,) and all buckets in order.
         """
 
@@ -358,14 +358,14 @@ class Task(ABC):
         return tuple(self.classes_in(self.gold(train)))
 
     def summary(self, train: Split, scheme: str) -> TargetSummary:
-        """What a head must know of the targets of a training text."""
+        """Facts about a training text's targets that a head needs."""
         classes = self.classes(train, scheme)
         numbers = self.encode(train, classes, scheme)
         counts = np.bincount(numbers[numbers != IGNORED], minlength=len(classes))
         return TargetSummary(classes, tuple(counts.tolist()), int(counts.sum()))
 
     def groups(self, sentences: Sequence[Sentence]) -> Counts | None:
-        """(G + 1,) sequences before each group that is answered together; None without groups.
+        """(G + 1,) sequences before each group that is answered together, None without groups.
 
         A group is then the unit of batches, items, answers and scores.
         """
@@ -494,7 +494,7 @@ class Task(ABC):
 
     @abstractmethod
     def read_predictions(self, path: Path) -> Predictions:
-        """Reads a file of `write_predictions`; OSError, or InputError for a damaged file."""
+        """Reads a file of `write_predictions`. OSError, or InputError for a damaged file."""
 
 
 def in_buckets(
@@ -515,7 +515,7 @@ def task_of(name: str, data: str) -> str:
 
 
 def get_task(name: str) -> Task:
-    """The task called "entities" or "classification:matthews", say; InputError if unknown."""
+    """The task of a name such as "classification:matthews". InputError if unknown."""
     base_name, _, measure = name.partition(":")
     task: Task = TASKS.load(base_name)
     return task.measured_by(measure) if measure else task

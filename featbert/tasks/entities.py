@@ -51,7 +51,9 @@ class Entities(WordTask):
         "word_accuracy": "word accuracy",
     }
     scorers: Mapping[str, str] = {"f1": "conlleval", "strict_f1": "strict", "word_f1": "word"}
-    breakdown = "predictions are grouped by their own type or length, not by that of gold"
+    breakdown = (
+        "predictions are grouped by their own type or length, not by the gold type or length"
+    )
     facets: Mapping[str, Facet] = {
         "type": Facet("entity type"),
         "length": Facet("words of the entity"),

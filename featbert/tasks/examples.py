@@ -55,7 +55,7 @@ class ExampleTask(Task):
         return type(self)(key)
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """A linear head on the first special piece, frozen on the mean of subwords by a solver.
+        """A linear head on [CLS], or on frozen means of subwords by a solver.
 
         Devlin et al. 2019, note 6: the first piece is not a meaningful representation of a
         sentence without fine-tuning. Bodies and rates come from `benchmarks/defaults.md`.
@@ -173,14 +173,14 @@ class ExampleTask(Task):
 
 
 def single(rows: Rows) -> list[str]:
-    """The answer of each example; InputError unless each has one."""
+    """The answer of each example. InputError unless each has one."""
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]
 
 
 def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float:
-    """Share of a pair's different words, in lower case, that both texts have; -1 for one text."""
+    """Share of a pair's different words, in lower case, that both texts have. -1 for one text."""
     if len(sizes) < 2:
         return -1.0
     first = {word.lower() for word in words[: sizes[0]]}

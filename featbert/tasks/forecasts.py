@@ -78,7 +78,7 @@ class Forecasts:
 
     Attributes:
         shares: (E, K) probabilities of each item's possible answers. They add up to about 1.
-        right: (E,) column of the gold answer; -1 if it is not among the possible ones.
+        right: (E,) column of the gold answer, -1 if it is not among the possible ones.
         sizes: (E,) number of possible answers, which are the first columns. None means all.
     """
 

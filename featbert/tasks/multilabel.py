@@ -7,7 +7,7 @@
 Micro F1 chooses the epoch unless another measure is named: "multilabel:macro_f1",
 "multilabel:accuracy". A class is given if its probability is above a threshold. On dev the one
 with the highest measure is chosen for all classes, or, with `thresholds = "each"`, for each class
-the one with its highest F1; among equal ones the lowest.
+the one with its highest F1. Among equal ones the lowest is chosen.
 
 A system without skill gives each text the same classes: the k most frequent ones, k as good as any.
 """
@@ -96,7 +96,7 @@ MEASURES = {
 
 
 class Multilabel(ExampleTask):
-    """The task of several classes a text."""
+    """The task of several classes per text."""
 
     name = "multilabel"
     title = "texts with several classes"
@@ -212,7 +212,7 @@ class Multilabel(ExampleTask):
         return f"A class is given if its probability is above {threshold:.4f}."
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        """An item is a class of a text, gold or predicted; for subset accuracy it is a text."""
+        """An item is a class of a text, gold or predicted. For subset accuracy it is a text."""
         if self.measure.key == "accuracy":
             return super().parts(found, known)
         classes = self.classes_in([*found.gold, *found.predicted])
@@ -271,7 +271,7 @@ class Multilabel(ExampleTask):
 
 
 def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
-    """The lowest threshold with the best F1 of a class; 0.5 if no text has it."""
+    """The lowest threshold with the best F1 of a class, 0.5 if no text has it."""
     if not right.any():
         return 0.5
     order = np.argsort(-shares, kind="stable")

@@ -150,7 +150,7 @@ class Spans(ExampleTask):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, 2) first and last place of the first gold answer.
 
-        Place 0 is the first special piece and means no answer. Place 1 is the first word.
+        Place 0 is [CLS] and means no answer. Place 1 is the first word.
         """
         rows = zip(split, self.gold(split), strict=True)
         words = [answer_words(s.places, s.pair or 0, row[0]) for s, row in rows]

@@ -88,7 +88,7 @@ class FeatureInputs:
                 (n, H) for each of several texts that follow one another.
             places: (S, T, 2) first and end vector in `states` of each sequence (T = 1), or of both
                 texts of each pair that was encoded apart. If the head reads sequences, the place
-                of the first special piece comes before them.
+                of [CLS] comes before them.
             offsets: (S + 1,) words before each sequence, if vectors are of whole texts, so that
                 batches have the same sequences as with vectors of words.
             pairs: (S, 2) words of both texts of each pair, if the head reads sequences.

@@ -25,7 +25,7 @@ _TALL = 4.5  # inches of axes that have numbers above, too
 
 
 @figure(
-    caption="Where the dots of two rows overlap, their means alone decide little.",
+    caption="If the dots of two rows overlap, their means decide little.",
     needs="two scored runs",
 )
 def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | None:

@@ -62,7 +62,7 @@ def training(comparison: Comparison, split: str, width: float | None) -> Figure 
     note = about(
         comparison,
         "lines: seeds" if several else "one seed",
-        "mark: the epoch whose weights were kept",
+        "mark: the epoch of the saved weights",
         "loss: of training, logarithmic",
     )
     return style.header(fig, "Training by epoch", note, tuning_keys(row.tuning for row in rows))
