@@ -172,15 +172,20 @@ def logged_by(write: Callable[[int, str], None], level: int) -> Iterator[None]:
 def shown(*, quiet: bool = False) -> Iterator[None]:
     """Shows stages, reports and warnings of the block on stderr, unless `quiet`.
 
-    Stages are bars in a terminal or notebook, and a plain line per minute elsewhere.
+    Stages are bars in a terminal or notebook, and a plain line per minute elsewhere. A notebook
+    without ipywidgets shows stages and reports in one line, which changes, and keeps warnings.
     """
+    display = _Display()
 
     def write(level: int, text: str) -> None:
         if not quiet:
-            tell(text)
+            display.tell(text, brief=level < logging.WARNING)
 
-    with logged_by(write, logging.INFO), heard_by((lambda message: None) if quiet else _Display()):
-        yield
+    with logged_by(write, logging.INFO), heard_by((lambda message: None) if quiet else display):
+        try:
+            yield
+        finally:
+            display.end_line()
 
 
 def shown_in_python(progress: bool) -> AbstractContextManager[None]:
@@ -229,13 +234,32 @@ class _ShownStage:
 
 
 class _Display:
-    """A listener that draws the stages as bars, or writes a plain line per minute."""
+    """A listener that draws the stages as bars, or writes plain lines."""
 
     def __init__(self) -> None:
         self.stages: dict[str, _ShownStage] = {}
         terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        in_notebook = "ipykernel" in sys.modules
         # rich draws in notebooks with ipywidgets.
-        self.has_bars = terminal or ("ipykernel" in sys.modules and bool(find_spec("ipywidgets")))
+        self.has_bars = terminal or (in_notebook and bool(find_spec("ipywidgets")))
+        self.has_one_line = in_notebook and not self.has_bars
+        self.width = 0  # of the line that changes
+
+    def tell(self, text: str, *, brief: bool) -> None:
+        """Writes a line. In a notebook without bars a brief one takes the place of the last one."""
+        if not (self.has_one_line and brief):
+            self.end_line()
+            tell(text)
+            return
+        self.width = max(self.width, len(text))
+        with suppress(OSError):
+            sys.stderr.write(f"\r{text:{self.width}}")
+            sys.stderr.flush()
+
+    def end_line(self) -> None:
+        if self.width:
+            self.width = 0
+            tell("")
 
     def __call__(self, message: Message) -> None:
         kind, key, *values = message
@@ -244,8 +268,8 @@ class _Display:
             shown_stage.done += n
             shown_stage.note = shown_stage.note if note is None else note
             if not self.has_bars and time.monotonic() >= shown_stage.due:
-                shown_stage.due = time.monotonic() + PLAIN_EVERY
-                tell(printable(f"{shown_stage.title}  {shown_stage.line()}"))
+                shown_stage.due = time.monotonic() + (1 if self.has_one_line else PLAIN_EVERY)
+                self.tell(printable(f"{shown_stage.title}  {shown_stage.line()}"), brief=True)
             return
         if kind == "begin":
             self.stages[key] = _ShownStage(*values)

@@ -129,6 +129,25 @@ def test_lines_without_a_terminal(quiet, capsys, monkeypatch):
     assert others == [r"epoch 1\x1b[31m", "a warning"] * (not quiet)
 
 
+def test_a_notebook_without_ipywidgets_has_one_line_and_the_warnings(capsys, monkeypatch):
+    monkeypatch.setattr(progress, "PLAIN_AFTER", 0.0)
+    monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    with shown(), stage("reading", "lines", 30) as advance:
+        advance(10)
+        report("epoch 1")
+        report("epoch 2")
+        notice("a warning")
+        report("epoch 3")
+    lines = capsys.readouterr().err.split("\n")
+    assert [line.split("\r")[-1].rstrip() for line in lines] == [
+        "epoch 2",
+        "a warning",
+        "epoch 3",
+        "",
+    ]
+
+
 def terminal(monkeypatch):
     """A terminal of 80 columns at stderr, which shows stages at once."""
     screen = io.StringIO()

@@ -147,6 +147,10 @@ def _with_results(
         by = facets[:1]
     if by:
         comparison = with_breakdowns(comparison, members, by)
+    if everything:  # one group repeats the score, such as words in both texts of single texts
+        shown = {part.facet for part in comparison.breakdowns if len(part.gold) > 1}
+        parts = [p for p in comparison.breakdowns if p.facet in shown.union(request.by)]
+        comparison = dataclasses.replace(comparison, breakdowns=tuple(parts))
     if everything or "confusion" in request.figures:
         comparison = with_confusions(comparison, members)
     comparison = with_contests(comparison, members, request, searches)

@@ -116,3 +116,16 @@ def test_a_corpus_called_like_a_column_is_no_column(tmp_path) -> None:
     (table,) = transfer_tables([matrix])
     assert [line["seeds"] for line in table.lines] == [3, 3]
     assert [line["seeds_mean"] for line in table.lines] == pytest.approx([0.7, 0.9])
+
+
+def test_a_page_leaves_out_facets_with_one_group_unless_they_are_named(tmp_path) -> None:
+    runs = [*usual(tmp_path)]
+    shown = {
+        by: {
+            part.facet: len(part.gold)
+            for part in compare(runs, everything=True, by=by)[0].breakdowns
+        }
+        for by in ((), ("sentence",))
+    }
+    assert shown[()] == {"type": 3, "length": 2}
+    assert shown["sentence",] == {"type": 3, "length": 2, "sentence": 1}
