@@ -277,14 +277,14 @@ def short_names(rows: Sequence[Row], without: Collection[str]) -> list[str]:
         {**r.differing, **{k: v for k, v in r.varied.items() if k not in without}} for r in rows
     ]
     names = []
-    for row, base, own in zip(rows, bases, values, strict=True):
-        namesakes = [other for other, name in zip(values, bases, strict=True) if name == base]
+    for row, base, row_values in zip(rows, bases, values, strict=True):
+        namesakes = [settings for settings, name in zip(values, bases, strict=True) if name == base]
         needed, n_names = list[str](), 1
         for name in dict.fromkeys(itertools.chain(*namesakes)):
             n_names_with = len({tuple(v.get(n) for n in (*needed, name)) for v in namesakes})
             if n_names_with > n_names:
                 needed, n_names = [*needed, name], n_names_with
-        settings = {name: value for name, value in own.items() if name in needed}
+        settings = {name: value for name, value in row_values.items() if name in needed}
         varied = [settings.pop(name) for name in row.varied if name in settings]
         names.append(" · ".join([with_settings(base, settings), *varied]))
     return names

@@ -21,7 +21,7 @@ def freezing(comparison: Comparison, split: str, width: float | None) -> Figure 
     if len(steps) < 3:
         return None
     settings = line_names([row for row, _ in tuned], ("freeze_to",), "")
-    names = [" · ".join(filter(None, ("fine-tuning", own))) for own in settings]
+    names = [" · ".join(filter(None, ("fine-tuning", setting))) for setting in settings]
     points = [
         (name, row.tuning, steps.index(_frozen(row)), score)
         for name, (row, score) in zip(names, tuned, strict=True)

@@ -23,7 +23,7 @@ _NEAR = 5.0  # points from a mark to its label, which needs no line to its mark
 _REACHES = (_NEAR, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0)
 _ANGLES = 2 * np.pi * np.arange(16) / 16
 _ROUNDS = 3
-# What a place costs for each thing that it hides. A point of distance costs `_FAR`.
+# Cost of a place for each thing hidden by the label. A point of distance costs `_FAR`.
 _LABEL, _HIDDEN_MARK, _AMBIGUOUS, _CROSSING = 1e4, 300.0, 200.0, 150.0
 _STEP, _BAR, _FAR = 20.0, 20.0, 1.0
 
@@ -72,14 +72,14 @@ def place_labels(
     chosen: dict[int, int] = {}
     for n in order * _ROUNDS:
         _, boxes, reaches, _ = candidates[n]
-        taken = [candidates[m][1][c] for m, c in chosen.items() if m != n]
+        label_boxes = [candidates[m][1][c] for m, c in chosen.items() if m != n]
         leaders = [
             (marks[m], _middle(candidates[m][1][c]))
             for m, c in chosen.items()
             if m != n and candidates[m][2][c] > _NEAR
         ]
-        cost = fixed_costs[n] + _LABEL * _overlaps(boxes, taken).sum(axis=1)
-        in_between = np.array([*taken, *np.delete(squares, n, axis=0)]).reshape(-1, 4)
+        cost = fixed_costs[n] + _LABEL * _overlaps(boxes, label_boxes).sum(axis=1)
+        in_between = np.array([*label_boxes, *np.delete(squares, n, axis=0)]).reshape(-1, 4)
         for c in np.flatnonzero(cost < cost.min() + 2 * _CROSSING):
             end = _middle(boxes[c])
             if reaches[c] > _NEAR:
@@ -178,8 +178,8 @@ def _fixed_cost(
 
 def _overlaps(boxes: Floats, others: Any) -> NDArray[np.bool_]:
     """Whether boxes (n, 4) and others (m, 4) overlap: (n, m)."""
-    rest = np.array([*others], dtype=float).reshape(-1, 4)
-    lower, upper = boxes[:, None, :2] < rest[:, 2:], boxes[:, None, 2:] > rest[:, :2]
+    other_boxes = np.array([*others], dtype=float).reshape(-1, 4)
+    lower, upper = boxes[:, None, :2] < other_boxes[:, 2:], boxes[:, None, 2:] > other_boxes[:, :2]
     return np.asarray((lower & upper).all(axis=2))
 
 
