@@ -169,18 +169,18 @@ def _view(table: Table, width: int | None, detail: Detail) -> Table:
     elif not detail.wide:
         columns = [column for column in columns if column.detail < ONLY_WIDE]
         sizes = [_sizes(column, column.cells(table.lines), width)[1] for column in columns]
-        while width and 1 + sum(sizes) > width and (most := max(c.detail for c in columns)):
-            sizes = [size for c, size in zip(columns, sizes, strict=True) if c.detail < most]
-            columns = [column for column in columns if column.detail < most]
+        while width and 1 + sum(sizes) > width and (level := max(c.detail for c in columns)):
+            sizes = [size for c, size in zip(columns, sizes, strict=True) if c.detail < level]
+            columns = [column for column in columns if column.detail < level]
     return table.with_columns(columns, legend=detail.explain)
 
 
 def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> str:
     """How to see the rest of tables, in a line, if views leave something out."""
     pairs = [*zip(tables, views, strict=True)]
-    more = []
+    hints = []
     if any(len(view.legend) < len(table.legend) for table, view in pairs):
-        more.append("--explain: meaning of the columns")
+        hints.append("--explain: meaning of the columns")
     left_out = dict.fromkeys(
         column.head
         for table, view in pairs
@@ -188,8 +188,8 @@ def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> st
         if column not in view.columns
     )
     if left_out and not detail.columns:
-        more.append(f"--wide: also {', '.join(left_out)}")
-    return " · ".join(more)
+        hints.append(f"--wide: also {', '.join(left_out)}")
+    return " · ".join(hints)
 
 
 def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:
