@@ -1,6 +1,7 @@
 """What the pages show: commands and code run, files are read, links go somewhere."""
 
 import dataclasses
+import importlib
 import importlib.resources
 import json
 import shutil
@@ -69,6 +70,7 @@ def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
     monkeypatch.setattr(
         importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
     )
+    importlib.import_module("featbert.cli.train")  # while its help has the real defaults
     for entry in TUNINGS.values():
         tuning = entry.load()
         quick = {"epochs": 1, "lstm_size": 8, **tuning.defaults}
