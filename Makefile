@@ -12,6 +12,9 @@ INSTALL := $(BIN)/python -m pip install --quiet $(PIP_OPTIONS) --constraint cons
 # Options of the demo, such as: make demo DEMO="--set 'seeds=[1,2,3]'"
 DEMO ?=
 
+# By default, old versions of pip build seqeval without the packages that its build needs.
+export PIP_USE_PEP517 := 1
+
 # The tests start many processes; compiled bytecode makes them start faster.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -40,7 +40,7 @@ def with_budgets(
 ) -> Comparison:
     """The comparison with curves of the rows that a random search found, and who is ahead.
 
-    `searches` are those of experiments in the runs directories.
+    `searches` come from the experiments in the runs directories.
     """
     searched = [
         (row, trials, left_out)

@@ -126,7 +126,7 @@ class _Estimates:
         self.moments: dict[tuple[object, ...], Moments] = {}
         self.without_counts: dict[str, None] = {}
         self.uncounted = 0
-        self.reasons: dict[str, None] = {}
+        self.reasons: dict[tuple[str, str], dict[str, None]] = {}
 
     def of_row(self, row: Row) -> Row:
         """The row with `estimates` and `learned`."""
@@ -158,7 +158,8 @@ class _Estimates:
                 "no predictions, so no interval covers other text: "
                 f"{listed([*self.without_counts])}"
             )
-        yield from self.reasons
+        for (split, error), names in self.reasons.items():
+            yield f"no interval over text of {split} for {listed(names)}: {error}"
         if self.uncounted:
             number = counted(self.uncounted, "interval")
             yield f"{number} from before the predictions were removed, not to be computed again"
@@ -169,8 +170,7 @@ class _Estimates:
         except MissingError:
             self.without_counts |= dict.fromkeys(row.name for row in rows)
         except FeatbertError as error:
-            names = " and ".join(row.name for row in rows)
-            self.reasons[f"{names} on {split}: no interval over text: {error}"] = None
+            self.reasons.setdefault((split, str(error)), {}).update({r.name: None for r in rows})
         return seeds_estimate(*(_values(row, split) for row in rows))
 
     def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
