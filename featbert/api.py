@@ -730,9 +730,11 @@ def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] |
     """`Gains` of two rows: by how much the next seed lowers the variance of their difference."""
     import numpy as np
 
-    from featbert.analysis.interval import difference_estimate, needed
+    from featbert.analysis.interval import FEWEST_UNITS, difference_estimate, needed
 
     counts = [np.stack([run.counts("dev").units for run in runs]) for runs in (first, second)]
+    if counts[0].shape[1] < FEWEST_UNITS:
+        return None
     estimate = difference_estimate(counts[0], counts[1], first[0].task.measure.of)
     if not estimate.covers_seeds or estimate.p_value < SETTLED or needed(estimate).seeds is None:
         return None

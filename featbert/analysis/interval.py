@@ -50,6 +50,8 @@ Of = Callable[[NDArray[Any]], Floats]
 LEVEL = 0.95
 # With two runs the interval over seeds is twelve times their difference: it says nothing.
 FEWEST = 3
+# With fewer documents, sentences or examples an interval over text says nothing.
+FEWEST_UNITS = 5
 # A smaller number is rounding.
 TIE = 1e-12
 # No more seeds than this are proposed, nor more text than this times the text.

@@ -22,6 +22,7 @@ from featbert.analysis.comparison import (
     rivals,
 )
 from featbert.analysis.interval import (
+    FEWEST_UNITS,
     LEVEL,
     Estimate,
     Moments,
@@ -44,8 +45,6 @@ from featbert.schema import STRICT
 from featbert.text import counted, listed
 
 VERSION = 3
-# With fewer documents, sentences or examples, an interval over text says nothing.
-FEWEST_UNITS = 5
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

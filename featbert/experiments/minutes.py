@@ -19,6 +19,7 @@ import itertools
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -395,13 +396,16 @@ class MinutesPlan(ExperimentPlan):
 
 def suited_task(data: str, reading: ReadingOptions) -> str:
     """The task that the first examples of a text fit. InputError if none fits."""
-    suited = dict[str, Corpus]()
+    suited, reasons = dict[str, Corpus](), Counter[str]()
+    part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
     for name in TASKS:
-        with contextlib.suppress(InputError):
-            part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
+        try:
             suited[name] = load_corpus(data, part, targets=get_task(name).targets)
+        except InputError as error:
+            reasons[str(error)] += 1
     if not suited:
-        raise InputError(f"{data} fits no task", setting="task")
+        ((reason, _),) = reasons.most_common(1)
+        raise InputError(f"{data} fits no task: {reason}")
     task = next(iter(suited))
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
     if task == "entities" and "O" not in labels.get("labels", "O"):

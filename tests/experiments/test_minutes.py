@@ -1,4 +1,4 @@
-"""Experiments within minutes, with made-up runs: their scores and seconds are told."""
+"""Experiments within minutes, with made-up scores and seconds of runs."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from featbert.analysis.compare import compare
-from featbert.api import RunRequest, run
+from featbert.api import RunRequest, _gains, run
 from featbert.errors import InputError
 from featbert.experiments import minutes, schedule
 from featbert.experiments.minutes import MinutesPlan, rungs
@@ -18,6 +18,7 @@ from featbert.tasks.base import TASKS, get_task
 from tests.analysis.records import make_record
 from tests.experiments.experiment_files import Lab
 from tests.experiments.test_shipped import write_texts
+from tests.report.html.judged import make_run
 from tests.workspace import error_of, write_corpus
 
 TUNINGS = ("full", "bitfit", "layernorm", "lora")
@@ -41,7 +42,7 @@ EPOCH = {"full": 10.0, "bitfit": 6.0, "layernorm": 4.0, "lora": 4.0, "none": 1.0
 
 
 class Told:
-    """Estimates that are told, as `Estimates` gives them."""
+    """Made-up estimates, in the form of `Estimates`."""
 
     stopped = False
 
@@ -49,13 +50,17 @@ class Told:
 
     def run(self, job: Job) -> tuple[float, int, str]:
         settings = job.run.options.settings
-        return EPOCH.get(settings.tuning, 5.0) * settings.epochs * settings.train_share, 0, "told"
+        return (
+            EPOCH.get(settings.tuning, 5.0) * settings.epochs * settings.train_share,
+            0,
+            "made up",
+        )
 
     def extraction(self, job: Job, words: int) -> float:
         return 5.0
 
 
-def told_dev(job: Job) -> float:
+def dev_of(job: Job) -> float:
     """A lower rate is better, so is layer 2, and the BiLSTM is best of the rows on features."""
     settings = job.run.options.settings
     if settings.tuning == "none":
@@ -81,7 +86,7 @@ class Trained(list[Job]):
             tuning=job.run.tuning,
             seed=job.run.options.seed,
             settings=job.run.settings,
-            dev=told_dev(job),
+            dev=dev_of(job),
             cost={"training_seconds": Told().run(job)[0], "prediction_seconds": 0.0},
             mix=None,
         )
@@ -275,3 +280,22 @@ def test_too_few_minutes_say_how_many_are_needed(workspace):
     file = workspace.experiment("[features]\nlayers=['last']\n[finetune]\n")
     error = error_of(workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities"))
     assert "0.001" in error
+
+
+@pytest.mark.parametrize("n", [1, 4])
+def test_a_seed_has_no_gain_if_dev_has_too_few_units(tmp_path, n):
+    rows = [
+        [make_run(tmp_path, name, seed, share, n=n, in_document=0) for seed in (1, 2, 3)]
+        for name, share in (("a", 0.4), ("b", 0.6))
+    ]
+    assert _gains(*rows) is None
+
+
+def test_a_text_that_fits_no_task_says_why(workspace):
+    folder = workspace.folder / "empty"
+    folder.mkdir()
+    for name in ("train.tsv", "dev.tsv"):
+        (folder / name).touch()
+    message = error_of(workspace.carry_out("decide", "--set", f"data={folder}", "--minutes", 1))
+    assert str(folder / "train.tsv") in message
+    assert not workspace.runs.exists()
