@@ -10,7 +10,7 @@ import sys
 
 from featbert.registry import Entry, Registry
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 # Waiting threads of torch's OpenMP soon sleep: with another busy process this takes a fraction of
 # the time. Torch's library reads both variables when it is loaded. The second one is the number of
 # turns before threads sleep, with GNU's OpenMP.

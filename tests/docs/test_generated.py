@@ -5,6 +5,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
+import featbert
 from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
 from featbert.cli.main import app
 from featbert.runs.record import SUFFIX, read_experiment_record
@@ -25,6 +26,12 @@ def test_the_tutorial_shows_the_sample_as_it_is() -> None:
     printed = CliRunner().invoke(app, ["check", "sample"]).output
     real = [line.split() for line in printed.splitlines()]
     assert [line for line in shown.splitlines() if line.split() not in real] == []
+
+
+def test_the_version_is_one() -> None:
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {featbert.__version__}\n" in citation
+    assert f"\n## [{featbert.__version__}] - " in (ROOT / "CHANGELOG.md").read_text("utf-8")
 
 
 def test_the_example_report_shows_every_kept_run() -> None:
