@@ -95,11 +95,7 @@ class Estimate:
 
     def ends(self, level: float) -> tuple[float, float]:
         """The interval at another level."""
-        from scipy.special import stdtrit  # takes longer to load than a table to make
-
-        quantile = float(stdtrit(min(self.df, 1e9), (1 + level) / 2)) if level < 1 else np.inf
-        error = (self.over_seeds + self.over_text) ** 0.5
-        half = quantile * error if error else 0.0
+        half = float(half_width(self.over_seeds + self.over_text, self.df, level))
         return self.value - half, self.value + half
 
     @property
@@ -143,10 +139,16 @@ class Variance:
     @property
     def half(self) -> Floats:
         """Half the width of the interval."""
-        from scipy.special import stdtrit  # takes longer to load than a table to make
+        return half_width(self.seeds + self.text, self.df)
 
-        quantile = stdtrit(np.minimum(self.df, 1e9), (1 + LEVEL) / 2)
-        return np.asarray(quantile * np.sqrt(self.seeds + self.text), np.float64)
+
+def half_width(squared_error: Any, df: Any, level: float = LEVEL) -> Floats:
+    """Half the width of the interval (...) at `level`. 0 without an error."""
+    from scipy.special import stdtrit  # takes longer to load than a table to make
+
+    quantile = stdtrit(np.minimum(df, 1e9), (1 + level) / 2) if level < 1 else np.inf
+    error = np.sqrt(squared_error)
+    return np.multiply(quantile, error, where=error > 0, out=np.zeros_like(error, np.float64))
 
 
 def score_estimate(counts: Counts, of: Of, *, null: float = 0.0) -> Estimate:

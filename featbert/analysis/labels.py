@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -115,6 +116,25 @@ def signature_line(runs: Sequence[Run]) -> str:
 
 
 @dataclass(frozen=True)
+class Scope:
+    """Ways among which a setting or condition is compared: those that agree in all other fields.
+
+    Attributes:
+        name: of the setting or condition.
+        side: whether the encoder is frozen, and the trainer.
+        layers: None for a tuned encoder, "" for ways on any layers.
+    """
+
+    name: str
+    table: Any
+    cell: Any = None
+    side: tuple[bool, str | None] | None = None
+    tuning: str = ""
+    body: str = ""
+    layers: str | None = ""
+
+
+@dataclass(frozen=True)
 class Way:
     """Parts of a label of runs that differ only in their seed.
 
@@ -149,45 +169,41 @@ class Way:
             values.pop("store_dtype", None)
         return values
 
-    def scopes(self, name: str) -> list[tuple[Any, ...]]:
-        """Groups of ways that are compared in a setting or condition."""
-        frozen = get_tuning(self.tuning).frozen
+    def scopes(self, name: str) -> list[Scope]:
+        """The scopes of a setting or condition. Labels name it if one of them has two values."""
         if name in self.conditions:
+            if name != "training_precision":
+                return [Scope(name, self.table, self.cell)]
             # A solver's precision follows from the body, which is named.
             trainer = BODIES[self.body].trainer if self.body in BODIES else None
-            of_side = (frozen, trainer) if name == "training_precision" else None
-            return [(name, self.table, self.cell, of_side)]
+            side = get_tuning(self.tuning).frozen, trainer
+            return [Scope(name, self.table, self.cell, side)]
         if name in OF_HEADS:
-            return [(name, self.table)]
+            return [Scope(name, self.table)]
         # What follows from the tuning or the body, such as learning rates, is named within these.
-        namesakes = (name, self.table, self.tuning, self.body, self.layers)
-        return [namesakes] if self.searched else [namesakes, namesakes[:-1]]
+        on_any_layers = Scope(name, self.table, tuning=self.tuning, body=self.body)
+        on_layers = dataclasses.replace(on_any_layers, layers=self.layers)
+        return [on_layers] if self.searched else [on_layers, on_any_layers]
 
 
 def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     """For each way the settings and conditions that its label names, as labels show them."""
     values = [way.values for way in ways]
-    namesakes = grouped(((w.table, w.tuning, w.body, w.layers), {*w.settings}) for w in ways)
-    values_by_scope: dict[tuple[Any, ...], set[str | None]] = {}
-    candidates = list[list[str]]()
-    for way, valued in zip(ways, values, strict=True):
-        # A setting that only namesakes have has its default here. Heads read settings of their own.
-        namesake_settings = set().union(*namesakes[way.table, way.tuning, way.body, way.layers])
-        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(namesake_settings - {*OF_HEADS})])
-        candidates.append([n for n in names if n in valued or n in namesake_settings - {*OF_HEADS}])
-        for name in candidates[-1]:
+    names_by_way = _compared_names(ways, values)
+    values_by_scope: dict[Scope, set[str | None]] = {}
+    for way, valued, names in zip(ways, values, names_by_way, strict=True):
+        for name in names:
             scopes = way.scopes(name)
+            # Namesakes are the only ways whose settings may be missing here.
             for scope in scopes if name in valued else scopes[:1]:
                 value = canonical(valued[name]) if name in valued else None
                 values_by_scope.setdefault(scope, set()).add(value)
     # `--precision` is of both: it is named once unless a store had another.
     one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
     differences = []
-    for way, valued, names_of_way in zip(ways, values, candidates, strict=True):
+    for way, valued, names in zip(ways, values, names_by_way, strict=True):
         shown = [
-            n
-            for n in names_of_way
-            if any(len(values_by_scope.get(s, ())) > 1 for s in way.scopes(n))
+            n for n in names if any(len(values_by_scope.get(s, ())) > 1 for s in way.scopes(n))
         ]
         if {*shown} >= _INSTEAD:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
@@ -197,6 +213,23 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
             texts["precision"] = valued[_PRECISIONS[0]]
         differences.append(texts)
     return differences
+
+
+def _compared_names(ways: Sequence[Way], values: Sequence[Mapping[str, Any]]) -> list[list[str]]:
+    """For each way its settings and conditions, and the settings that only namesakes have.
+
+    The latter have their default here. Heads read settings of their own.
+    """
+    namesakes = [(way.table, way.tuning, way.body, way.layers) for way in ways]
+    settings_by_namesake = grouped(
+        (key, name) for key, way in zip(namesakes, ways, strict=True) for name in way.settings
+    )
+    names_by_way = []
+    for key, valued in zip(namesakes, values, strict=True):
+        further = {*settings_by_namesake.get(key, ())} - {*OF_HEADS}
+        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(further)])
+        names_by_way.append([name for name in names if name in valued or name in further])
+    return names_by_way
 
 
 def way_labels(ways: Sequence[Way]) -> list[str]:
