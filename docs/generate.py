@@ -26,11 +26,13 @@ from docs.reference_tables import TABLES as REFERENCE
 from featbert.config import defaults
 from featbert.encoders.tunings import tuning_title
 from featbert.runs.run import find_runs
+from featbert.tasks.base import TASKS
 
 ROOT = Path(__file__).parents[1]
 RESULTS = "results.jsonl.xz"
 WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}"))
 PAGES = (
+    *(f"docs/tasks/{name}.md" for name in TASKS if (ROOT / f"docs/tasks/{name}.md").exists()),
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     *("benchmarks/README.md", "benchmarks/defaults.md"),

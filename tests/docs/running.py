@@ -17,6 +17,7 @@ from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
 from featbert.experiments.file import experiment_file, read_experiment
+from featbert.tasks.base import get_task
 from tests.docs.pages import OUTSIDE, SHELL, Block
 
 # Suffixes of the corpus files that blocks show.
@@ -40,11 +41,13 @@ class Page:
 
     Attributes:
         folder: where, with what the page names (`stand_ins`).
+        task: task of the corpus files on the page. If None, a file's first line says it.
         printed: by the block of commands or code that came last.
         commands: of featbert, that were run.
     """
 
     folder: Path
+    task: str | None = None
     printed: str = ""
     commands: int = 0
     names: dict[str, Any] = field(default_factory=dict)
@@ -66,6 +69,8 @@ class Page:
             path = self.folder / f"shown.{CORPUS_FILES[block.language]}"
             path.write_text(block.text, "utf-8")
             targets = "classes" if '"label": "' in block.text else "entities"
+            if self.task is not None:
+                targets = get_task(self.task).targets
             targets = "choices" if '"endings"' in block.text else targets
             targets = "spans" if '"answers"' in block.text else targets
             (split,) = load_corpus(path, targets=targets).splits.values()

