@@ -24,7 +24,9 @@ from pathlib import Path
 
 from docs.reference_tables import TABLES as REFERENCE
 from featbert.config import defaults
+from featbert.data.corpus import SPLITS
 from featbert.encoders.tunings import tuning_title
+from featbert.runs.record import SplitIdentity
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
 
@@ -34,6 +36,7 @@ WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RE
 PAGES = (
     *(f"docs/tasks/{name}.md" for name in TASKS if (ROOT / f"docs/tasks/{name}.md").exists()),
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
+    "docs/how-to/free-corpora.md",
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
@@ -162,6 +165,26 @@ def _shown(means: list[float]) -> list[str]:
     return [*(f"{mean:.2f}" for mean in means), f"{means[3] - means[1]:+.2f}"]
 
 
+def corpora() -> str:
+    """Sizes and fingerprints of the corpora behind kept results, from their records."""
+    parts: dict[str, dict[str, SplitIdentity]] = {}
+    for name in WITH_RESULTS:
+        for run in find_runs(ROOT / "experiments" / name / RESULTS):
+            signature = run.record.signature
+            if "-first-" not in signature.corpus:
+                parts.setdefault(signature.corpus, {}).update(signature.splits)
+    head = ["corpus", "train", "dev", "test", "words", "fingerprints of train, dev, test"]
+    rows = [head, ["---", *["---:"] * 4, "---"]]
+    for corpus, by_split in sorted(parts.items()):
+        identities = [by_split[split] for split in SPLITS]
+        sizes = [f"{identity.sentences:,}" for identity in identities]
+        words = sum(identity.words for identity in identities)
+        rows.append(
+            [corpus, *sizes, f"{words:,}", ", ".join(f"`{i.text[:8]}`" for i in identities)]
+        )
+    return markdown(rows)
+
+
 def tolerances() -> str:
     """What batches, order and threads change in hidden states, of the kept measurement."""
     path = ROOT / "benchmarks" / "records" / "tolerance.json"
@@ -174,6 +197,7 @@ def tolerances() -> str:
 
 TABLES: dict[str, Callable[..., str]] = {
     **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},
+    "corpora": corpora,
     "gradient steps and solvers": solvers_and_gradients,
     "learning rates": learning_rates,
     "tolerances": tolerances,
