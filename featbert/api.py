@@ -37,9 +37,12 @@ from featbert.config import (
     Compute,
     Data,
     Encoding,
+    File,
+    Flag,
     Folder,
     Head,
     Margin,
+    Option,
     Rows,
     RowsTable,
     Section,
@@ -51,7 +54,8 @@ from featbert.config import (
 )
 from featbert.data import load as files
 from featbert.data.check import notice_doubts
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import SPLITS, Corpus
+from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import fixed_layers, parse_layers, split_specs
@@ -104,7 +108,7 @@ R = TypeVar("R", bound="Request")
 # Accepts a path in place of a name.
 _name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 # Finished runs, or their names.
-Runs = Several[Annotated[str | Run, _name]]
+Runs = Annotated[Several[Annotated[str | Run, _name]], Option("RUN")]
 
 
 class Request(Section):
@@ -167,7 +171,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 class Text(Data):
     """A text: a loaded corpus, or a name and how its files are read."""
 
-    data: Annotated[str | InstanceOf[Corpus], _name] = Field(  # type: ignore[assignment]
+    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = Field(  # type: ignore[assignment]
         "sample", description=Data.model_fields["data"].description
     )
 
@@ -181,7 +185,7 @@ class Text(Data):
 class Encoded(Encoding):
     """How words become vectors. The encoder may be an `EncoderSource`."""
 
-    model: Annotated[str | InstanceOf[EncoderSource], _name] = Field(  # type: ignore[assignment]
+    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = Field(  # type: ignore[assignment]
         Encoding.model_fields["model"].default,
         description=Encoding.model_fields["model"].description,
     )
@@ -211,7 +215,7 @@ class Engine(Section):
     usual = frozenset({"on"})
     on: Literal["here", "ray"] = "here"
     """Place to compute: here, or on a Ray cluster with nodes that share this folder."""
-    address: str | None = None
+    address: Annotated[str | None, Option("HOST:PORT")] = None
     """Head of the Ray cluster to join.  [default: RAY_ADDRESS, or a Ray that is started here]"""
     cpus_per_run: int | None = Field(None, ge=1)
     """With --on ray: cores of each run or shard.  [default: 1]"""
@@ -266,12 +270,12 @@ class ExtractRequest(Engine, Cached, Compute, Encoded, Text, Request):
     """Hidden states to store, with their text and encoder."""
 
     without = frozenset({"tag_scheme"})
-    layers: str | int | list[int] | tuple[int, ...] | None = "all"
+    layers: Annotated[str | int | list[int] | tuple[int, ...] | None, Option("LAYERS")] = "all"
     """Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or the layers of
     combinations such as concat_last4."""
     token_budget: int | None = Field(None, ge=1)
     """Padded subwords computed at once.  [default: 512, on a GPU 32768]"""
-    shards: int | None = Field(None, ge=1)
+    shards: Annotated[int | None, Option("N")] = Field(None, ge=1)
     """Number of files to store parts of the text in. They are read as one store.  [default: 1, on
     Ray as many as there is room for]"""
 
@@ -331,11 +335,13 @@ class Trained(InRuns, Compute, Encoded, Text, Request):
     panel = "Output"
     everyday = frozenset({"seeds"})
     usual = frozenset({"overwrite"})
-    seeds: int | str | list[int] | tuple[int, ...] = "1"
+    seeds: Annotated[int | str | list[int] | tuple[int, ...], Option("SEEDS")] = "1"
     """Random seeds, one run for each: 1,2,3 or 1-5."""
-    overwrite: bool = False
+    overwrite: Flag = False
     """Train finished runs again."""
-    log_with: str | None = None
+    log_with: Annotated[
+        str | None, Option("TRACKER", suggests=("csv", "tensorboard", "wandb", "mlflow"))
+    ] = None
     """Log every epoch while a run trains, to .csv, .tensorboard, .wandb or .mlflow in
     --runs-dir."""
     settings: Annotated[InstanceOf[Settings] | None, NO_OPTION] = None
@@ -352,9 +358,11 @@ class TrainRequest(Head, Training, Rows, Cached, Trained):
     panel = "Encoder"
     everyday = frozenset({"layers"})
     without = frozenset({"tuning"})
-    features: Folder | FeatureStore | None = None
+    features: Annotated[Folder | FeatureStore | None, Option("STORE")] = None
     """Feature store to read.  [default: the store of --data and --model, extracted if necessary]"""
-    layers: str | int | list[str] | list[int] | tuple[str, ...] = "concat_last4"
+    layers: Annotated[str | int | list[str] | list[int] | tuple[str, ...], Option("LAYERS")] = (
+        "concat_last4"
+    )
     """Layer combinations, separated by commas, one row for each: names such as last or
     weighted_all, single layers such as 7 or 1-6, or forms such as concat:9-12."""
 
@@ -393,11 +401,12 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
         specs = [combination.name for combination in combinations]
         extraction = plan_store(corpus, request, specs, [settings.reads])
         store = extraction.finished
+    features = store or extraction
+    assert features is not None
     if store is not None:
         for combination in combinations:
             store.require(combination.indices)
     load_torch(request.threads)
-    features: Any = store or extraction
     plans = {
         f"{combination.name}, seed {options.seed}": plan_stored_run(
             features.manifest, features.path, corpus, combination, options
@@ -477,13 +486,9 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     extracted = {"data": text.source, **text.reading}
     stored: Any = request.but(**(extracted | request.given))
     targets = target_kind(get_task(stored.task).targets).name
-    run_fields = {
-        name: value for name, value in request.given.items() if name not in Data.model_fields
-    }
-    as_extracted: Any = validated(type(request), run_fields | extracted)
-    same_text = (stored.data, stored.reading) == (text.source, as_extracted.reading)
+    same_text = (stored.data, stored.reading) == (text.source, ReadingOptions(**text.reading))
     if store.corpus is not None and same_text and targets == store.corpus.targets:
-        stored = stored.but(data=store.corpus)
+        stored = stored.model_copy(update={"data": store.corpus})
     return store, stored
 
 
@@ -552,13 +557,13 @@ class AdaptRequest(Adapt, Compute, Encoded, Text, Request):
     )
     settings: Annotated[InstanceOf[Adapt] | None, NO_OPTION] = None
     """Settings that replace the defaults."""
-    seed: int = Field(1, ge=0, le=LARGEST_SEED)
+    seed: Annotated[int, Option("SEED")] = Field(1, ge=0, le=LARGEST_SEED)
     """Random seed."""
     out: Folder | None = None
     """Folder to write.  [default: a new folder in --models-dir]"""
     models_dir: Folder = Path("cache/models")
     """Folder of adapted encoders."""
-    overwrite: bool = False
+    overwrite: Flag = False
     """Train finished runs again."""
 
 
@@ -584,8 +589,9 @@ def adapt(request: AdaptRequest) -> Adapted:
         report(f"{source.name} is uncased: words are lowercased before they are read")
     objectives = "masked subwords" + (" and the next sentence" if with_nsp else "")
     report(f"{source.name} as a language model of {corpus.name}: {objectives}")
-    options = request.model_dump(include={"out", "models_dir", "seed", "overwrite"})
-    plan = plan_adaptation(corpus, source, settings=settings, **options, **request.where)
+    options = request.model_dump(include={"out", "models_dir", "seed"})
+    plan = plan_adaptation(corpus, source, settings, compute=request, **options)
+    plan = replace(plan, overwrite=request.overwrite)
     return plan.finished or run_adaptation(plan)
 
 
@@ -595,17 +601,17 @@ def adapt(request: AdaptRequest) -> Adapted:
 class RunRequest(Margin, Engine, InRuns, Cached, Request):
     """An experiment to run."""
 
-    file: Folder | str | Experiment
+    file: File | str | Experiment
     """Experiment file (TOML), or a name of --list."""
-    changes: Several[str] = Field([])
+    changes: Annotated[Several[str], Option("KEY=VALUE", name="--set")] = Field([])
     """Override a key, such as features.epochs=2. May be given several times."""
     threads: int | None = Field(None, ge=1)
     """Threads of each run. Replaces the file's key."""
-    seeds: str | None = None
+    seeds: Annotated[str | None, Option("SEEDS")] = None
     """Seeds that replace the file's: 1,2,3 or 1-5."""
     minutes: float | None = Field(None, gt=0)
     """Minutes to spend: rows are candidates, and the best get seeds. Replaces the file's key."""
-    jobs: int | None = Field(None, ge=1)
+    jobs: Annotated[int | None, Option("RUNS")] = Field(None, ge=1)
     """Runs at a time, each a process with its share of the cores.  [default: 1, on Ray as many as
     there is room for]"""
     log_with: str | None = Trained.model_fields["log_with"]  # type: ignore[assignment]
@@ -761,15 +767,15 @@ class CompareRequest(Analyses, InRuns, Request):
     """Runs: parts of names, folders, or labels of rows.  [default: all finished runs]"""
     runs_dir: Folder = RUNS_DIR
     """Folder of runs, or a results file."""
-    experiment: str | None = None
+    experiment: Annotated[str | None, Option("EXPERIMENT")] = None
     """A finished experiment: its rows and varied settings."""
-    data: str | None = None
+    data: Annotated[str | None, Option("CORPUS")] = None
     """Only runs on corpora with this in their name."""
     task: str | None = None
     """Only runs of this task."""
-    evaluated_on: str | None = None
+    evaluated_on: Annotated[str | None, Option("CORPUS")] = None
     """Scores on another corpus, of runs that featbert evaluate scored on it: its name or place."""
-    file: Folder | None = None
+    file: Annotated[File | None, Option("FILE", name="--from")] = None
     """Show a comparison that --format json wrote, without its runs."""
 
 
@@ -835,11 +841,11 @@ class OfRuns(InRuns, Request):
     """Finished runs and their encoders."""
 
     filters = frozenset({"data"})
-    best: bool = False
+    best: Flag = False
     """Take the best run on dev if RUN means several, such as seeds."""
-    data: str | None = None
+    data: Annotated[str | None, Option("CORPUS")] = None
     """Only runs on corpora with this in their name."""
-    model: str | None = None
+    model: Annotated[str | None, Option("ENCODER")] = None
     """The run's encoder, if it has moved.  [default: its place during training]"""
 
     def usable(self, run: str | Run) -> UsableRun:
@@ -854,7 +860,7 @@ class OfRuns(InRuns, Request):
 class UseRequest(OfRuns):
     """A finished run to use."""
 
-    run: Annotated[str | Run, _name]
+    run: Annotated[str | Run, _name, Option("RUN")]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
 
 
@@ -885,19 +891,19 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     without = frozenset({"task", "tag_scheme", "precision"})
     runs: Runs
     """Finished runs: folders or names."""
-    data: Several[str | InstanceOf[Corpus]] = Field(  # type: ignore[assignment]
+    data: Annotated[Several[str | InstanceOf[Corpus]], Option("CORPUS")] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
         "sample, or hf:NAME. May be given several times."
     )
-    split: Several[str] = Field([])
+    split: Annotated[Several[str], Option("SPLIT", suggests=SPLITS)] = Field([])
     """Split to score. May be given several times.  [default: test, or dev without it]"""
-    mapping: dict[str, str] | list[str] = Field({})
+    mapping: Annotated[dict[str, str] | list[str], Option("FROM=TO", name="--map")] = Field({})
     """Rename a class in gold and predictions, such as person=PER. O removes it. May be given
     several times."""
     model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
-    by: Several[str] = Field([])
+    by: Annotated[Several[str], Option("FACET")] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
-    overwrite: bool = False
+    overwrite: Flag = False
     """Repeat finished evaluations."""
 
 
@@ -966,17 +972,17 @@ def load(request: LoadRequest) -> LoadedRun:
 class ExportRequest(CalibratedUse):
     """A finished run to write as a folder."""
 
-    folder: Folder
+    folder: Annotated[Folder, Option("FOLDER")]
     """Folder to write, whole or not at all."""
     format: Literal["transformers", "peft", "featbert"] | None = None
     """Library to load the folder. Transformers has no model for some heads, and gets merged
     adapters. Peft gets unmerged adapters. Featbert loads every run.  [default: featbert for a run
     on features, else transformers]"""
-    with_encoder: bool = False
+    with_encoder: Flag = False
     """Copy the encoder's files into a folder for featbert."""
     onnx: bool = False
     """Add model.onnx, for onnxruntime, to a folder for transformers."""
-    overwrite: bool = False
+    overwrite: Flag = False
     """Replace an exported run."""
 
 
@@ -1050,7 +1056,7 @@ class PredictRequest(Compute, CalibratedUse, Data):
     without = frozenset({*Data.model_fields, "precision"}) - {
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
-    file: Annotated[str, _name] = "-"
+    file: Annotated[str, _name, Option("FILE")] = "-"
     """File to tag. - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
     """Kind of input: raw text with one sentence per line (text), tokenised text (conll, jsonl) or
@@ -1060,7 +1066,7 @@ class PredictRequest(Compute, CalibratedUse, Data):
     """Kind of output: columns, or jsonl with offsets and probabilities."""
     question: Several[str] = Field([])
     """Question that the passage answers. May be given several times."""
-    passage: Folder | None = None
+    passage: File | None = None
     """Text file with the passage of the questions."""
 
 
@@ -1106,10 +1112,10 @@ class EmbedRequest(Compute, Encoded, Data, Request):
     without = frozenset({*Data.model_fields, "context", "casing", "keep", "store_dtype"}) - {
         *("encoding", "delimiter", "quoting", "escape", "text", "pair")
     }
-    texts: Folder | Any = Path("-")
+    texts: File | Any = Path("-")
     """File with texts. - is standard input. A line is a text, or two texts with a tab between
     them."""
-    layer: str | int = "last"
+    layer: Annotated[str | int, Option("LAYERS")] = "last"
     """Layer combination without learned weights: a name such as last, a layer such as 7, or a form
     such as concat:9-12."""
     pooling: Literal["auto", "cls", "mean", "max", "max_mean"] = "auto"  # type: ignore[assignment]
@@ -1174,7 +1180,7 @@ class ProbeRequest(Cached, Compute, Encoded, Text, Request):
 
     without = frozenset({"tag_scheme", "keep"})
     features: Folder | FeatureStore | None = TrainRequest.model_fields["features"]  # type: ignore[assignment]
-    layers: str | int | list[str] | list[int] | None = None
+    layers: Annotated[str | int | list[str] | list[int] | None, Option("LAYERS")] = None
     """Layer combinations without learned weights, separated by commas: names such as last, single
     layers such as 3 or 1-6, or forms such as concat:9-12.  [default: all single layers]"""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
@@ -54,9 +55,31 @@ Several = Annotated[
     Field(strict=False),
     BeforeValidator(lambda value: [*value] if isinstance(value, list | tuple) else [value]),
 ]
-Folder = Annotated[Path, Field(strict=False)]
 # Marks a field that the command line does not have.
 NO_OPTION = "no option"
+
+
+@dataclass(frozen=True)
+class Option:
+    """How the command line shows a field.
+
+    Attributes:
+        metavar: kind of value, such as CORPUS. It also chooses the completions.
+        name: of the option, if it is not the field's.
+        suggests: values to complete, if others are possible too.
+        is_flag: whether there is an option that makes it true, and no --no- option.
+    """
+
+    metavar: str = ""
+    name: str = ""
+    suggests: tuple[str, ...] = ()
+    is_flag: bool = False
+
+
+Folder = Annotated[Path, Field(strict=False), Option("DIR")]
+File = Annotated[Path, Field(strict=False), Option("FILE")]
+Column = Annotated[int | str | None, Option("COLUMN")]
+Flag = Annotated[bool, Option(is_flag=True)]
 # Panels of options in help, in this order. The first has no title of its own.
 PANELS = (
     *("", "Data", "Encoder", "Head", "Tuning", "Training", "Computing"),
@@ -154,20 +177,20 @@ class Data(Section):
     panel = "Data"
     everyday = frozenset({"data", "task"})
     usual = frozenset({"dev_share", "limit"})
-    data: str = "sample"
+    data: Annotated[str, Option("CORPUS")] = "sample"
     """Corpus: a folder with train, dev and test files, a file with all of train, sample,
     sample:choice, sample:multilabel or sample:spans, or hf:NAME."""
     task: str = "entities"
     """Task to solve on the text."""
     language: str | None = None
     """Language of the corpus, such as de. By default read from the folder's name."""
-    encoding: str = "utf-8"
+    encoding: Annotated[str, Option(suggests=("utf-8", "utf-16", "latin-1", "cp1252"))] = "utf-8"
     """Text encoding of the corpus files."""
-    scheme: str = "auto"
+    scheme: Annotated[str, Option(suggests=("auto", "bio", "iob1", "io", "bioes"))] = "auto"
     """Tag scheme in the files: auto, bio, iob1, io or bioes."""
-    token_column: int | str | None = None
+    token_column: Column = None
     """Column of the words: a number from 1, or a name."""
-    tag_column: int | str | None = None
+    tag_column: Column = None
     """Column of the tags: a number from 1, or a name."""
     delimiter: str | None = None
     """Separator of columns, such as a comma. By default inferred from the lines of a file."""
@@ -182,11 +205,11 @@ class Data(Section):
     label_names: str | None = None
     """Names of tags or classes that are numbers, from 0: O,B-PER,I-PER. By default read from
     labels.txt next to the files."""
-    text: int | str | None = None
+    text: Column = None
     """Column of the texts of examples: a name, or a number from 1."""
-    pair: int | str | None = None
+    pair: Column = None
     """Column of the second texts of pairs: a name, or a number from 1."""
-    target: int | str | None = None
+    target: Column = None
     """Column of the answers of examples: a name, or a number from 1."""
     limit: int | None = Field(None, ge=1)
     """Read only the first sentences or examples of each part."""
@@ -231,7 +254,7 @@ class Encoding(Section):
     panel = "Encoder"
     everyday = frozenset({"model"})
     usual = frozenset()
-    model: str = DEFAULT_MODEL
+    model: Annotated[str, Option("ENCODER")] = DEFAULT_MODEL
     """Encoder: folder, Hub id or installed package."""
     context: Literal["sentence", "document"] = "sentence"
     """Context that a word is encoded in: its sentence or its whole document."""
@@ -331,13 +354,13 @@ class Tuning(Section):
     usual = frozenset()
     tuning: str = "full"
     """Parameters of the encoder to train, such as lora or top:2 (the two upper layers)."""
-    discriminative: float = Field(1.0, ge=1, lt=100)
+    discriminative: Annotated[float, Option(name="--layer-decay")] = Field(1.0, ge=1, lt=100)
     """Layer decay: each layer has the learning rate of the layer above it, divided by this number,
     such as 2.6 (Howard and Ruder 2018). With 1, all layers have the same rate."""
-    unfreeze: int | None = Field(None, ge=1)
+    unfreeze: Annotated[int | None, Option("N")] = Field(None, ge=1)
     """Gradual unfreezing: the first epoch trains only the head. Each later epoch trains this many
     layers more, from the top."""
-    freeze_to: int | None = Field(None, ge=0)
+    freeze_to: Annotated[int | None, Option("N")] = Field(None, ge=0)
     """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
     also layers 1 to 8."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
@@ -354,7 +377,7 @@ class Tuning(Section):
     """LoRA's updates are scaled by alpha / rank."""
     adapter_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout of the inputs to LoRA's updates."""
-    targets: str | None = None
+    targets: Annotated[str | None, Option(name="--target-modules")] = None
     """Linear layers that get adapters, by the ends of their names, such as query,value, or all. By
     default the usual layers of the architecture."""
     dora: bool = False
@@ -624,24 +647,24 @@ class Analyses(Margin):
     """Scores and analyses in a comparison of runs, besides the task's measure."""
 
     panel = "Analyses"
-    against: str | None = None
+    against: Annotated[str | None, Option("ROW")] = None
     """Row that all others are compared with: its label, or one of its runs.  [default: the best
     fine-tuned row]"""
-    show: Several[str] = Field([])
+    show: Annotated[Several[str], Option("SCORE")] = Field([])
     """Further score, such as precision or word_f1. May be given several times."""
-    published: Several[str] = Field([])
+    published: Annotated[Several[str], Option("TABLE")] = Field([])
     """Show the table of a publication next to these results, such as devlin2019-table7."""
-    stats: bool = False
+    stats: Flag = False
     """Differences of each row from its baseline, with intervals and p-values."""
-    cost: bool = False
+    cost: Flag = False
     """Costs of rows, and after how many runs features are cheaper."""
-    budget: bool = False
+    budget: Flag = False
     """Best scores of random searches by trials, operations and time, and who leads."""
-    scorers: bool = False
+    scorers: Flag = False
     """Scores also by the task's other scorers, and their disagreements."""
-    by: Several[str] = Field([])
+    by: Annotated[Several[str], Option("FACET")] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
-    vary: Several[str] = Field([])
+    vary: Annotated[Several[str], Option("NAME")] = Field([])
     """Compare named runs in one table although they differ in these conditions: context, corpus,
     model, scorer, ..."""
     transfer: Annotated[bool, NO_OPTION] = False
@@ -736,10 +759,10 @@ class Rows(Section):
 class RowsTable(Head, Tuning, Training, Rows):
     """Settings of rows in an experiment file. Omitted settings have the tuning's defaults."""
 
-    unfreeze: _Group = Field(  # type: ignore[assignment]
+    unfreeze: Annotated[_Group, Option("N")] = Field(  # type: ignore[assignment]
         None, description=Tuning.model_fields["unfreeze"].description
     )
-    freeze_to: _Depth = Field(  # type: ignore[assignment]
+    freeze_to: Annotated[_Depth, Option("N")] = Field(  # type: ignore[assignment]
         None, description=Tuning.model_fields["freeze_to"].description
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from featbert.config import Adapt
+from featbert.config import Adapt, Compute
 from featbert.data.corpus import Corpus
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
 from featbert.errors import InputError, MissingError, spelling
@@ -86,7 +86,7 @@ class AdaptationPlan:
     settings: Adapt
     nsp: bool
     device: Device
-    overwrite: bool
+    overwrite: bool = False
 
     @property
     def finished(self) -> Adapted | None:
@@ -123,29 +123,25 @@ class AdaptationPlan:
 def plan_adaptation(
     corpus: Corpus,
     source: EncoderSource,
+    settings: Adapt,
     *,
-    settings: Adapt | None = None,
-    out: str | Path | None = None,
-    models_dir: str | Path = "cache/models",
-    seed: int = 1,
-    device: str = "auto",
-    precision: str = "auto",
-    overwrite: bool = False,
+    compute: Compute,
+    seed: int,
+    models_dir: Path,
+    out: Path | None = None,
 ) -> AdaptationPlan:
     """Checks and names an adaptation. Nothing is written.
 
     Args:
         out: folder to write. By default one in `models_dir` named after encoder, corpus and
             identity. One that holds the same result already is a hit, unless `overwrite`.
-        precision: "fp32", "bf16", "fp16", or "auto" (bf16 if the hardware has it). Weights stay
-            in fp32.
+        compute: device and precision. Weights stay in fp32.
     """
-    settings = settings or Adapt()
     nsp = decide_nsp(corpus, source, settings.nsp)
 
     from featbert.encoders.device import find_device, find_precision
 
-    place = find_device(device)
+    place = find_device(compute.device)
     if place.number:
         raise InputError(
             f"a language model is trained on the first GPU, not on {place.spec}; set "
@@ -158,17 +154,15 @@ def plan_adaptation(
         "settings": settings.model_dump()
         | {"nsp": nsp, "max_length": settings.max_length or MAX_LENGTH},
         "seed": seed,
-        "precision": find_precision(precision, place),
+        "precision": find_precision(compute.precision, place),
     }
     identity = json_hash(determinants)
     name = "--".join(map(slug, (source.name, corpus.name, identity[:8])))
-    folder = Path(models_dir) / name if out is None else Path(out).expanduser()
+    folder = models_dir / name if out is None else out.expanduser()
     if folder.name in ("", ".."):
         folder = folder.resolve()
     utf8_path(folder.absolute())
-    return AdaptationPlan(
-        corpus, source, folder, identity, determinants, settings, nsp, place, overwrite
-    )
+    return AdaptationPlan(corpus, source, folder, identity, determinants, settings, nsp, place)
 
 
 def decide_nsp(corpus: Corpus, source: EncoderSource, nsp: str) -> bool:

@@ -148,7 +148,8 @@ def half_width(squared_error: Any, df: Any, level: float = LEVEL) -> Floats:
 
     quantile = stdtrit(np.minimum(df, 1e9), (1 + level) / 2) if level < 1 else np.inf
     error = np.sqrt(squared_error)
-    return np.multiply(quantile, error, where=error > 0, out=np.zeros_like(error, np.float64))
+    half: Floats = np.where(error > 0, quantile, 0.0) * error
+    return half
 
 
 def score_estimate(counts: Counts, of: Of, *, null: float = 0.0) -> Estimate:

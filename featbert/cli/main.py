@@ -235,8 +235,11 @@ def _show_usage_error(error: Any, command: str) -> None:
     message = message.replace(": Value error, ", ": ")  # pydantic's words for a type's error
     for pattern, plain in _PLAIN.items():
         message = re.sub(pattern, plain, message)
+    parameters = error.ctx.command.params if error.ctx else []
+    options = [option for parameter in parameters for option in parameter.opts]
+    if "--data" in options and (argument := re.fullmatch(r"unexpected '(\S+)'", message)):
+        message += f" (did you mean --data {argument[1]}?)"
     if hasattr(error, "possibilities"):
-        options = [option for param in error.ctx.command.params for option in param.opts]
         near = ""
         if "--set" in options:
             from featbert.config import keys_named

@@ -20,7 +20,7 @@ from featbert.report.figures.registry import FIGURES
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from featbert.config import Section
+    from featbert.config import Option, Section
 
 
 def option(
@@ -78,78 +78,21 @@ REPORT_FORMAT = option(
 )
 TABLE_FORMAT = option(None, "Format of the result.", default="text")
 
-# Metavars and completions of generated options, by field. A field with names of a registry or with
+# Completions of generated options, by metavar (`Option`). A field with names of a registry or with
 # fixed values completes these.
-_METAVARS = {
-    name: metavar
-    for metavar, names in {
-        "DIR": "cache_dir runs_dir models_dir figures_dir out",
-        "FOLDER": "folder",
-        "COLUMN": "token_column tag_column text pair target",
-        "FILE": "file passage report texts",
-        "CORPUS": "data evaluated_on",
-        "ENCODER": "model",
-        "STORE": "features",
-        "LAYERS": "layers layer",
-        "RUN": "run runs",
-        "ROW": "against",
-        "SPLIT": "split",
-        "SCORE": "show",
-        "FACET": "by",
-        "TABLE": "published",
-        "NAME": "experiment vary figure columns",
-        "TRACKER": "log_with",
-        "SEEDS": "seeds",
-        "SEED": "seed",
-        "N": "shards unfreeze freeze_to",
-        "RUNS": "jobs",
-        "HOST:PORT": "address",
-        "FROM=TO": "mapping",
-        "KEY=VALUE": "changes",
-    }.items()
-    for name in names.split()
-}
 _COMPLETIONS: dict[str, completion.Completion] = {
-    "data": completion.corpora,
-    "evaluated_on": completion.corpora,
-    "model": completion.models,
-    "features": completion.stores,
-    "layers": completion.among(*NAMES.items()),
-    "layer": completion.among(*NAMES.items()),
-    "run": completion.runs,
-    "runs": completion.runs,
-    "against": completion.runs,
-    "experiment": completion.experiments,
-    "published": completion.published,
-    "by": completion.facets,
-    "show": completion.scores,
-    "figure": completion.among(*FIGURES),
-    "split": completion.among("train", "dev", "test"),
-    "log_with": completion.among("csv", "tensorboard", "wandb", "mlflow"),
-    "encoding": completion.among("utf-8", "utf-16", "latin-1", "cp1252"),
-    "scheme": completion.among("auto", "bio", "iob1", "io", "bioes"),
+    "CORPUS": completion.corpora,
+    "ENCODER": completion.models,
+    "STORE": completion.stores,
+    "LAYERS": completion.among(*NAMES.items()),
+    "RUN": completion.runs,
+    "ROW": completion.runs,
+    "EXPERIMENT": completion.experiments,
+    "TABLE": completion.published,
+    "FACET": completion.facets,
+    "SCORE": completion.scores,
 }
 _TYPES: dict[Any, str] = {int: "INT", float: "NUMBER", str: "TEXT", list[str]: "TEXT"}
-_NAMES = {
-    "mapping": "--map",
-    "changes": "--set",
-    "file": "--from",
-    "discriminative": "--layer-decay",
-    "targets": "--target-modules",
-}
-# Fields with an option that makes them true, and no --no- option.
-_FLAGS = {
-    "overwrite",
-    "best",
-    "with_encoder",
-    "stats",
-    "cost",
-    "budget",
-    "scorers",
-    "no_sentences",
-    "explain",
-    "wide",
-}
 _BOUNDS = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
 
 
@@ -252,7 +195,8 @@ def _option(
     """A field's type (text if it takes several types) and its option or argument."""
     from featbert.config import CHOICES
 
-    field, is_flag = section.model_fields[name], name in _FLAGS
+    field = section.model_fields[name]
+    style = _style(field)
     default = field.default if default is None else default
     kinds = [*_kinds(field.annotation)]
     kind: Any = kinds[0] if len(kinds) == 1 else str
@@ -268,23 +212,38 @@ def _option(
         bounds = ", ".join(f"{w} {n:g}" for w, n in ends if n is not None)
         text = f"{first} ({bounds}). {remainder}".rstrip()
     text = text.replace(" [default: ", "  [default: ")
-    if default not in (None, [], {}) and not field.is_required() and not is_flag:
+    if default not in (None, [], {}) and not field.is_required() and not style.is_flag:
         text += f"  [default: {str(default).lower() if kind is bool else default}]"
-    metavar = _METAVARS.get(name) or ("NAME" if choices else _TYPES.get(kind))
-    complete = complete or _COMPLETIONS.get(name)
-    if complete is None and choices:
-        complete = completion.among(*choices)
+    metavar = style.metavar or ("NAME" if choices else _TYPES.get(kind))
+    complete = complete or _COMPLETIONS.get(style.metavar)
+    if complete is None and (values := choices or style.suggests):
+        complete = completion.among(*values)
     if is_filter:
         metavar, complete = "TEXT", None
     empty: Any = ... if field.is_required() else None
     if is_argument:
         return kind if empty is ... else kind | None, argument(metavar or "", text, complete, empty)
-    names = [_NAMES.get(name, f"--{name.replace('_', '-')}")]
-    if kind is bool and not is_flag:
+    names = [style.name or f"--{name.replace('_', '-')}"]
+    if kind is bool and not style.is_flag:
         names = [f"{names[0]}/--no-{names[0][2:]}"]
     panel, is_rare = section.place(name)
     place = {"rich_help_panel": panel or None, "hidden": is_rare}
     return kind | None, option(metavar, text, complete, *names, default=empty, **place)
+
+
+def _style(field: FieldInfo) -> Option:
+    """How the command line shows a field: by its own annotation, or else by those of its types."""
+    from featbert.config import Option
+
+    def styles(annotation: Any) -> Iterator[Option]:
+        yield from (
+            part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Option)
+        )
+        for kind in get_args(annotation):
+            yield from styles(kind)
+
+    outer = [part for part in field.metadata if isinstance(part, Option)]
+    return next(iter([*reversed(outer), *styles(field.annotation)]), Option())
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

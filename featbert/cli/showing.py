@@ -8,12 +8,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from pydantic import Field, field_validator
 
-from featbert.config import Folder, Section, Several
+from featbert.config import File, Flag, Folder, Option, Section, Several
 from featbert.errors import InputError, check_known, spelling
 from featbert.io import check_folder, check_ours, disk, owning, remove_folder, write_text
 from featbert.progress import report as say
@@ -32,19 +32,19 @@ class Outputs(Section):
     panel = "Output"
     format: Literal["text", "markdown", "latex", "csv", "json"] = "text"
     """Format of the tables. csv has a line per row. json has everything, unrounded."""
-    explain: bool = False
+    explain: Flag = False
     """Say what the columns of the tables mean."""
-    wide: bool = False
+    wide: Flag = False
     """Show all columns in a terminal: tables that do not fit are split."""
-    columns: Several[str] = Field([])
+    columns: Annotated[Several[str], Option("NAME")] = Field([])
     """Show only these columns of tables in a terminal, such as memory,words/s."""
     figures_dir: Folder | None = None
     """Draw figures to this folder, as PNG and PDF."""
     figure: Several[str] = Field([])
     """Which figure. May be given several times.  [default: all that apply]"""
-    report: Folder | None = None
+    report: File | None = None
     """Write the whole comparison to this HTML file."""
-    no_sentences: bool = False
+    no_sentences: Flag = False
     """Leave the sentences of the corpus out of the report."""
 
     @field_validator("columns")

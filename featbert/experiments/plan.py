@@ -184,10 +184,10 @@ class ExperimentPlan:
             plan = plan_adaptation(
                 self.resources.corpus(configuration),
                 self.resources.encoder(configuration.model),
-                settings=Adapt(**table.model_dump(exclude={"seed"})),
-                models_dir=self.cache_dir / "models",
+                Adapt(**table.model_dump(exclude={"seed"})),
+                compute=configuration,
                 seed=table.seed,
-                **configuration.where,
+                models_dir=self.cache_dir / "models",
             )
             if plan.finished is None:  # checks its runs with the encoder before adaptation
                 self.adaptations.setdefault(plan.folder, plan)

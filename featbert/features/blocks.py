@@ -5,6 +5,7 @@ Stores, and predictions from frozen states, are computed here, so their vectors 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,79 +24,87 @@ MAX_WORKERS = 8
 WINDOW_POOLING = {"cls": "mean", "mean": "sum", "max": "max"}
 
 
-def block_states(
-    encoder: Encoder,
-    alignment: Alignment,
-    units: Ints,
-    layers: Sequence[int],
-    kinds: Sequence[str] = ("words",),
-    *,
-    dtype: torch.dtype,
-    budget: TokenBudget,
-    device: torch.device,
-    advance: Callable[[int], None] = lambda n: None,
-) -> dict[str, Tensor]:
-    """(layers, vectors, H) of a block for each of `kinds` (`Manifest.kinds`), on the device.
+@dataclass(frozen=True, kw_only=True)
+class BlockReader:
+    """Reads hidden states of `layers` for each of `kinds` (`Manifest.kinds`), in `dtype`."""
 
-    `units` are consecutive numbers of context units. `advance` gets the words of each batch.
-    """
-    windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
-    edges = alignment.owned[windows[[0, -1]] + [0, 1]]
-    windows_per_unit = np.diff(alignment.units)[units]
-    whole_lengths = alignment.whole_lengths[windows]
+    encoder: Encoder
+    layers: Sequence[int]
+    kinds: Sequence[str]
+    dtype: torch.dtype
+    budget: TokenBudget
+    device: torch.device
 
-    def table_of(rows: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.empty((len(layers), rows, encoder.hidden_size), dtype=dtype, device=device)
+    def states(
+        self, alignment: Alignment, units: Ints, advance: Callable[[int], None] = lambda n: None
+    ) -> dict[str, Tensor]:
+        """(layers, vectors, H) of a block for each kind, on the device.
 
-    # Parts of words have the store's precision, windows float32 until they are pooled to units.
-    tables = {kind: table_of(len(windows)) for kind in kinds if kind != "words"}
-    if "words" in kinds:
-        tables["words"] = table_of(int(edges[1] - edges[0]), dtype)
-    firsts, pieces = "cls" in kinds, not {"mean", "max"}.isdisjoint(kinds)
+        `units` are consecutive numbers of context units. `advance` gets the words of each batch.
+        """
+        encoder, layers, kinds = self.encoder, self.layers, self.kinds
+        budget, device = self.budget, self.device
+        windows = np.arange(alignment.units[units[0]], alignment.units[units[-1] + 1])
+        edges = alignment.owned[windows[[0, -1]] + [0, 1]]
+        windows_per_unit = np.diff(alignment.units)[units]
+        whole_lengths = alignment.whole_lengths[windows]
 
-    def compute(rows: Ints) -> None:
-        parts = alignment.owned_parts(windows[rows] if "words" in kinds else windows[:0])
-        batch = encoder.batcher.windows(
-            alignment, windows[rows], parts, firsts=firsts, pieces=pieces
-        )
-        part_rows = to_device(torch.from_numpy(parts - edges[0]), device)
-        window_rows = to_device(torch.from_numpy(rows), device)
-        n_first = len(parts) + len(rows) * firsts
-        for k, layer in enumerate(encoder.hidden_states(batch.to(device), layers)):
-            # bfloat16 is converted through float32, which takes less than half of the time
-            if "words" in kinds:
-                put_rows(tables["words"][k], part_rows, layer[: len(parts)].float().to(dtype))
-            if firsts:
-                put_rows(tables["cls"][k], window_rows, layer[len(parts) : n_first].float())
-            for kind in {"mean", "max"}.intersection(kinds):
-                pooled = segment_pool(layer[n_first:], whole_lengths[rows], WINDOW_POOLING[kind])
-                put_rows(tables[kind][k], window_rows, pooled)
+        def table_of(rows: int, dtype: torch.dtype = torch.float32) -> Tensor:
+            return torch.empty((len(layers), rows, encoder.hidden_size), dtype=dtype, device=device)
 
-    lengths = alignment.window_lengths[windows]
+        # Parts of words have the store's precision, windows float32 until they are pooled to units.
+        tables = {kind: table_of(len(windows)) for kind in kinds if kind != "words"}
+        if "words" in kinds:
+            tables["words"] = table_of(int(edges[1] - edges[0]), self.dtype)
+        firsts, pieces = "cls" in kinds, not {"mean", "max"}.isdisjoint(kinds)
 
-    def cut(rows: Ints, tokens: int) -> Iterator[Ints]:
-        return (rows[part] for part in length_batches(lengths[rows], tokens))
+        def compute(rows: Ints) -> None:
+            parts = alignment.owned_parts(windows[rows] if "words" in kinds else windows[:0])
+            batch = encoder.batcher.windows(
+                alignment, windows[rows], parts, firsts=firsts, pieces=pieces
+            )
+            part_rows = to_device(torch.from_numpy(parts - edges[0]), device)
+            window_rows = to_device(torch.from_numpy(rows), device)
+            n_first = len(parts) + len(rows) * firsts
+            for k, layer in enumerate(encoder.hidden_states(batch.to(device), layers)):
+                # bfloat16 is converted through float32, which takes less than half of the time
+                if "words" in kinds:
+                    put_rows(
+                        tables["words"][k], part_rows, layer[: len(parts)].float().to(self.dtype)
+                    )
+                if firsts:
+                    put_rows(tables["cls"][k], window_rows, layer[len(parts) : n_first].float())
+                for kind in {"mean", "max"}.intersection(kinds):
+                    pooled = segment_pool(
+                        layer[n_first:], whole_lengths[rows], WINDOW_POOLING[kind]
+                    )
+                    put_rows(tables[kind][k], window_rows, pooled)
 
-    def compute_bucket(rows: Ints) -> int:
-        budget.compute_parts(rows, compute, size=lambda r: padded_tokens(lengths[r]), cut=cut)
-        return int(alignment.begun_words[windows[rows]].sum())
+        lengths = alignment.window_lengths[windows]
 
-    for n in map_batches(compute_bucket, cut(np.arange(len(windows)), budget.tokens), device):
-        advance(n)
-    for kind, states in tables.items():
-        if kind == "words":
-            first, end = alignment.unit_words[units[[0, -1]] + [0, 1]]
-            counts = np.diff(alignment.word_parts[first : end + 1])
-            sizes = np.diff(alignment.parts[edges[0] : edges[1]])[:, 0]
-            tables[kind] = _whole_words(states, counts, sizes, encoder.pooling)
-            continue
-        pooled = _pooled_by_layer(states, windows_per_unit, WINDOW_POOLING[kind])
-        if kind == "mean":
-            begins = np.cumsum(windows_per_unit) - windows_per_unit
-            n_pieces = np.add.reduceat(whole_lengths, begins)
-            pooled /= to_device(torch.from_numpy(n_pieces), device)[:, None]
-        tables[kind] = pooled.to(dtype)
-    return tables
+        def cut(rows: Ints, tokens: int) -> Iterator[Ints]:
+            return (rows[part] for part in length_batches(lengths[rows], tokens))
+
+        def compute_bucket(rows: Ints) -> int:
+            budget.compute_parts(rows, compute, size=lambda r: padded_tokens(lengths[r]), cut=cut)
+            return int(alignment.begun_words[windows[rows]].sum())
+
+        for n in map_batches(compute_bucket, cut(np.arange(len(windows)), budget.tokens), device):
+            advance(n)
+        for kind, states in tables.items():
+            if kind == "words":
+                first, end = alignment.unit_words[units[[0, -1]] + [0, 1]]
+                counts = np.diff(alignment.word_parts[first : end + 1])
+                sizes = np.diff(alignment.parts[edges[0] : edges[1]])[:, 0]
+                tables[kind] = _whole_words(states, counts, sizes, encoder.pooling)
+                continue
+            pooled = _pooled_by_layer(states, windows_per_unit, WINDOW_POOLING[kind])
+            if kind == "mean":
+                begins = np.cumsum(windows_per_unit) - windows_per_unit
+                n_pieces = np.add.reduceat(whole_lengths, begins)
+                pooled /= to_device(torch.from_numpy(n_pieces), device)[:, None]
+            tables[kind] = pooled.to(self.dtype)
+        return tables
 
 
 def _whole_words(parts: Tensor, counts: Ints, sizes: Ints, pooling: str) -> Tensor:

@@ -21,7 +21,7 @@ from featbert.encoders.flops import forward_flops
 from featbert.encoders.loading import load_frozen
 from featbert.encoders.memory import check_memory, freed_memory_kept, peak_memory, reset_peak_memory
 from featbert.errors import BusyError, InputError, spelling
-from featbert.features.blocks import block_states
+from featbert.features.blocks import BlockReader
 from featbert.features.plan import ExtractionPlan, check_disk, start_line
 from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
@@ -70,7 +70,14 @@ def run_extraction(
                     f"{counted(len(writer.finished), 'block')} kept, {done:,} of "
                     f"{counted(manifest.words, 'word')}"
                 )
-            budget = TokenBudget(manifest.token_budget)
+            reader = BlockReader(
+                encoder=encoder,
+                layers=manifest.layers,
+                kinds=manifest.kinds,
+                dtype=getattr(torch, manifest.dtype),
+                budget=TokenBudget(manifest.token_budget),
+                device=device.torch,
+            )
             blocks = [
                 (name, k, np.arange(first, stop))
                 for name, index in plan.indexes.items()
@@ -84,17 +91,7 @@ def run_extraction(
             ):
                 writing = thread.submit(lambda: None)
                 for name, k, units in blocks:
-                    states = block_states(
-                        encoder,
-                        alignments[name],
-                        units,
-                        manifest.layers,
-                        manifest.kinds,
-                        dtype=getattr(torch, manifest.dtype),
-                        budget=budget,
-                        device=device.torch,
-                        advance=advance,
-                    )
+                    states = reader.states(alignments[name], units, advance)
                     copies = {kind: HostCopy(tensor) for kind, tensor in states.items()}
                     writing.result()
                     writing = thread.submit(_write, writer, plan, name, k, copies)

@@ -24,7 +24,7 @@ from featbert.encoders.loading import load_frozen
 from featbert.encoders.memory import check_memory, freed_memory_kept
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, spelling
-from featbert.features.blocks import block_states
+from featbert.features.blocks import BlockReader
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET
 from featbert.models.combination import CombineLayers
@@ -84,7 +84,15 @@ class TextEncoder:
         D is the hidden size, twice for max_mean, and twice that for pairs that are packed apart.
         """
         alignment = self.encoder.align(self._readable(texts), packing=packing)
-        kinds, budget = KEPT_POOLINGS[pooling], TokenBudget(self.token_budget)
+        kinds = KEPT_POOLINGS[pooling]
+        reader = BlockReader(
+            encoder=self.encoder,
+            layers=layers,
+            kinds=kinds,
+            dtype=torch.float32,
+            budget=TokenBudget(self.token_budget),
+            device=self.device.torch,
+        )
         states = np.empty(
             (len(layers), len(alignment.units) - 1, len(kinds), self.encoder.hidden_size),
             dtype=np.float32,
@@ -94,17 +102,7 @@ class TextEncoder:
             torch.inference_mode(),
         ):
             for first, stop in pairwise(block_edges(alignment.unit_words, BLOCK_WORDS)):
-                block = block_states(
-                    self.encoder,
-                    alignment,
-                    np.arange(first, stop),
-                    layers,
-                    kinds,
-                    dtype=torch.float32,
-                    budget=budget,
-                    device=self.device.torch,
-                    advance=advance,
-                )
+                block = reader.states(alignment, np.arange(first, stop), advance)
                 for number, kind in enumerate(kinds):
                     states[:, first:stop, number] = block[kind].cpu().numpy()
         if not np.isfinite(states).all():

@@ -26,7 +26,7 @@ from featbert.encoders.layers import LayerCombination, parse_layers
 from featbert.encoders.loading import load_encoder, load_frozen
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
-from featbert.features.blocks import block_states
+from featbert.features.blocks import BlockReader
 from featbert.features.extraction import run_extraction
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
@@ -194,21 +194,18 @@ class FrozenRun(LoadedRun):
         dtype = self.record.signature.store_dtype or "float16"
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, dtype)
         edges = block_edges(alignment.unit_words, words)
-        budget = TokenBudget(TOKEN_BUDGET[self.device.kind])
         kinds = KINDS[self.settings.reads]
+        reader = BlockReader(
+            encoder=self.encoder,
+            layers=self.combination.indices,
+            kinds=kinds,
+            dtype=getattr(torch, dtype),
+            budget=TokenBudget(TOKEN_BUDGET[self.device.kind]),
+            device=self.device.torch,
+        )
         with torch.inference_mode():
             parts = [
-                block_states(
-                    self.encoder,
-                    alignment,
-                    np.arange(first, stop),
-                    self.combination.indices,
-                    kinds,
-                    dtype=getattr(torch, dtype),
-                    budget=budget,
-                    device=self.device.torch,
-                )
-                for first, stop in pairwise(edges)
+                reader.states(alignment, np.arange(first, stop)) for first, stop in pairwise(edges)
             ]
             return torch.cat([part[kind] for kind in kinds for part in parts], dim=1)
 

@@ -30,7 +30,7 @@ from featbert.adaptation.text import (
     pair_blocks,
 )
 from featbert.api import adapt
-from featbert.config import Adapt, validated
+from featbert.config import Adapt, Compute, validated
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.loading import load_encoder
@@ -455,7 +455,15 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
     """One works, the other is refused; what was finished meanwhile is not trained again."""
     options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
     source = find_encoder(str(tiny_bert))
-    plan = plan_adaptation(corpus, source, **options)
+    plan = plan_adaptation(
+        corpus,
+        source,
+        QUICK,
+        compute=Compute(**CPU),
+        seed=1,
+        models_dir=tmp_path,
+        out=options["out"],
+    )
     with owning(tmp_path / "out"), pytest.raises(BusyError):
         adapt(corpus, source, **options)
     done = adapt(corpus, source, **options)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
-from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.heat import CELL, Marks, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
@@ -44,9 +44,8 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     axes = fig.subplots()
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
-    draw_cells(
-        axes, cells, (0, 100), shown, lines, upright=len(names) > 8, framed=np.eye(len(names))
-    )
+    draw_cells(axes, cells, (0, 100), shown, lines, Marks(np.eye(len(names))))
+    axes.tick_params(axis="x", labelrotation=90 * (len(names) > 8))
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
     return header(fig, f"Confusions of {row.label} on {split}", about(comparison, seeds))

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from featbert.analysis.comparison import Comparison, grouped
 from featbert.analysis.labels import part_of, reading_key
 from featbert.report.figures import style
-from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.heat import CELL, Marks, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.units import visible
 
@@ -46,7 +46,7 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         shades = (cells - low) / np.maximum(high - low, 1e-9)
         best = cells == high
         names = [visible(name) if kind == "scores" else "" for name, _ in lines]
-        draw_cells(axes, cells, (0, 1), columns, names, framed=best, bold=best, shades=shades)
+        draw_cells(axes, cells, (0, 1), columns, names, Marks(best, best), shades=shades)
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
