@@ -32,6 +32,7 @@ MISUSED = {
     "evaluate RUN": "--data",
     "compare --report": "featbert compare --help",
     "train --lr 1e-3": "'--learning-rate'",
+    "train corpora/mine": "--data corpora/mine",
     "run quickstart --limit 20": "--set limit=",
     "run quickstart --jop 2": "--jop;",
     "finetune --learning-rate -1": "--learning-rate is -1",
