@@ -17,7 +17,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -65,9 +65,9 @@ from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
 from featbert.errors import InputError, MissingError, check_known, spelling
 from featbert.io import check_folder
-from featbert.progress import labelled, notice, report, shown_in_python
+from featbert.progress import notice, report, shown_in_python
 from featbert.tasks.base import get_task
-from featbert.text import counted, listed, unusual
+from featbert.text import counted, listed
 from featbert.training.tracking import log_folder
 
 
@@ -96,7 +96,6 @@ if TYPE_CHECKING:
     from featbert.inference.evaluate import Evaluation
     from featbert.inference.load import LoadedRun
     from featbert.inference.speed import Speed
-    from featbert.runs.planned import PlannedRun, RunOptions
     from featbert.runs.run import Run, UsableRun
 else:  # commands that draw a comparison from a file import none of these modules
     FeatureStore = object_of("featbert.features.store", "FeatureStore")
@@ -392,7 +391,7 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     settings.check_given(request.given, weighted=weighted)
     corpus = request.corpus(task.targets)
 
-    from featbert.runs.planned import check_trainable, plan_stored_run
+    from featbert.runs.planned import check_trainable, options_by_seed, plan_stored_run
 
     check_trainable(corpus, settings)
     notice_doubts(corpus)
@@ -412,7 +411,7 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
             features.manifest, features.path, corpus, combination, options
         )
         for combination in combinations
-        for options in _run_options(request, settings, seeds)
+        for options in options_by_seed(seeds, settings, request, request.runs_dir)
     }
     if extraction is not None and (
         request.overwrite or any(plan.finished is None for plan in plans.values())
@@ -426,7 +425,11 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     if extraction is None and features.manifest.uncased:
         model = features.manifest.model
         report(f"{model} is uncased: words were lowercased before they were read")
-    return _train_runs(plans, store, corpus, request.overwrite, log_dir, on_run)
+    from featbert.runs.train import train_all
+
+    return train_all(
+        plans, store, corpus, overwrite=request.overwrite, log_dir=log_dir, on_run=on_run
+    )
 
 
 class FinetuneRequest(RowsTable, Trained):
@@ -457,7 +460,7 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
         notice(f"{rate} is high; encoders are tuned below 0.01")
     corpus = request.corpus(get_task(request.task).targets)
 
-    from featbert.runs.planned import check_trainable, plan_tuned_run
+    from featbert.runs.planned import check_trainable, options_by_seed, plan_tuned_run
 
     check_trainable(corpus, settings)
     notice_doubts(corpus)
@@ -466,9 +469,13 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     load_torch(request.threads)
     plans = {
         f"{tuning.title}, seed {options.seed}": plan_tuned_run(source, corpus, options, encoding)
-        for options in _run_options(request, settings, seeds)
+        for options in options_by_seed(seeds, settings, request, request.runs_dir)
     }
-    return _train_runs(plans, source, corpus, request.overwrite, log_dir, on_run)
+    from featbert.runs.train import train_all
+
+    return train_all(
+        plans, source, corpus, overwrite=request.overwrite, log_dir=log_dir, on_run=on_run
+    )
 
 
 def open_store(request: R) -> tuple[FeatureStore | None, R]:
@@ -503,44 +510,6 @@ def plan_store(
     from featbert.features.plan import plan_whole_store
 
     return plan_whole_store(corpus, request.source, encoding, request.cache_dir)
-
-
-def _run_options(request: Trained, settings: Settings, seeds: Sequence[int]) -> list[RunOptions]:
-    from featbert.encoders.device import find_device
-    from featbert.runs.planned import RunOptions
-
-    if not settings.has_seed and len(seeds) > 1:
-        title = settings.trainer.title
-        notice(f"{title} gives the same numbers with every seed; one seed is enough")
-    device = find_device(request.device)
-    fields = request.model_dump(include={"precision", "task", "tag_scheme"})
-    return [RunOptions(seed, settings, request.runs_dir, device, **fields) for seed in seeds]
-
-
-def _train_runs(
-    plans: Mapping[str, PlannedRun],
-    state_source: Any,
-    corpus: Corpus,
-    overwrite: bool,
-    log_dir: Path | None,
-    on_run: OnRun | None,
-) -> list[Run]:
-    """Trains planned runs, by title. Finished runs do not read their states."""
-    from featbert.analysis.notes import why_unlearned
-    from featbert.runs.train import train_planned
-
-    runs = []
-    for title, plan in plans.items():
-        with labelled(title):
-            run = train_planned(plan, state_source, corpus, overwrite=overwrite, log_dir=log_dir)
-        if on_run is not None:
-            on_run(run)
-        if reason := why_unlearned(run):
-            report(f"{title}: {reason}")
-        runs.append(run)
-    if counts := unusual(runs[-1].record.counts):
-        report(f"unusual in the corpus: {counts}")
-    return runs
 
 
 # Adaptation

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 from featbert.analysis.comparison import Row, grouped
 from featbert.analysis.curves import lead_lines
-from featbert.data.corpus import EVALUATED
 from featbert.runs.run import Run
 from featbert.text import in_percent, listed
 
@@ -24,7 +23,7 @@ def comparison_notes(
     yield from left_out(rows)
     unlearned: dict[str, list[str]] = {}
     for row in rows:
-        reasons = ((why_unlearned(run), str(run.record.seed)) for run in members[row.name])
+        reasons = ((run.why_unlearned, str(run.record.seed)) for run in members[row.name])
         for reason, seeds in grouped(reasons).items():
             unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
     yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
@@ -75,21 +74,6 @@ def left_out(rows: Iterable[Row]) -> Iterator[str]:
                 f"{row.label}: of runs with one seed and settings the newest counts, not "
                 f"{', '.join(row.left_out)}"
             )
-
-
-def why_unlearned(run: Run) -> str:
-    """Says that a run did not learn, with the likely cause. Empty for a run that did."""
-    scores = run.record.scores.get(EVALUATED[0])
-    if scores is None or scores.exceeds_floor:
-        return ""
-    if run.task.has_scheme and not any(values.get("gold") for values in scores.by_class.values()):
-        return "dev has no entity, so its F1 cannot choose an epoch; add some to dev"
-    if scores.floor == 1:
-        return "dev has only one answer, so guessing is always right; add others to dev"
-    return (
-        "not clearly better than guessing on dev; check the labels, or try a higher learning rate "
-        "or more epochs"
-    )
 
 
 def side_by_side(runs: Iterable[Run]) -> bool:

@@ -6,7 +6,7 @@ Two runs with one name would give the same numbers on the same machine.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from featbert.config import Head, Settings, with_later
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import learned_part, unit_numbers
-from featbert.encoders.device import Device, find_precision
+from featbert.encoders.device import Device, find_device, find_precision
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.layers import LayerCombination
 from featbert.encoders.source import EncoderSource
@@ -24,6 +24,7 @@ from featbert.features.manifest import Manifest
 from featbert.features.store import FeatureStore
 from featbert.io import json_hash, slug, utf8_path
 from featbert.models.registry import BODIES, KINDS
+from featbert.progress import notice
 from featbert.runs.folder import PRUNED
 from featbert.runs.record import (
     RECORD_NAME,
@@ -70,6 +71,18 @@ class RunOptions:
     vary: tuple[str, ...] = ()
     configurations_tried: int = 1
     prune_below: tuple[float, ...] | None = None
+
+
+def options_by_seed(
+    seeds: Sequence[int], settings: Settings, request: Any, runs_dir: Path
+) -> list[RunOptions]:
+    """The options of a run for each seed. A notice says if one seed is enough."""
+    if not settings.has_seed and len(seeds) > 1:
+        title = settings.trainer.title
+        notice(f"{title} gives the same numbers with every seed; one seed is enough")
+    device = find_device(request.device)
+    fields = {name: getattr(request, name) for name in ("precision", "task", "tag_scheme")}
+    return [RunOptions(seed, settings, runs_dir, device, **fields) for seed in seeds]
 
 
 @dataclass(frozen=True)

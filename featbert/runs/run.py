@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter
 
 from featbert.config import RUNS_DIR, Settings, recorded
-from featbert.data.corpus import SPLITS, Corpus, Split, join_splits
+from featbert.data.corpus import EVALUATED, SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.share import learned_part
@@ -111,6 +111,22 @@ class Run:
     def notes(self) -> Notes:
         """Its tags and note, read at each call. A notice names an unreadable file."""
         return read_or_left_out(read_notes, self.folder) or Notes()
+
+    @property
+    def why_unlearned(self) -> str:
+        """That the run did not learn, with the likely cause. Empty for a run that did."""
+        scores = self.record.scores.get(EVALUATED[0])
+        if scores is None or scores.exceeds_floor:
+            return ""
+        gold = [values.get("gold") for values in scores.by_class.values()]
+        if self.task.has_scheme and not any(gold):
+            return "dev has no entity, so its F1 cannot choose an epoch; add some to dev"
+        if scores.floor == 1:
+            return "dev has only one answer, so guessing is always right; add others to dev"
+        return (
+            "not clearly better than guessing on dev; check the labels, or try a higher learning "
+            "rate or more epochs"
+        )
 
     def predictions_path(self, split: str) -> Path:
         """The file of predictions of `split`."""

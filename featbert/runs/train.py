@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from featbert.errors import PrunedError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, write_text
 from featbert.models.registry import KEPT_POOLINGS
-from featbert.progress import notice, report, stage
+from featbert.progress import labelled, notice, report, stage
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
@@ -43,7 +43,7 @@ from featbert.runs.run import Run
 from featbert.runs.states import StoredStates, TunedStates
 from featbert.tasks.base import IGNORED, Threshold, get_task
 from featbert.tasks.forecasts import is_distribution
-from featbert.text import counted, json_text, named_sentence
+from featbert.text import counted, json_text, named_sentence, unusual
 from featbert.training.checkpoint import Checkpoint
 from featbert.training.fitting import Fitting
 from featbert.training.history import Epoch, Progress
@@ -59,9 +59,33 @@ from featbert.training.loop import (
 from featbert.training.tracking import epoch_log
 
 
+def train_all(
+    plans: Mapping[str, PlannedRun],
+    state_source: FeatureStore | EncoderSource | None,
+    corpus: Corpus,
+    *,
+    overwrite: bool,
+    log_dir: Path | None,
+    on_run: Callable[[Run], object] | None,
+) -> list[Run]:
+    """Trains planned runs, by title (`train_planned`). `on_run` gets each finished run."""
+    runs = []
+    for title, plan in plans.items():
+        with labelled(title):
+            run = train_planned(plan, state_source, corpus, overwrite=overwrite, log_dir=log_dir)
+        if on_run is not None:
+            on_run(run)
+        if run.why_unlearned:
+            report(f"{title}: {run.why_unlearned}")
+        runs.append(run)
+    if counts := unusual(runs[-1].record.counts):
+        report(f"unusual in the corpus: {counts}")
+    return runs
+
+
 def train_planned(
     plan: PlannedRun,
-    state_source: FeatureStore | EncoderSource,
+    state_source: FeatureStore | EncoderSource | None,
     corpus: Corpus,
     *,
     overwrite: bool = False,
@@ -73,7 +97,8 @@ def train_planned(
     `overwrite`.
 
     Args:
-        state_source: the store that the run reads, or the encoder that it tunes.
+        state_source: the store that the run reads, or the encoder that it tunes. None if the run
+            is finished.
         log_dir: folder that the epochs are logged to (`log_folder`).
 
     Raises:
@@ -89,6 +114,7 @@ def train_planned(
     with claimed(plan.folder):
         if not overwrite and (done := plan.finished) is not None:
             return done
+        assert state_source is not None
         # A step on pooled vectors is so short that several threads would wait for each other.
         settings = plan.options.settings
         is_short = get_tuning(settings.tuning).frozen and settings.reads in KEPT_POOLINGS
