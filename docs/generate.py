@@ -34,7 +34,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = "results.jsonl.xz"
 WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}"))
 PAGES = (
-    *(f"docs/tasks/{name}.md" for name in TASKS if (ROOT / f"docs/tasks/{name}.md").exists()),
+    *(f"docs/tasks/{name}.md" for name in TASKS),
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
     "docs/how-to/free-corpora.md",
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),

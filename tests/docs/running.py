@@ -27,6 +27,8 @@ MOST_SEEDS = 3
 MOST = 2
 # Options that stay away, with their values.
 ON_RAY = {"--on", "--gpus-per-run"}
+# Words of a command that trains no BiLSTM.
+NO_BILSTM = {"linear", "classification", "choice", "multilabel", "regression"}
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
     "train": ["--epochs", "1"],
@@ -71,8 +73,6 @@ class Page:
             targets = "classes" if '"label": "' in block.text else "entities"
             if self.task is not None:
                 targets = get_task(self.task).targets
-            targets = "choices" if '"endings"' in block.text else targets
-            targets = "spans" if '"answers"' in block.text else targets
             (split,) = load_corpus(path, targets=targets).splits.values()
             assert split.tags
         else:
@@ -138,7 +138,7 @@ def cheap(words: list[str]) -> list[str]:
     pairs = zip(words, ["", *words], strict=False)
     words = [word for word, before in pairs if not {word, before} & ON_RAY]
     added, most = CHEAP.get(words[0], []), MOST
-    if words[0] == "train" and not {"linear", "classification", "choice", "multilabel"} & {*words}:
+    if words[0] == "train" and not NO_BILSTM & {*words}:
         added = [*added, "--lstm-size", "8"]
     if words[0] == "run":
         added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]

