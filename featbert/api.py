@@ -767,8 +767,7 @@ def compare(request: CompareRequest) -> Comparisons:
             )
         return read_comparisons(request.file).with_view(View.of(request))
     from featbert.analysis.compare import compare
-    from featbert.analysis.listing import runs_of_kind
-    from featbert.analysis.lookup import named_runs
+    from featbert.analysis.listing import named_runs, runs_of_kind
     from featbert.inference.evaluate import runs_elsewhere
     from featbert.runs.record import read_experiment_record, read_record
     from featbert.runs.run import Run, find_runs
@@ -820,7 +819,7 @@ class OfRuns(InRuns, Request):
     def usable(self, run: str | Run) -> UsableRun:
         """The run with this name, with its encoder."""
         if isinstance(run, str):
-            from featbert.analysis.lookup import find_run_called
+            from featbert.analysis.listing import find_run_called
 
             run = find_run_called(run, self.runs_dir, self.best, self.data)
         return _usable(run, self.model)
@@ -884,7 +883,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     `mapping` has new names of classes, for gold and predicted answers. "O" removes a class.
     """
     check_folder(request.cache_dir, "cache_dir")
-    from featbert.analysis.lookup import named_runs
+    from featbert.analysis.listing import named_runs
     from featbert.analysis.rows import once
     from featbert.inference.evaluate import (
         Evaluation,

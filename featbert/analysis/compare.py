@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
-from featbert.analysis.breakdown import with_breakdowns, with_confusions
+from featbert.analysis.breakdown import with_breakdowns, with_confusions, with_texts
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
 from featbert.analysis.comparison import Comparison, Comparisons, TransferMatrix, View, grouped
 from featbert.analysis.cost import pareto_fronts, with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.rows import Members, compare_group, once, rows_called
-from featbert.analysis.searches import searches_of
-from featbert.analysis.sentences import with_texts
 from featbert.analysis.significance import with_estimates
 from featbert.analysis.verdict import MACRO_F1, unequal, with_contests
 from featbert.config import ONLY_SCORES, Analyses
@@ -23,7 +22,8 @@ from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
 from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
-from featbert.runs.record import ExperimentRecord, RunRecord, SearchRecord
+from featbert.runs.record import SUFFIX, ExperimentRecord, RunRecord, SearchRecord, read_json
+from featbert.runs.results import listed_in
 from featbert.runs.run import Run
 from featbert.text import counted
 from featbert.units import NONE, visible
@@ -58,7 +58,7 @@ def compare(
         if experiment.missing:
             unfinished = counted(len(experiment.missing), "run")
             notes.append(f"not finished of {experiment.name}: {unfinished}")
-    searches = searches_of(runs)
+    searches = [*_searches_of(runs)]
     compared_groups = [
         compare_group(group, freed, request.against, searches)
         for group, freed in _groups(runs, groups, vary)
@@ -96,6 +96,14 @@ def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Com
         for (source, _), alike in of_run.items()
     )
     return [view for runs in by_corpus.values() for view in compare(runs, Analyses(by=[*by]))]
+
+
+def _searches_of(runs: Iterable[Run]) -> Iterator[SearchRecord]:
+    """Searches of the experiments in the runs directories of `runs`."""
+    for folder in sorted({run.folder.parent for run in runs}):
+        for path in listed_in(folder, f"*{SUFFIX}"):
+            with contextlib.suppress(InputError):  # of another version, or damaged
+                yield from read_json(path, ExperimentRecord, str(path)).searches
 
 
 def _groups(

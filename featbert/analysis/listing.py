@@ -1,15 +1,20 @@
-"""Runs of a folder as lines: finished, unfinished and damaged ones, chosen and sorted."""
+"""Runs of a folder as lines, and runs by ids, parts of names, folders, or labels of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from featbert.analysis.labels import Way, label_conditions, way_labels
-from featbert.errors import InputError
-from featbert.runs.record import Notes, read_notes
-from featbert.runs.run import FoundRuns, Run, unfinished_run
-from featbert.text import natural
+from featbert.analysis.labels import Way, base_name, label_conditions, run_labels, way_labels
+from featbert.analysis.rows import comparable_rows, rows_called
+from featbert.errors import InputError, MissingError, check_known, nearest, spelling
+from featbert.runs.grouping import freed_keys, group_comparable
+from featbert.runs.record import RECORD_NAME, Notes, read_notes
+from featbert.runs.results import exists
+from featbert.runs.run import FoundRuns, Run, find_folders, find_run, find_runs, unfinished_run
+from featbert.tasks.base import get_task
+from featbert.text import listed, natural
 
 # Runs that agree in these are named apart from others.
 PLACE = ("corpus", "model", "task")
@@ -88,3 +93,78 @@ def runs_of_kind(runs: Sequence[Run], corpus: str | None, task: str | None) -> l
         for run in runs
         if _fits({"corpus": run.record.signature.corpus, "task": run.record.task}, filters)
     ]
+
+
+# Runs by name -------------------------------------------------------------------------------------
+
+
+def named_runs(names: Iterable[str | Run], runs_dir: Path) -> list[Run]:
+    """The runs with these names. Runs among the names are returned, too."""
+    groups = (
+        [name] if isinstance(name, Run) else find_runs_called(name, runs_dir) for name in names
+    )
+    return [run for group in groups for run in group]
+
+
+def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
+    """The run with this name or part of a name, or all runs of the rows with this label."""
+    folders = find_folders(name, runs_dir)
+    if len(folders) != 1 and runs_dir.exists():
+        tables = [
+            comparable_rows(group, freed_keys(group[0].record.vary))
+            for group in group_comparable(find_runs(runs_dir))
+        ]
+        called = [
+            run
+            for table in tables
+            for called_row in rows_called(name, [row for row, _ in table])
+            for row, runs in table
+            for run in (runs if row is called_row else ())
+        ]
+        if called:
+            return called
+        every = [row for table in tables for row, _ in table]
+        labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
+        if not folders and (near := nearest(name, labels)):
+            raise MissingError(
+                f"no run or row {name!r} in {runs_dir}{near}; featbert runs lists them"
+            )
+        folders = [folder for folder in folders if exists(folder / RECORD_NAME)]
+    return [find_run(str(folder), runs_dir) for folder in folders] or [find_run(name, runs_dir)]
+
+
+def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = None) -> Run:
+    """The run that `find_runs_called` finds, or the `best` of several on dev.
+
+    With `data` only runs count that have it in the name of their corpus. If runs of one task and
+    text have several measures, the task's default measure decides.
+    """
+    candidates = find_runs_called(name, runs_dir)
+    if data is not None and len(candidates) > 1:
+        by_corpus = {run.record.signature.corpus: None for run in candidates}
+        candidates = [
+            r for r in candidates if data.casefold() in r.record.signature.corpus.casefold()
+        ]
+        check_known("corpus", [] if candidates else [data], by_corpus)
+    tasks = {run.record.task.partition(":")[0]: None for run in candidates}
+    if best and len(tasks) == len({run.record.signature.splits["dev"] for run in candidates}) == 1:
+        usual = get_task(next(iter(tasks))).measure.key
+        candidates = [run for run in candidates if run.task.measure.key == usual] or candidates
+    records = [run.record for run in candidates]
+    comparable = len({(r.task, r.signature.splits["dev"]) for r in records}) == 1
+    if len(candidates) == 1 or (best and comparable):
+        return max(candidates, key=lambda run: run.record.score("dev") or 0.0)
+    labels = run_labels(records)
+    descriptions = (
+        f"{run.id} ({labels[run.record.name]}, seed {run.record.seed})" for run in candidates
+    )
+    runs = listed(descriptions, 4, width=255)
+    corpora = {r.signature.corpus: None for r in records}
+    scope, advice = "", f", or {spelling('best')}"
+    if not comparable:
+        scope = f" of {listed(corpora)}"
+        data = spelling("data", next(iter(corpora)))
+        advice = f"{advice} {data}" if len(corpora) > 1 else ""
+    raise InputError(
+        f"{name!r} is {len(candidates)} runs{scope}: {runs}; give the id of one{advice}"
+    )

@@ -40,7 +40,6 @@ from featbert.analysis.labels import (
     with_settings,
 )
 from featbert.analysis.notes import comparison_notes
-from featbert.analysis.searches import names_of_trials
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
@@ -86,7 +85,7 @@ def compare_group(
     pairs = comparable_rows(runs, freed)
     rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
     baselines = [] if against is None else rows_called(against, rows)
-    trials = names_of_trials(searches)
+    trials = _names_of_trials(searches)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     rows = [
         dataclasses.replace(row, is_trial={run.name for run in row.runs} <= trials) for row in rows
@@ -114,6 +113,12 @@ def compare_group(
         learning={name: tuple(row.name for row in line) for name, line in lines.items()},
     )
     return dataclasses.replace(comparison, folds=tuple(fold_means(comparison))), members
+
+
+def _names_of_trials(searches: Sequence[SearchRecord]) -> set[str]:
+    """Names of runs that searches tried and did not choose."""
+    names = {name for search in searches for trial in search.tried for name in trial.runs}
+    return names - {name for search in searches for name in search.rows}
 
 
 def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:

@@ -7,7 +7,7 @@ search are left out. Further sentences give the costs of rows and their largest 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -27,7 +27,6 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.analysis.searches import edges
 from featbert.config import ONLY_SCORES, Analyses
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
@@ -44,6 +43,8 @@ _RISING = 0.005
 # If the largest class has this share of a split, accuracy says little of the others.
 _UNEQUAL = 0.75
 MACRO_F1 = "macro_f1"
+# Settings with a best value that should be inside the searched range.
+_SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 # Costs as a ratio of the best row's, by unit.
 _RATIOS = {
     "operations": "the operations",
@@ -355,7 +356,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if rising := [_called(case, row) for row in shown if _still_rising(row)]:
         pronoun = "its" if len(rising) == 1 else "their"
         yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
-    at_edge = [(edge, row) for row in shown for edge in edges(case.searches, _names(row))]
+    at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, _names(row))]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [_called(case, row) for row in case.rows if not row.competes]
@@ -365,6 +366,21 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if case.dev_from_train:
         yield "dev was drawn from train"
     yield from _unequal(case)
+
+
+def _edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[str]:
+    """Phrases about rates at the edge of the search that found the runs of these names."""
+    runs = {*names}
+    for search in searches:
+        if search.chosen is None or not runs & {*search.rows}:
+            continue
+        for setting in _SEARCHED_RATES:
+            values = {trial.settings.get(setting) for trial in search.tried if trial.dev}
+            numbers = sorted(value for value in values if isinstance(value, float))
+            chosen = search.tried[search.chosen].settings.get(setting)
+            if len(numbers) > 1 and chosen in (numbers[0], numbers[-1]):
+                end = "lowest" if chosen == numbers[0] else "highest"
+                yield f"{setting.replace('_', ' ')} {chosen:g} is the {end} of the search"
 
 
 def _names(row: Row) -> list[str]:

@@ -13,4 +13,4 @@ def compare(request: api.CompareRequest, outputs: Outputs) -> None:
     context and scorer. Named runs must be comparable. JSON holds the whole comparison: --from makes
     tables, figures and the report from it.
     """
-    outputs.show(api.compare(request.but(**outputs.analyses)))
+    outputs.show(api.compare(request.model_copy(update=outputs.analyses)))

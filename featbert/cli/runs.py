@@ -80,7 +80,7 @@ def show(
 ) -> None:
     """Show a whole run: scores by type, epochs, settings, cost."""
     from featbert.analysis.labels import signature_line
-    from featbert.analysis.lookup import find_run_called
+    from featbert.analysis.listing import find_run_called
     from featbert.report.grid import grid
     from featbert.report.listings import epochs_table, run_facts, run_scores_table
 

@@ -1,7 +1,7 @@
 """Sentences in which rows differ, against a look at every tag."""
 
+from featbert.analysis.breakdown import with_texts
 from featbert.analysis.rows import compare_group
-from featbert.analysis.sentences import with_texts
 from featbert.units import visible
 from tests.conlleval import chunks
 from tests.report.html.judged import usual
