@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from docs.reference_tables import TABLES as REFERENCE
+from docs.sizes import TABLES as SIZES
 from featbert.config import defaults
 from featbert.data.corpus import SPLITS
 from featbert.encoders.tunings import tuning_title
@@ -36,7 +37,7 @@ WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RE
 PAGES = (
     *(f"docs/tasks/{name}.md" for name in TASKS),
     *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
-    "docs/how-to/free-corpora.md",
+    *("docs/how-to/free-corpora.md", "docs/how-to/share-results.md", "docs/explanation/sizes.md"),
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
@@ -165,6 +166,15 @@ def _shown(means: list[float]) -> list[str]:
     return [*(f"{mean:.2f}" for mean in means), f"{means[3] - means[1]:+.2f}"]
 
 
+def signature(runs: str, row: str) -> str:
+    """The line that a paper can quote, of a row's best run on dev, as a quotation."""
+    printed = io.StringIO()
+    words = ["runs", "show", row, "--best", "--signature", "--runs-dir", str(ROOT / runs)]
+    with contextlib.redirect_stdout(printed):
+        carry_out(words)
+    return f"> `{printed.getvalue().strip()}`"
+
+
 def corpora() -> str:
     """Sizes and fingerprints of the corpora behind kept results, from their records."""
     parts: dict[str, dict[str, SplitIdentity]] = {}
@@ -196,10 +206,14 @@ def tolerances() -> str:
 
 
 TABLES: dict[str, Callable[..., str]] = {
-    **{name: lambda make=make: "\n".join(make()).rstrip() for name, make in REFERENCE.items()},
+    **{
+        name: lambda make=make: "\n".join(make()).rstrip()
+        for name, make in (REFERENCE | SIZES).items()
+    },
     "corpora": corpora,
     "gradient steps and solvers": solvers_and_gradients,
     "learning rates": learning_rates,
+    "signature": signature,
     "tolerances": tolerances,
 }
 

@@ -1,5 +1,6 @@
 """Tables of the documentation are those of the kept records; figures and pages are there."""
 
+import json
 import re
 
 import pytest
@@ -60,3 +61,13 @@ def test_kept_experiments_are_complete_and_of_no_machine() -> None:
             assert (record.missing, record.failures) == ([], {}), path
         text = "".join(read_text(run.folder / "record.json") for run in runs)
         assert not re.search(r'"/(home|tmp|work|root)/', text), file
+
+
+def test_the_notebook_has_the_output_of_every_cell() -> None:
+    cells = json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
+    assert [len(cell["outputs"]) for cell in code] == [1] * len(code)
+    kinds = [kind for cell in code for output in cell["outputs"] for kind in output["data"]]
+    assert (kinds.count("text/html"), kinds.count("image/png")) == (5, 1)
+    assert max(len(json.dumps(cell)) for cell in code) < 60_000
