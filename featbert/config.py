@@ -30,11 +30,17 @@ from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.encoders.tunings.base import Tuning as TuningEntry
 from featbert.errors import InputError, check_known, nearest, spelling
-from featbert.models.registry import BODIES, KEPT_POOLINGS, OUTPUTS, POOLINGS, Part
+from featbert.models.registry import (
+    BODIES,
+    KEPT_POOLINGS,
+    OUTPUTS,
+    POOLINGS,
+    TRAINERS,
+    Part,
+    Trainer,
+)
 from featbert.tasks.base import TASKS, get_task, task_of
 from featbert.text import printable, shortened
-from featbert.training.trainers import TRAINERS
-from featbert.training.trainers.base import Trainer
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -489,8 +495,7 @@ class Settings(Training, Tuning, Head):
         if len({*choices.values()}) > 1:
             trainers = " and ".join(f"{option} by {name}" for option, name in choices.items())
             raise InputError(f"one model cannot be fitted in two ways: {trainers}")
-        trainer: Trainer = TRAINERS.load(next(iter(choices.values()), "gradient"))
-        return trainer
+        return TRAINERS[next(iter(choices.values()), "gradient")]
 
     @property
     def has_seed(self) -> bool:
@@ -574,7 +579,7 @@ _OF_ALL_RUNS = {
 }
 # Titles of the trainers that read a setting.
 _TRAINERS_READING: dict[str, list[str]] = {}
-for _trainer in map(TRAINERS.load, TRAINERS):
+for _trainer in TRAINERS.values():
     for _name in _trainer.settings:
         _TRAINERS_READING.setdefault(_name, []).append(_trainer.title)
 # Settings with values that read another setting, which not every run has.
@@ -582,9 +587,7 @@ _VALUES_READING = {"mix_learning_rate": [("layers", "weighted_all")]}
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
-        _of_trainer = {*TRAINERS.load(_about.trainer).settings} - {
-            *TRAINERS.load("gradient").settings
-        }
+        _of_trainer = {*TRAINERS[_about.trainer].settings} - {*TRAINERS["gradient"].settings}
         for _name in (*_about.settings, *sorted(_of_trainer)):
             _VALUES_READING.setdefault(_name, []).append((_kind, _part))
 
@@ -693,7 +696,7 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     by_body: dict[str, Any] = {} if body is None else {"body": body}
     if reads_words and not entry.frozen:  # it learns as fast as on features
         by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
-    by_trainer = TRAINERS.load(entry.trainer).defaults if get_task(task).of_texts else {}
+    by_trainer = TRAINERS[entry.trainer].defaults if get_task(task).of_texts else {}
     return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body, **by_trainer})
 
 

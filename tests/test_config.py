@@ -3,7 +3,6 @@
 import math
 import statistics
 from collections import defaultdict
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -11,10 +10,8 @@ from hypothesis import strategies as st
 
 from featbert.config import defaults, epochs_on
 from featbert.errors import InputError
-from featbert.models.registry import BODIES, OUTPUTS, Part
+from featbert.models.registry import BODIES, OUTPUTS, TRAINERS, Part, Trainer
 from featbert.runs.run import find_runs
-from featbert.training.trainers import TRAINERS
-from featbert.training.trainers.base import Trainer
 from tests.processes import ROOT
 
 
@@ -57,8 +54,8 @@ def test_settings_that_play_no_part_are_left_out():
 
 
 def test_settings_belong_to_the_trainer_that_reads_them(monkeypatch):
-    solver = Trainer("a solver", ("weight_decay",), lambda *_: None)
-    monkeypatch.setitem(TRAINERS, "solver", SimpleNamespace(load=lambda: solver))
+    solver = Trainer("a:b", "a solver", ("weight_decay",))
+    monkeypatch.setitem(TRAINERS, "solver", solver)
     monkeypatch.setitem(BODIES, "solved", Part("a:b", "solved", trainer="solver"))
     settings = defaults("none").but(body="solved")
     assert settings.trainer is solver

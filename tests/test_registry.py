@@ -6,12 +6,11 @@ import featbert
 from featbert.cli.main import COMMANDS
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
-from featbert.models.registry import BODIES, OUTPUTS
+from featbert.models.registry import BODIES, OUTPUTS, TRAINERS
 from featbert.registry import Entry, Registry
 from featbert.report.figures.registry import FIGURES
 from featbert.tasks.base import TASKS, Task, get_task
 from featbert.tasks.entities import Entities
-from featbert.training.trainers import TRAINERS
 from tests.processes import loaded
 
 

@@ -1,9 +1,11 @@
-"""Bodies and outputs by name. A new one is a file and a line here.
+"""Bodies, outputs and trainers by name. A new one is a file and a line here.
 
 The lists are read before torch is loaded, so they name classes and do not import them.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from featbert.registry import Entry, Registry
 
@@ -18,7 +20,7 @@ class Part(Entry):
             text, if the task pools them.
         firsts: of an output, whether it also reads [CLS] of each sequence.
         answers: of an output, the kinds of answers that it can give (`tasks.base.ANSWERS`).
-        trainer: how a model with this part is fitted (`training.trainers`).
+        trainer: how a model with this part is fitted.
     """
 
     title: str
@@ -75,6 +77,79 @@ OUTPUTS = Registry(
             ("longest_answer",),
             firsts=True,
             answers=("span",),
+        ),
+    },
+)
+
+
+@dataclass(frozen=True)
+class Trainer(Entry):
+    """A method of fitting a model: a class of `Epochs` (`training/trainers/base.py`).
+
+    After each epoch dev is scored. The best weights on dev are the result. An epoch is a pass over
+    the text, or one value of a solver's parameter (`Epoch.step_value`).
+
+    Attributes:
+        title: for people: "gradient steps".
+        settings: names of the settings that it reads, in addition to the settings of all runs.
+            Others are refused, and are neither in a run's record nor in its name.
+        precision: of its numbers, or None for the run's `precision`.
+        has_seed: whether its numbers depend on the seed.
+        passes: whether an epoch is a pass over the text, so that a smaller text may need more.
+        ignores: names of settings of outputs that it does not read, as its loss is another one.
+        defaults: settings for tasks of texts that differ from the defaults of task and tuning.
+    """
+
+    title: str
+    settings: tuple[str, ...] = ()
+    precision: Literal["fp64"] | None = None
+    has_seed: bool = True
+    passes: bool = True
+    ignores: tuple[str, ...] = ()
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+
+
+TRAINERS = Registry(
+    "trainer",
+    {
+        "gradient": Trainer(
+            "featbert.training.loop:GradientSteps",
+            "gradient steps",
+            (
+                *("batch_size", "learning_rate", "mix_learning_rate", "head_learning_rate"),
+                *("warmup", "schedule", "bias_correction", "weight_decay", "clip_norm", "dropout"),
+            ),
+        ),
+        "logistic": Trainer(
+            "featbert.training.trainers.logistic:LogisticPath",
+            "logistic regression",
+            precision="fp64",
+            has_seed=False,
+            passes=False,
+            ignores=("label_smoothing",),
+        ),
+        "contrastive": Trainer(
+            "featbert.training.trainers.contrastive:ContrastiveRounds",
+            "contrastive tuning",
+            (
+                *("max_pairs", "batch_size", "learning_rate", "warmup", "schedule"),
+                *("bias_correction", "weight_decay", "clip_norm"),
+            ),
+            passes=False,
+            ignores=("label_smoothing",),
+            defaults={
+                "sentence_pooling": "mean",
+                "epochs": 10,
+                "batch_size": 16,
+                "learning_rate": 2e-5,
+            },
+        ),
+        "ridge": Trainer(
+            "featbert.training.trainers.ridge:RidgePath",
+            "ridge regression",
+            precision="fp64",
+            has_seed=False,
+            passes=False,
         ),
     },
 )

@@ -374,7 +374,7 @@ def _check_options(
         raise InputError(f"{settings.output} reads pairs, not single texts", setting="output")
     if options.tag_scheme != "bio" and not task.has_scheme:
         raise InputError(f"{options.tag_scheme} is not for {task.title}", setting="tag_scheme")
-    settings.trainer.check(settings, task, combination)
+    settings.trainer.load().check(settings, task, combination)
     if settings.shots is not None:
         if task.answer != "class":
             raise InputError(

@@ -39,7 +39,7 @@ class Fitting:
     ) -> None:
         torch.manual_seed(seed)
         self.model, self.settings, self.checkpoint = model, settings, checkpoint
-        self.trainer = settings.trainer.begin(model, text, settings, backend, seed)
+        self.trainer = settings.trainer.load()(model, text, settings, backend, seed)
         resumed = checkpoint.resume(self.trainer.learner) if checkpoint else None
         self.progress = resumed or Progress()
         self._began = time.perf_counter() - self.progress.seconds

@@ -212,6 +212,10 @@ class GradientSteps:
         learner: the trained weights, and the other state of the training.
     """
 
+    @classmethod
+    def check(cls, settings: Settings, task: Any, combination: Any) -> None:
+        """See `Epochs`. Fits every model."""
+
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:

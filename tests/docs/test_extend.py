@@ -11,11 +11,10 @@ from sklearn.preprocessing import StandardScaler
 import featbert
 from featbert.data.load import load_corpus
 from featbert.encoders.tunings import TUNINGS
-from featbert.models.registry import BODIES, OUTPUTS, Part
+from featbert.models.registry import BODIES, OUTPUTS, TRAINERS, Part, Trainer
 from featbert.registry import Entry
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
-from featbert.training.trainers import TRAINERS
 from tests.docs.pages import DOCS, blocks
 from tests.single_runs import train
 from tests.workspace import Workspace, ok
@@ -36,7 +35,8 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Part("extended_robust:Robust", "robust softmax", answers=("class", "tags")),
     )
     monkeypatch.setitem(BODIES, "hidden", Part("extended_hidden:Hidden", "hidden layer"))
-    monkeypatch.setitem(TRAINERS, "centroid", Entry("extended_centroid:TRAINER"))
+    solver = Trainer("extended_centroid:Centroids", "c", precision="fp64", has_seed=False)
+    monkeypatch.setitem(TRAINERS, "centroid", solver)
     centroid = Part("featbert.models.linear:DropoutOnly", "c", words=False, trainer="centroid")
     monkeypatch.setitem(BODIES, "centroid", centroid)
     monkeypatch.setitem(TASKS, "mentions", Entry("extended_mentions:TASK"))

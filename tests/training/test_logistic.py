@@ -170,14 +170,14 @@ def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):
 def test_words_are_refused():
     settings = defaults("none", "entities", "logistic")
     with pytest.raises(InputError, match="words"):
-        settings.trainer.check(settings, get_task("entities"), parse_layers("last", 2))
+        settings.trainer.load().check(settings, get_task("entities"), parse_layers("last", 2))
 
 
 @pytest.mark.parametrize("task", BODIES)
 def test_it_resumes_to_the_same_weights(stores, tmp_path, monkeypatch, task):
     whole = run_of(stores(task), tmp_path / "whole", task, epochs=5)
     monkeypatch.setattr(checkpoint, "COST", 1e9)
-    path = defaults("none", task, BODIES[task]).trainer.begin
+    path = defaults("none", task, BODIES[task]).trainer.load()
     plain = path.train
 
     def killed(self, epoch, *parts):

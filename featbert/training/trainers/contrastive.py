@@ -20,7 +20,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
-from featbert.training.trainers.base import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +134,22 @@ class Cosine:
 class ContrastiveRounds:
     """Passes over pairs, and heads on the vectors after each. See `Epochs`."""
 
+    @classmethod
+    def check(cls, settings: Any, task: Any, combination: Any) -> None:
+        from featbert.models.registry import KEPT_POOLINGS
+
+        if task.answer != "class" or settings.output != "softmax":
+            raise InputError(
+                f"contrastive tuning is for one class for each text and the output softmax, not "
+                f"for {task.title} and {settings.output}"
+            )
+        if settings.reads not in KEPT_POOLINGS:
+            raise InputError(
+                f"contrastive tuning compares pooled vectors: use the body linear and one of "
+                f"{', '.join(KEPT_POOLINGS)}",
+                setting="sentence_pooling",
+            )
+
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:
@@ -190,33 +205,3 @@ class ContrastiveRounds:
         loss = self.head.set_solution(PENALTIES[place], progress)
         values = {"passes": number + 1.0, "C": PENALTIES[place]}
         return Epoch(epoch, loss, None, 0.0, groups, values)
-
-
-def _check(settings: Any, task: Any, combination: Any) -> None:
-    from featbert.models.registry import KEPT_POOLINGS
-
-    if task.answer != "class" or settings.output != "softmax":
-        raise InputError(
-            f"contrastive tuning is for one class for each text and the output softmax, not for "
-            f"{task.title} and {settings.output}"
-        )
-    if settings.reads not in KEPT_POOLINGS:
-        raise InputError(
-            f"contrastive tuning compares pooled vectors: use the body linear and one of "
-            f"{', '.join(KEPT_POOLINGS)}",
-            setting="sentence_pooling",
-        )
-
-
-TRAINER = Trainer(
-    "contrastive tuning",
-    (
-        *("max_pairs", "batch_size", "learning_rate", "warmup", "schedule", "bias_correction"),
-        *("weight_decay", "clip_norm"),
-    ),
-    ContrastiveRounds,
-    passes=False,
-    ignores=("label_smoothing",),
-    defaults={"sentence_pooling": "mean", "epochs": 10, "batch_size": 16, "learning_rate": 2e-5},
-    check=_check,
-)

@@ -11,8 +11,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from featbert.errors import InputError
-from featbert.training.trainers.base import Trainer
-from featbert.training.trainers.solver import Solution, SolverPath, check_for
+from featbert.training.trainers.solver import Solution, SolverPath
 
 if TYPE_CHECKING:
     from featbert.config import Settings
@@ -29,6 +28,7 @@ class LogisticPath(SolverPath):
     """Solutions for rising values of C. See `SolverPath`."""
 
     parameter = "C"
+    outputs = ("softmax", "sigmoid")
 
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
@@ -101,15 +101,3 @@ class LogisticPath(SolverPath):
         for key, values in state.items():
             number, _, name = key.partition(".")
             setattr(self.solvers[int(number)], name, values.numpy())
-
-
-TRAINER = Trainer(
-    "logistic regression",
-    (),
-    LogisticPath,
-    precision="fp64",
-    has_seed=False,
-    passes=False,
-    ignores=("label_smoothing",),
-    check=check_for("logistic regression", ("softmax", "sigmoid")),
-)

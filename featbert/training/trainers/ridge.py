@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from featbert.training.trainers.base import Trainer
-from featbert.training.trainers.solver import Solution, SolverPath, check_for
+from featbert.training.trainers.solver import Solution, SolverPath
 
 
 class RidgePath(SolverPath):
     """Solutions for falling values of alpha. See `SolverPath`."""
 
     parameter = "alpha"
+    outputs = ("score",)
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
@@ -38,14 +38,3 @@ class RidgePath(SolverPath):
         flops = width**3 / 3 + 2.0 * self.vectors.size * width / self.steps  # X'X is made once
         loss = float(np.mean(errors**2)) / self.output.reach**2  # as the output counts it
         return Solution(weight[None], np.array([self.middle]), loss, flops)
-
-
-TRAINER = Trainer(
-    "ridge regression",
-    (),
-    RidgePath,
-    precision="fp64",
-    has_seed=False,
-    passes=False,
-    check=check_for("ridge regression", ("score",)),
-)

@@ -12,7 +12,6 @@ dev chooses it as it chooses the epoch of other trainers.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -52,9 +51,40 @@ class SolverPath(ABC):
         targets: (T,) or (T, C) their answers as numbers.
         n_logits: C.
         parameter: its name.
+        outputs: names of the outputs that it solves.
     """
 
     parameter: str
+    outputs: tuple[str, ...]
+
+    @classmethod
+    def check(cls, settings: Any, task: Any, combination: Any) -> None:
+        """See `Epochs`. InputError for another output or for vectors that gradients train."""
+        title = settings.trainer.title
+        advice = f"use {spelling('body', 'linear')}"
+        if settings.output not in cls.outputs:
+            raise InputError(
+                f"{title} has no output {settings.output}, only {' and '.join(cls.outputs)}; "
+                f"{advice}"
+            )
+        if combination is None:
+            raise InputError(f"{title} reads features, not an encoder that is tuned; {advice}")
+        if combination.mode == "weighted":
+            raise InputError(
+                f"{combination.name} is learned by gradients, which {title} has not; use last or "
+                f"concat_last4, or {spelling('body', 'linear')}"
+            )
+        if settings.sentence_pooling == "none":
+            raise InputError(
+                f"{title} is for answers of texts; of words there are so many that it takes far "
+                f"longer than gradient steps: {advice}"
+            )
+        if settings.sentence_pooling == "attention":
+            raise InputError(
+                f"is attention, which is learned by gradients, which {title} has not; use mean, or "
+                f"{spelling('body', 'linear')}",
+                setting="sentence_pooling",
+            )
 
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
@@ -119,34 +149,3 @@ class SolverPath(ABC):
     @abstractmethod
     def solve(self, value: float) -> Solution:
         """The solution for a value of the parameter."""
-
-
-def check_for(title: str, outputs: Sequence[str]) -> Callable[[Any, Any, Any], None]:
-    """A `Trainer.check`: InputError for another output or for vectors that gradients train."""
-
-    def check(settings: Any, task: Any, combination: Any) -> None:
-        advice = f"use {spelling('body', 'linear')}"
-        if settings.output not in outputs:
-            raise InputError(
-                f"{title} has no output {settings.output}, only {' and '.join(outputs)}; {advice}"
-            )
-        if combination is None:
-            raise InputError(f"{title} reads features, not an encoder that is tuned; {advice}")
-        if combination.mode == "weighted":
-            raise InputError(
-                f"{combination.name} is learned by gradients, which {title} has not; use last or "
-                f"concat_last4, or {spelling('body', 'linear')}"
-            )
-        if settings.sentence_pooling == "none":
-            raise InputError(
-                f"{title} is for answers of texts; of words there are so many that it takes far "
-                f"longer than gradient steps: {advice}"
-            )
-        if settings.sentence_pooling == "attention":
-            raise InputError(
-                f"is attention, which is learned by gradients, which {title} has not; use mean, or "
-                f"{spelling('body', 'linear')}",
-                setting="sentence_pooling",
-            )
-
-    return check
