@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 import featbert
 from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
+from docs.sizes import SHAPES, cost, record
 from featbert.cli.main import app
 from featbert.runs.record import SUFFIX, read_experiment_record
 from featbert.runs.results import listed_in, read_text
@@ -71,3 +72,11 @@ def test_the_notebook_has_the_output_of_every_cell() -> None:
     kinds = [kind for cell in code for output in cell["outputs"] for kind in output["data"]]
     assert (kinds.count("text/html"), kinds.count("image/png")) == (5, 1)
     assert max(len(json.dumps(cell)) for cell in code) < 60_000
+
+
+def test_sizes_agree_with_what_the_benchmark_counted() -> None:
+    about, measured = (record("extract-narrow")[key] for key in ("about", "measured"))
+    run = measured["featbert fp32"]
+    counted = run["flops_per_second"] / run["words_per_second"]  # of its words, as they are
+    assert cost(SHAPES[0]).forward == pytest.approx(counted, rel=0.02)
+    assert (about["model"], SHAPES[0].layers) == ("all-MiniLM-L6-v2", 6)
