@@ -102,14 +102,13 @@ def cost(shape: Shape) -> Cost:
 
 def per_encoder() -> Iterator[list[str]]:
     """What does not depend on the number of words."""
-    head = ["encoder", "layers × dimensions", "parameters", "weights", "forward pass per word"]
-    yield [*head, "store per word", "fine-tuning, at least", "BiLSTM, at least"]
-    yield ["---", *["---:"] * 7]
+    head = ["encoder", "parameters", "weights", "pass, per word", "store, per word"]
+    yield [*head, "fine-tuning, at least", "BiLSTM, at least"]
+    yield ["---", *["---:"] * 6]
     for shape in SHAPES:
         costs = cost(shape)
         yield [
-            shape.name,
-            f"{shape.layers} × {shape.hidden}",
+            f"{shape.name}, {shape.layers} × {shape.hidden}",
             parameters(costs.parameters),
             size(4 * costs.parameters),
             operations(costs.forward),
