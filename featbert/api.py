@@ -378,11 +378,11 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     `on_run` gets each run as soon as it is finished. BusyError if another process trains one of
     them.
     """
-    check_folder(request.runs_dir, "runs_dir")
-    log_dir = log_folder(request.log_with, request.runs_dir)
-    check_folder(request.cache_dir, "cache_dir")
-    seeds = parse_seeds(request.seeds)
     store, request = open_store(request)
+    check_folder(request.runs_dir, "runs_dir")
+    check_folder(request.cache_dir, "cache_dir")
+    log_dir = log_folder(request.log_with, request.runs_dir)
+    seeds = parse_seeds(request.seeds)
     num_layers = request.source.num_layers if store is None else store.manifest.num_layers
     combinations = [parse_layers(spec, num_layers) for spec in split_specs(request.layers)]
     task = get_task(request.task)
@@ -391,6 +391,7 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     settings.check_given(request.given, weighted=weighted)
     corpus = request.corpus(task.targets)
 
+    from featbert.features.plan import plan_whole_store
     from featbert.runs.planned import check_trainable, options_by_seed, plan_stored_run
 
     check_trainable(corpus, settings)
@@ -398,7 +399,10 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     extraction = None
     if store is None:
         specs = [combination.name for combination in combinations]
-        extraction = plan_store(corpus, request, specs, [settings.reads])
+        encoding = request.for_encoder([settings.reads], layers=specs, **request.where)
+        extraction = plan_whole_store(
+            corpus, request.source, encoding, request.cache_dir, threads=request.threads
+        )
         store = extraction.finished
     features = store or extraction
     assert features is not None
@@ -497,19 +501,6 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     if store.corpus is not None and same_text and targets == store.corpus.targets:
         stored = stored.model_copy(update={"data": store.corpus})
     return store, stored
-
-
-def plan_store(
-    corpus: Corpus, request: Any, specs: Sequence[str], reads: Sequence[str] = ("words",)
-) -> ExtractionPlan:
-    """The plan for the store of a text with the layers `specs`, for heads that read `reads`."""
-    encoding = request.for_encoder(reads, layers=specs, **request.where)
-    encoding.announce(request.source, corpus)
-    load_torch(request.threads)
-
-    from featbert.features.plan import plan_whole_store
-
-    return plan_whole_store(corpus, request.source, encoding, request.cache_dir)
 
 
 # Adaptation
@@ -1165,6 +1156,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     if task.of_texts:
         raise InputError(f"{request.task} has no probe; give entities or labels", setting="task")
     from featbert.config import defaults
+    from featbert.features.plan import plan_whole_store
     from featbert.features.probe import probe
     from featbert.runs.planned import check_same_text, check_trainable
 
@@ -1181,7 +1173,10 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
     if store is None:
-        plan = plan_store(corpus, request, specs)
+        encoding = request.for_encoder(layers=specs, **request.where)
+        plan = plan_whole_store(
+            corpus, request.source, encoding, request.cache_dir, threads=request.threads
+        )
         from featbert.features.extraction import make_store
 
         store = make_store(plan)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.device import find_device, find_precision
+from featbert.encoders.device import find_device, find_precision, load_torch
 from featbert.encoders.encoding import EncodingOptions, WordCasing
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError, spelling
@@ -118,9 +118,19 @@ def plan_extraction(
 
 
 def plan_whole_store(
-    corpus: Corpus, source: EncoderSource, options: EncodingOptions, cache_dir: Path
+    corpus: Corpus,
+    source: EncoderSource,
+    options: EncodingOptions,
+    cache_dir: Path,
+    *,
+    threads: int | None,
 ) -> ExtractionPlan:
-    """The plan of a store of all layers. A store that exists needs only the options' layers."""
+    """The plan of a store of all layers. A store that exists needs only the options' layers.
+
+    Reports how the encoder reads the text, and loads torch with its `threads`.
+    """
+    options.announce(source, corpus)
+    load_torch(threads)
     plan = plan_extraction(corpus, source, options, cache_dir=cache_dir)
     if plan.finished is not None:
         return plan
