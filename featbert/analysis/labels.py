@@ -194,7 +194,7 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     for way, valued, names in zip(ways, values, names_by_way, strict=True):
         for name in names:
             scopes = way.scopes(name)
-            # Namesakes are the only ways whose settings may be missing here.
+            # Only namesakes may lack a setting.
             for scope in scopes if name in valued else scopes[:1]:
                 value = canonical(valued[name]) if name in valued else None
                 values_by_scope.setdefault(scope, set()).add(value)

@@ -356,7 +356,11 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if rising := [_called(case, row) for row in shown if _still_rising(row)]:
         pronoun = "its" if len(rising) == 1 else "their"
         yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
-    at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, _names(row))]
+    at_edge = [
+        (edge, row)
+        for row in shown
+        for edge in _edges(case.searches, [run.name for run in row.runs])
+    ]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [_called(case, row) for row in case.rows if not row.competes]
@@ -381,10 +385,6 @@ def _edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[s
             if len(numbers) > 1 and chosen in (numbers[0], numbers[-1]):
                 end = "lowest" if chosen == numbers[0] else "highest"
                 yield f"{setting.replace('_', ' ')} {chosen:g} is the {end} of the search"
-
-
-def _names(row: Row) -> list[str]:
-    return [run.name for run in row.runs]
 
 
 def _still_rising(row: Row) -> bool:

@@ -232,7 +232,7 @@ def _option(
 
 
 def _style(field: FieldInfo) -> Option:
-    """How the command line shows a field: by its own annotation, or else by those of its types."""
+    """How the command line shows a field: by its own annotation, or else by its types."""
     from featbert.config import Option
 
     def styles(annotation: Any) -> Iterator[Option]:
