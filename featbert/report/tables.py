@@ -360,7 +360,7 @@ def _budget_table(comparison: Comparison) -> Table:
         Column("operations", "operations", units.operations),
         Column("time", "seconds", units.duration),
         Column("best dev", "dev", percent),
-        Column("band", "low", percent, "high", " to "),
+        Column("band", "low", percent, "high", "{} to {}"),
         *([Column("its test", "test", percent)] if _any_value(lines, "test") else []),
     ]
     return Table(

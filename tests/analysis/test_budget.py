@@ -74,6 +74,7 @@ def test_trials_cost_the_mean_and_extraction_once(tmp_path):
     for low, mean, high in zip(ours.low, ours.dev, ours.high, strict=True):
         assert low <= mean <= high + 1e-12
     table = render(Comparisons((found,), view=View(budget=True)), "markdown")
+    assert f"{100 * ours.low[-1]:.2f} to {100 * ours.high[-1]:.2f}" in table
     assert table.count("1 trial was pruned or failed") == 2
     assert set(plot(found, "budget-time").axes[0].get_xlim())
 

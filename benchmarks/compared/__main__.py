@@ -1,0 +1,174 @@
+"""Runs programs in turn: see `benchmarks.compared`."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seqeval.metrics import f1_score
+
+import benchmarks.compared
+from benchmarks.machine import facts
+from featbert.config import parse_seeds
+from featbert.data.corpus import SPLITS, Corpus, Split
+from featbert.data.load import load_corpus
+from featbert.data.share import learned_part
+from featbert.errors import InputError
+
+HERE = Path(__file__).parent
+# Program, method, and whether its numbers depend on the seed.
+WORDS = (
+    ("featbert", "frozen"),
+    ("featbert", "tuned"),
+    ("flair", "frozen"),
+    ("flair", "tuned"),
+    ("trainer", "ner"),
+    ("trainer", "same-ner"),
+)
+TEXTS = (
+    ("featbert", "logistic"),
+    ("featbert", "classes"),
+    ("sentence_transformers", "logistic"),
+    ("flair", "classes"),
+    ("trainer", "classes"),
+    ("trainer", "same-classes"),
+)
+SHOTS = (
+    ("featbert", "logistic"),
+    ("featbert", "contrastive"),
+    ("sentence_transformers", "logistic"),
+    ("setfit", "contrastive"),
+)
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A corpus, its targets, and the methods that run on it."""
+
+    corpus: str
+    targets: str
+    methods: tuple[tuple[str, str], ...]
+    shots: int | None = None
+
+
+CONTESTS = {
+    "wikigold": Contest("wikigold", "entities", WORDS),
+    "polarity": Contest("polarity", "classes", TEXTS),
+    "shots": Contest("polarity", "classes", SHOTS, shots=8),
+}
+
+
+def examples_of(split: Split, targets: str) -> Iterator[dict[str, Any]]:
+    """The examples of a split for `files`."""
+    documents: set[Any] = set()
+    for sentence, tags in zip(split, split.tags, strict=True):
+        if targets == "classes":
+            yield {"text": " ".join(sentence.words), "label": tags[0]}
+            continue
+        new = sentence.document not in documents
+        documents.add(sentence.document)
+        yield {"words": list(sentence.words), "tags": list(tags), "starts_document": new}
+
+
+def write(corpus: Corpus, contest: Contest, seed: int, folder: Path) -> list[Any]:
+    """Writes the files of a contest and gives the answers of test."""
+    for name in SPLITS:
+        split = corpus[name]
+        if name == "train" and contest.shots:
+            split, _ = learned_part(split, 1.0, shots=contest.shots, seed=seed)
+        examples = [*examples_of(split, contest.targets)]
+        (folder / f"{name}.json").write_text(json.dumps(examples))
+    key = "label" if contest.targets == "classes" else "tags"
+    return [example[key] for example in examples]
+
+
+def score(contest: Contest, given: list[Any], predicted: list[Any]) -> float:
+    """Entity F1 or accuracy, in percent."""
+    if len(given) != len(predicted):
+        raise InputError(f"{len(predicted)} predictions for {len(given)} examples of test")
+    if contest.targets == "entities":
+        return 100 * float(f1_score(given, predicted))
+    return 100 * sum(a == b for a, b in zip(given, predicted, strict=True)) / len(given)
+
+
+def measured(command: list[str], log: Path) -> tuple[float, float]:
+    """Processor seconds and largest memory in GB of a command with one thread."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM"), "1")
+    environment = os.environ | threads | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    with log.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        tail = log.read_text(errors="replace")[-2000:]
+        raise InputError(f"{' '.join(command)} ended with {status}:\n{tail}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 2**20
+
+
+def rows_of(
+    name: str, options: argparse.Namespace, pythons: Mapping[str, str], finished: set[Any]
+) -> Iterator[dict[str, Any]]:
+    """A row for each seed and method that is not finished."""
+    contest = CONTESTS[name]
+    corpus = load_corpus(Path(options.corpora) / contest.corpus, targets=contest.targets)
+    for seed in parse_seeds(options.seeds):
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            given = write(corpus, contest, seed, folder)
+            for program, method in contest.methods:
+                if (name, program, method, seed) in finished or program in options.without:
+                    continue
+                out, script = folder / "out.json", HERE / f"with_{program}.py"
+                python = pythons.get(program, sys.executable)
+                command = [python, str(script), str(folder), method, "--model", options.model]
+                command += ["--seed", str(seed), "--out", str(out)]
+                seconds, memory = measured(command, folder / "log")
+                answer = json.loads(out.read_text())
+                yield {
+                    "contest": name,
+                    "program": program,
+                    "method": method,
+                    "version": answer["version"],
+                    "seed": seed,
+                    "test": round(score(contest, given, answer["predictions"]), 2),
+                    "seconds": round(seconds, 1),
+                    "without_imports": round(answer["without_imports"], 1),
+                    "memory_gb": round(memory, 2),
+                }
+
+
+def main() -> None:
+    """Adds a line of JSON for each method and seed to a file; finished ones stay."""
+    parser = argparse.ArgumentParser(
+        "benchmarks.compared",
+        description=benchmarks.compared.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("contests", nargs="+", choices=CONTESTS)
+    parser.add_argument("--model", required=True, help="folder of the encoder")
+    parser.add_argument("--corpora", default="corpora")
+    parser.add_argument("--seeds", default="1-3")
+    parser.add_argument("--python", action="append", default=[], metavar="PROGRAM=PATH")
+    parser.add_argument("--without", action="append", default=[], metavar="PROGRAM")
+    parser.add_argument("--out", type=Path, required=True, help="file of lines of JSON")
+    options = parser.parse_args()
+    pythons = dict(pair.split("=", 1) for pair in options.python)
+    lines = options.out.read_text().splitlines() if options.out.exists() else []
+    earlier = [row for row in map(json.loads, lines) if "contest" in row]
+    finished = {(r["contest"], r["program"], r["method"], r["seed"]) for r in earlier}
+    with options.out.open("a") as file:
+        if not earlier:
+            print(json.dumps({"machine": facts()}), file=file, flush=True)
+        for name in options.contests:
+            for row in rows_of(name, options, pythons, finished):
+                print(json.dumps(row), file=file, flush=True)
+                print(json.dumps(row), flush=True)
+
+
+if __name__ == "__main__":
+    main()
