@@ -382,6 +382,7 @@ class MinutesPlan(ExperimentPlan):
                     ranks[number] = (job.name in self.rows, values["epochs"], trial.dev)
             # A row of the last stage, or the best of the trials with the most epochs.
             chosen = max(ranks, key=ranks.__getitem__) if ranks and self.rows else None
+            floor = None if chosen is None else self._floor(trials_of_tuning[chosen])
             self.search_records[tuning] = SearchRecord(
                 tuning,
                 layers=None if chosen is None else layers[chosen],
@@ -389,8 +390,9 @@ class MinutesPlan(ExperimentPlan):
                 configuration="",
                 sampler="halving",
                 tried=trials_of_tuning,
-                chosen=chosen,
+                chosen=chosen if floor is None else None,
                 rows=[name for name, job in self.rows.items() if job.run.tuning == tuning],
+                floor=floor,
             )
 
 
