@@ -21,8 +21,8 @@ from featbert.data.load import load_corpus
 from featbert.data.share import learned_part
 from featbert.errors import InputError
 
-HERE = Path(__file__).parent
-# Program, method, and whether its numbers depend on the seed.
+ROOT = Path(__file__).parents[2]
+# Programs and methods.
 WORDS = (
     ("featbert", "frozen"),
     ("featbert", "tuned"),
@@ -99,8 +99,9 @@ def score(contest: Contest, given: list[Any], predicted: list[Any]) -> float:
 
 def measured(command: list[str], log: Path) -> tuple[float, float]:
     """Processor seconds and largest memory in GB of a command with one thread."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "TOKENIZERS_PARALLELISM"), "1")
-    environment = os.environ | threads | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment = os.environ | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"PYTHONPATH": str(ROOT)}
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
@@ -123,9 +124,9 @@ def rows_of(
             for program, method in contest.methods:
                 if (name, program, method, seed) in finished or program in options.without:
                     continue
-                out, script = folder / "out.json", HERE / f"with_{program}.py"
+                out, module = folder / "out.json", f"benchmarks.compared.with_{program}"
                 python = pythons.get(program, sys.executable)
-                command = [python, str(script), str(folder), method, "--model", options.model]
+                command = [python, "-m", module, str(folder), method, "--model", options.model]
                 command += ["--seed", str(seed), "--out", str(out)]
                 seconds, memory = measured(command, folder / "log")
                 answer = json.loads(out.read_text())

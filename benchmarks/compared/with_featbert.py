@@ -4,9 +4,8 @@ import argparse
 import tempfile
 from typing import Any
 
-from files import Example, run
-
 import featbert
+from benchmarks.compared.files import Example, run
 
 LAYERS = "concat_last4"
 
@@ -28,9 +27,7 @@ def trained(task: str, **settings: Any) -> Any:
                 data, shared["cache_dir"] = {"data": str(options.folder)}, f"{folder}/cache"
                 (run,) = featbert.train(model=options.model, **data, **settings, **shared)
             else:
-                (run,) = featbert.finetune(
-                    str(options.folder), options.model, **settings, **shared
-                )
+                (run,) = featbert.finetune(str(options.folder), options.model, **settings, **shared)
             answers = of_run(run)
         return answers if task == "entities" else [answer[0] for answer in answers]
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import flair
 import torch
-from files import Example, run
 from flair.data import Corpus, Sentence
 from flair.datasets import FlairDatapointDataset
 from flair.embeddings import TransformerDocumentEmbeddings, TransformerWordEmbeddings
 from flair.models import SequenceTagger, TextClassifier
 from flair.trainers import ModelTrainer
+
+from benchmarks.compared.files import Example, run
 
 
 def spans(tags: list[str]) -> list[tuple[int, int, str]]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import sentence_transformers
 import sklearn
-from files import Example, run
 from sklearn.linear_model import LogisticRegression
+
+from benchmarks.compared.files import Example, run
 
 
 def logistic(splits: dict[str, list[Example]], options: argparse.Namespace) -> list[Any]:

@@ -6,8 +6,9 @@ import tempfile
 from typing import Any
 
 from datasets import Dataset
-from files import Example, run
 from setfit import SetFitModel, Trainer, TrainingArguments
+
+from benchmarks.compared.files import Example, run
 
 
 def contrastive(splits: dict[str, list[Example]], options: argparse.Namespace) -> list[Any]:

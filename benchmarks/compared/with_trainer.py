@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import transformers
-from files import Example, run
 from seqeval.metrics import f1_score
 from transformers import (
     AutoModelForSequenceClassification,
@@ -22,6 +21,8 @@ from transformers import (
     Trainer,
     TrainingArguments,
 )
+
+from benchmarks.compared.files import Example, run
 
 IGNORED = -100
 SAME = {
