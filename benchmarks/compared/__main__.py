@@ -94,7 +94,8 @@ def score(contest: Contest, given: list[Any], predicted: list[Any]) -> float:
         raise InputError(f"{len(predicted)} predictions for {len(given)} examples of test")
     if contest.targets == "entities":
         return 100 * float(f1_score(given, predicted))
-    return 100 * sum(a == b for a, b in zip(given, predicted, strict=True)) / len(given)
+    n_right = sum(bool(a == b) for a, b in zip(given, predicted, strict=True))
+    return 100 * n_right / len(given)
 
 
 def measured(command: list[str], log: Path) -> tuple[float, float]:

@@ -7,7 +7,7 @@ with `words`, `tags` (BIO) and `starts_document`.
 import argparse
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ Example = dict[str, Any]
 Method = Callable[[dict[str, list[Example]], argparse.Namespace], list[Any]]
 
 
-def run(methods: dict[str, Method], version: str) -> None:
+def run(methods: Mapping[str, Method], version: str) -> None:
     """Runs the method of the command line: FOLDER METHOD --model M --seed N --out FILE."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)

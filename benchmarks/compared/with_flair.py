@@ -35,7 +35,7 @@ def spans(tags: list[str]) -> list[tuple[int, int, str]]:
 
 def tagged(examples: list[Example]) -> list[Sentence]:
     """Sentences with entities, with the sentences around them as context."""
-    sentences = []
+    sentences: list[Sentence] = []
     for example in examples:
         sentence = Sentence(example["words"])
         for start, end, kind in spans(example["tags"]):

@@ -9,7 +9,6 @@ import argparse
 import tempfile
 from typing import Any
 
-import numpy as np
 import transformers
 from seqeval.metrics import f1_score
 from transformers import (
@@ -63,7 +62,7 @@ class Words:
             rows.append(dict(row))
         return rows
 
-    def answers(self, logits: np.ndarray, rows: list[dict[str, Any]]) -> list[list[str]]:
+    def answers(self, logits: Any, rows: list[dict[str, Any]]) -> list[Any]:
         """Tags of each example."""
         tags = []
         for scores, row in zip(logits, rows, strict=True):
@@ -78,12 +77,12 @@ class Words:
         return tags
 
     @staticmethod
-    def score(given: list[list[str]], predicted: list[list[str]]) -> float:
+    def score(given: list[Any], predicted: list[Any]) -> float:
         """Entity F1."""
         return float(f1_score(given, predicted))
 
     @staticmethod
-    def of(example: Example) -> list[str]:
+    def of(example: Example) -> Any:
         """The tags of an example."""
         return list(example["tags"])
 
@@ -106,17 +105,17 @@ class Classes:
             row["labels"] = self.labels.index(example["label"])
         return rows
 
-    def answers(self, logits: np.ndarray, rows: list[dict[str, Any]]) -> list[str]:
+    def answers(self, logits: Any, rows: list[dict[str, Any]]) -> list[Any]:
         """The class of each example."""
         return [self.labels[k] for k in logits.argmax(-1)]
 
     @staticmethod
-    def score(given: list[str], predicted: list[str]) -> float:
+    def score(given: list[Any], predicted: list[Any]) -> float:
         """Accuracy."""
-        return sum(a == b for a, b in zip(given, predicted, strict=True)) / len(given)
+        return sum(bool(a == b) for a, b in zip(given, predicted, strict=True)) / len(given)
 
     @staticmethod
-    def of(example: Example) -> str:
+    def of(example: Example) -> Any:
         """The class of an example."""
         return str(example["label"])
 
@@ -131,7 +130,7 @@ def tuned(
     transformers.set_seed(options.seed)
     task = kind(splits, options.model)
     rows = {name: task.encoded(examples) for name, examples in splits.items()}
-    inputs = {
+    inputs: dict[str, Any] = {
         name: [{k: v for k, v in row.items() if k != "first"} for row in of_split]
         for name, of_split in rows.items()
     }
