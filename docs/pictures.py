@@ -17,13 +17,14 @@ from rich.text import Text
 
 from docs.generate import REPORT, ROOT
 from featbert import compare
-from featbert.report.figures.registry import crossing_figures
-from featbert.report.figures.style import svg_text
+from featbert.report.figures.style import styled, svg_text
+from featbert.report.figures.tradeoff import against
 from featbert.report.rendering import render
 
 RUNS = "experiments/quickstart/results.jsonl.xz"
 SPECTRUM = "experiments/spectrum/results.jsonl.xz"
 WINDOW, COLUMNS = (1320, 1120), 100
+FIGURE_WIDTH, PANEL_WIDTH = 10.2, 3.3  # inches
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 THEMES = {
     "light": terminal_theme.DEFAULT_TERMINAL_THEME,
@@ -65,9 +66,11 @@ def draw_terminal() -> None:
 
 
 def draw_tradeoff() -> None:
-    """The spectrum's figure of score against cost, as SVG on a transparent ground."""
+    """The spectrum's scores against operations, as SVG on a transparent ground."""
     comparisons = compare(runs_dir=ROOT / SPECTRUM, experiment="spectrum")
-    ((_, _, drawn),) = crossing_figures(comparisons, only=["tradeoff"])
+    with styled():
+        drawn = against(comparisons, ["operations"], FIGURE_WIDTH, PANEL_WIDTH)
+    assert drawn is not None
     for scheme in SCHEMES:
         dark = ' style="filter: invert(1) hue-rotate(180deg)"' * (scheme == "dark")
         path = ROOT / f"docs/example/tradeoff-{scheme}.svg"

@@ -23,21 +23,28 @@ _CURRENCIES = ("operations", "kept")
 )
 def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
     """A line of panels for each text of the last split."""
+    width = width or style.FULL_WIDTH
+    return against(comparisons, _CURRENCIES, width, width / len(_CURRENCIES))
+
+
+def against(
+    comparisons: Sequence[Comparison], currencies: Sequence[str], width: float, panel_width: float
+) -> Figure | None:
+    """Panels of the last split by text and cost. None for fewer than two texts."""
     shown = []
     for comparison in comparisons:
         split = comparison.splits[-1]
         fronts = drawable_fronts(comparison, split)
-        by_text = grouped((f.label, f) for f in fronts if f.currency in _CURRENCIES).values()
+        by_text = grouped((f.label, f) for f in fronts if f.currency in currencies).values()
         ylabel = f"{score_name(comparison, split)} (%)"
-        for pair in (fronts for fronts in by_text if len(fronts) == len(_CURRENCIES)):
+        for pair in (fronts for fronts in by_text if len(fronts) == len(currencies)):
             shown += [(comparison, ylabel, front) for front in pair]
-    if len(shown) < 2 * len(_CURRENCIES):
+    if len(shown) < 2 * len(currencies):
         return None
-    width = width or style.FULL_WIDTH
-    fig, panes = style.panels(len(shown), width, width / len(_CURRENCIES), _HEIGHT)
+    fig, panes = style.panels(len(shown), width, panel_width, _HEIGHT)
     for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
         axes.set_ylabel(ylabel)
-        axes.set_title(style.wrapped(front.label or comparison.corpus, width / len(_CURRENCIES)))
+        axes.set_title(style.wrapped(front.label or comparison.corpus, panel_width))
     models = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
     pairs = [(comparison, front) for comparison, _, front in shown]
     splits = " and ".join(dict.fromkeys(front.split for _, front in pairs))
