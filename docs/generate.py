@@ -36,8 +36,9 @@ RESULTS = "results.jsonl.xz"
 WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}"))
 PAGES = (
     *(f"docs/tasks/{name}.md" for name in TASKS),
-    *("README.md", "docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
+    *("docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
     *("docs/how-to/free-corpora.md", "docs/how-to/share-results.md", "docs/explanation/sizes.md"),
+    "docs/explanation/compared.md",
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     *("benchmarks/README.md", "benchmarks/defaults.md"),
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),

@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 WORDS = (
     ("featbert", "frozen"),
     ("featbert", "tuned"),
-    ("flair", "frozen"),
     ("flair", "tuned"),
+    ("flair", "frozen"),
     ("trainer", "ner"),
     ("trainer", "same-ner"),
 )
