@@ -53,7 +53,9 @@ def compare(
     show, transfer = request.show, request.transfer
     if experiment is not None:
         vary, names = [*experiment.vary, *vary], [*experiment.published, *names]
-        show, transfer = show or experiment.show, transfer or experiment.transfer
+        columns = {key for run in runs for key in run.task.all_columns}
+        show = show or [key for key in experiment.show if key in columns]
+        transfer = transfer or experiment.transfer
         notes += map(search_line, experiment.searches)
         if experiment.missing:
             unfinished = counted(len(experiment.missing), "run")

@@ -1,7 +1,9 @@
 import pytest
 
+from featbert.analysis.compare import compare as compare_with
+from featbert.config import Analyses
 from featbert.errors import InputError, MissingError
-from featbert.runs.record import SplitIdentity
+from featbert.runs.record import ExperimentRecord, SplitIdentity
 from tests.analysis.records import (
     compare,
     compare_runs,
@@ -133,6 +135,14 @@ def test_named_runs_have_to_fit_together():
         compare_runs([])
     # A run that is named twice is one run.
     assert compare_runs([runs[0], runs[0]]).rows[0].left_out == ()
+
+
+def test_a_part_of_an_experiment_shows_the_scores_that_its_tasks_have():
+    show = ["has_answer_f1", "precision"]  # the first belongs to questions
+    record = ExperimentRecord("trial", "", [], [], [], [], show, False, {}, [], {})
+    assert compare_with([make_run("a")], experiment=record).view.show == ("precision",)
+    with pytest.raises(InputError, match="has_answer_f1"):
+        compare_with([make_run("a")], Analyses(show=show), experiment=record)
 
 
 def test_notes_say_what_is_unusual():
