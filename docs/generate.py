@@ -22,6 +22,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from benchmarks.compared.contests import CONTESTS
 from docs.reference_tables import TABLES as REFERENCE
 from docs.sizes import TABLES as SIZES
 from featbert.config import defaults
@@ -206,40 +207,16 @@ def tolerances() -> str:
     return markdown(rows)
 
 
-METHODS = {
-    ("wikigold", "featbert", "frozen"): "featbert: BiLSTM on `concat_last4`",
-    ("wikigold", "featbert", "tuned"): "featbert: fine-tuning",
-    ("wikigold", "flair", "frozen"): "Flair: BiLSTM-CRF on the last four layers",
-    ("wikigold", "flair", "tuned"): "Flair: fine-tuning with context",
-    ("wikigold", "trainer", "ner"): "Trainer: as run\\_ner.py",
-    ("wikigold", "trainer", "same-ner"): "Trainer: rate and epochs of featbert",
-    ("polarity", "featbert", "logistic"): "featbert: logistic regression on `concat_last4`",
-    ("polarity", "featbert", "classes"): "featbert: fine-tuning",
-    (
-        "polarity",
-        "sentence_transformers",
-        "logistic",
-    ): "sentence-transformers and scikit-learn",
-    ("polarity", "flair", "classes"): "Flair: fine-tuning",
-    ("polarity", "trainer", "classes"): "Trainer: as run\\_glue.py",
-    ("polarity", "trainer", "same-classes"): "Trainer: rate and epochs of featbert",
-    ("shots", "featbert", "logistic"): "featbert: logistic regression on `concat_last4`",
-    ("shots", "featbert", "contrastive"): "featbert: contrastive tuning",
-    ("shots", "sentence_transformers", "logistic"): "sentence-transformers and scikit-learn",
-    ("shots", "setfit", "contrastive"): "SetFit",
-}
-
-
 def compared(contest: str) -> str:
     """Scores, processor time relative to the first method, and memory, of `benchmarks.compared`."""
     path = ROOT / "benchmarks" / "records" / "compared.jsonl"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     rows = [["method", "version", "test", "time", "memory"], ["---"] * 2 + ["---:"] * 3]
     first = None
-    for (name, program, method), title in METHODS.items():
+    for program, method, title in CONTESTS[contest].entrants:
         key = {"contest": contest, "program": program, "method": method}
         found = [line for line in lines if key.items() <= line.items()]
-        if name != contest or not found:
+        if not found:
             continue
         tests = [line["test"] for line in found]
         spread = f" ± {statistics.stdev(tests):.2f}" if len(tests) > 1 else ""

@@ -6,14 +6,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from seqeval.metrics import f1_score
 
 import benchmarks.compared
+from benchmarks.compared.contests import CONTESTS, Contest
 from benchmarks.machine import facts
 from featbert.config import parse_seeds
 from featbert.data.corpus import SPLITS, Corpus, Split
@@ -22,46 +22,6 @@ from featbert.data.share import learned_part
 from featbert.errors import InputError
 
 ROOT = Path(__file__).parents[2]
-# Programs and methods.
-WORDS = (
-    ("featbert", "frozen"),
-    ("featbert", "tuned"),
-    ("flair", "tuned"),
-    ("flair", "frozen"),
-    ("trainer", "ner"),
-    ("trainer", "same-ner"),
-)
-TEXTS = (
-    ("featbert", "logistic"),
-    ("featbert", "classes"),
-    ("sentence_transformers", "logistic"),
-    ("flair", "classes"),
-    ("trainer", "classes"),
-    ("trainer", "same-classes"),
-)
-SHOTS = (
-    ("featbert", "logistic"),
-    ("featbert", "contrastive"),
-    ("sentence_transformers", "logistic"),
-    ("setfit", "contrastive"),
-)
-
-
-@dataclass(frozen=True)
-class Contest:
-    """A corpus, its targets, and the methods that run on it."""
-
-    corpus: str
-    targets: str
-    methods: tuple[tuple[str, str], ...]
-    shots: int | None = None
-
-
-CONTESTS = {
-    "wikigold": Contest("wikigold", "entities", WORDS),
-    "polarity": Contest("polarity", "classes", TEXTS),
-    "shots": Contest("polarity", "classes", SHOTS, shots=8),
-}
 
 
 def examples_of(split: Split, targets: str) -> Iterator[dict[str, Any]]:
@@ -106,6 +66,7 @@ def measured(command: list[str], log: Path) -> tuple[float, float]:
     with log.open("wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=file, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     if status:
         tail = log.read_text(errors="replace")[-2000:]
         raise InputError(f"{' '.join(command)} ended with {status}:\n{tail}")
@@ -122,7 +83,7 @@ def rows_of(
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             given = write(corpus, contest, seed, folder)
-            for program, method in contest.methods:
+            for program, method, _ in contest.entrants:
                 if (name, program, method, seed) in finished or program in options.without:
                     continue
                 out, module = folder / "out.json", f"benchmarks.compared.with_{program}"
@@ -144,7 +105,7 @@ def rows_of(
                 }
 
 
-def main() -> None:
+def main(words: Sequence[str] | None = None) -> None:
     """Adds a line of JSON for each method and seed to a file; finished ones stay."""
     parser = argparse.ArgumentParser(
         "benchmarks.compared",
@@ -158,7 +119,7 @@ def main() -> None:
     parser.add_argument("--python", action="append", default=[], metavar="PROGRAM=PATH")
     parser.add_argument("--without", action="append", default=[], metavar="PROGRAM")
     parser.add_argument("--out", type=Path, required=True, help="file of lines of JSON")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     pythons = dict(pair.split("=", 1) for pair in options.python)
     lines = options.out.read_text().splitlines() if options.out.exists() else []
     earlier = [row for row in map(json.loads, lines) if "contest" in row]
