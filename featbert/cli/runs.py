@@ -1,4 +1,4 @@
-"""featbert runs: list, show, rm, tag, note, pack"""
+"""featbert runs: list, show, rm, tag, note, pack, unpack"""
 
 from __future__ import annotations
 
@@ -189,3 +189,23 @@ def pack(
 
     runs = pack_runs(runs_dir or ctx.obj, output, experiment, with_text=text)
     typer.echo(printable(f"{output}: {counted(runs, 'run')}, {size(output.stat().st_size)}"))
+
+
+@runs_app.command(
+    cls=Command, epilog="Example: featbert runs unpack results.jsonl.xz --runs-dir experiments/runs"
+)
+def unpack(
+    ctx: typer.Context,
+    file: Path = o.argument("FILE", "Results file, *.jsonl.xz."),
+    runs_dir: Path | None = RUNS_DIR,
+) -> None:
+    """Copy the runs of a results file into a folder, to add runs to an experiment.
+
+    `featbert run` then trains only the missing runs. Runs in the folder are left as they are.
+    """
+    from featbert.experiments.pack import unpack_runs
+
+    folder = runs_dir or ctx.obj
+    copied, left = unpack_runs(file, folder)
+    there = f", {left} left as they are" if left else ""
+    typer.echo(printable(f"{folder}: {counted(copied, 'run')} copied{there}"))

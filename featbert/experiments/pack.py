@@ -1,7 +1,7 @@
 """Packs runs into a results file, to be shared: records and counts, without weights.
 
 Corpora and encoders keep their names and lose the folders of this machine. Tests of removed
-predictions are kept as they are.
+predictions are kept as they are. Unpacked runs count as finished: an experiment goes on from them.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ from featbert.errors import FeatbertError, MissingError
 from featbert.inference.evaluate import elsewhere, evaluations
 from featbert.inference.speed import FILE as SPEED
 from featbert.inference.speed import read_speed
+from featbert.io import write_text
 from featbert.progress import notice, track
 from featbert.runs.counts import ENDING, KeptCounts
 from featbert.runs.folder import TESTS
@@ -28,7 +29,15 @@ from featbert.runs.record import (
     read_experiment_record,
     to_json,
 )
-from featbert.runs.results import listed_in, on_disk, read_text, write_results
+from featbert.runs.results import (
+    listed_in,
+    names_in,
+    on_disk,
+    read_text,
+    results_file,
+    run_folders,
+    write_results,
+)
 from featbert.runs.run import Run, TrainingTexts, find_run, find_runs
 
 
@@ -67,6 +76,24 @@ def pack_runs(
     _add_counts(contents, scored, runs_dir, with_text=with_text)
     write_results(file, contents)
     return len(runs)
+
+
+def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
+    """Copies the runs of a results file into a folder. Returns their number, copied and left.
+
+    Runs that the folder has are left as they are. InputError if the file is damaged or foreign,
+    MissingError if there is none.
+    """
+    if results_file(file) != file:
+        raise MissingError(f"no results file {file}; featbert runs pack makes one")
+    folders, names = run_folders(file), names_in(file)
+    left = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
+    # A run's record is written last, since a run with a record counts as finished.
+    for name in sorted(names, key=lambda name: name.endswith(f"/{RECORD_NAME}")):
+        target = runs_dir / name
+        if name.partition("/")[0] not in left and not target.exists():
+            write_text(target, read_text(file / name))
+    return len(folders) - len(left), len(left)
 
 
 def _content(record: Any) -> Any:

@@ -28,6 +28,7 @@ from featbert.io import (
     replacing,
     utf8_path,
 )
+from featbert.runs.counts import ENDING as COUNTS
 from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
 from featbert.runs.results import listed_in
 
@@ -48,14 +49,16 @@ EVALUATIONS = "evaluations"
 PROBABILITIES = ".probabilities.npy"
 # In a runs directory: tests of differences, by a hash of their inputs.
 TESTS = ".statistics"
+# Ends of the names of files with the answers to a split.
+_PREDICTED = (".conll", ".jsonl", PROBABILITIES, COUNTS)
 # All files in the folder of a run, and in an exported folder.
 _OF_BOTH = (
     *(WEIGHTS, NOTES, "speed.json"),
-    *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", ".conll", ".jsonl", PROBABILITIES)),
+    *(f"{EVALUATIONS}/*--????????{end}" for end in (".json", *_PREDICTED)),
 )
 RUN_FILES = (
     *(RECORD_NAME, *_OF_BOTH, CHECKPOINT, PRUNED, "config.json", "history.jsonl"),
-    *(f"{split}{end}" for split in SPLITS for end in (".conll", ".jsonl", PROBABILITIES)),
+    *(f"{split}{end}" for split in SPLITS for end in _PREDICTED),
 )
 EXPORT_FILES = (
     *(EXPORTED, *_OF_BOTH, CARD, "adapter_config.json", "adapter_model.safetensors"),

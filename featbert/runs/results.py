@@ -71,6 +71,11 @@ def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
     return [folder / name for name in sorted(names) if fnmatchcase(name, pattern)]
 
 
+def names_in(file: Path) -> list[str]:
+    """Paths of all files in a results file, relative to it, by name."""
+    return [*_contents(file)]
+
+
 def run_folders(runs_dir: Path) -> list[Path]:
     """Folders of a runs directory, except hidden ones. OSError if it cannot be listed."""
     if (file := results_file(runs_dir)) is None:
@@ -120,6 +125,9 @@ def _read(file: Path, *changed: int) -> Mapping[str, Any]:
         if about.get("sha256") != hashlib.sha256(body).hexdigest():
             raise ValueError("it was modified after it was written (checksum mismatch)")
         lines = map(json.loads, body.splitlines())
-        return {line["file"]: line["content"] for line in lines}
+        contents = {line["file"]: line["content"] for line in lines}
+        if outside := [n for n in contents if {"", "..", "."} & {*n.replace("\\", "/").split("/")}]:
+            raise ValueError(f"{outside[0]!r} is no path of a file in a folder of runs")
+        return contents
     except (OSError, ValueError, LookupError, TypeError, RecursionError, lzma.LZMAError) as error:
         raise InputError(f"{file} cannot be read as a results file: {error}") from None

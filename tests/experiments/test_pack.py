@@ -15,16 +15,18 @@ from featbert.analysis.significance import run_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.data.corpus import Sentence
-from featbert.errors import MissingError
-from featbert.experiments.pack import pack_runs
+from featbert.errors import InputError, MissingError
+from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash
 from featbert.runs.folder import TESTS
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
+from featbert.runs.results import write_results
 from featbert.runs.run import Run, check_usable, find_run, find_runs
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate
 from tests.analysis.records import compare, make_record
+from tests.experiments.experiment_files import SMALL
 from tests.report.html.judged import usual
 from tests.workspace import error_of, ok
 
@@ -165,6 +167,42 @@ def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) 
     assert kept.differences == tested.differences
     assert kept.rows[0].estimates == tested.rows[0].estimates
     assert len(kept.test_notes) == len(tested.test_notes) + 1
+
+
+def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, tmp_path) -> None:
+    for run in find_runs(runs):
+        predictions = run.predictions_path("test")
+        path = evaluate(run, "de", predictions=file_hash(predictions))
+        shutil.copyfile(predictions, path.with_suffix(".conll"))
+    pack_runs(runs, file := tmp_path / "all.jsonl.xz")
+    shutil.copytree(runs / "last-1", (folder := tmp_path / "unpacked") / "last-1")
+    assert unpack_runs(file, folder) == (len(find_runs(runs)) - 1, 1)
+    assert (folder / "last-1/dev.conll").exists()  # a run that was there is left as it is
+    assert analysed(find_runs(folder)).differences == analysed(find_runs(runs)).differences
+    pack_runs(folder, again := tmp_path / "again.jsonl.xz")
+    assert again.read_bytes() == file.read_bytes()
+    ok(featbert("runs", "rm", "last-2", "--yes", "--runs-dir", folder))
+    assert ok(featbert("runs", "unpack", file, "--runs-dir", folder)).exit_code == 0
+    assert len(find_runs(folder)) == len(find_runs(runs))
+
+
+def test_an_experiment_goes_on_from_unpacked_runs(lab, tmp_path) -> None:
+    settings = {"features": SMALL, "seeds": [1]}
+    (first,) = lab.carry_out(**settings).runs
+    pack_runs(lab.space.runs, file := tmp_path / "one.jsonl.xz", "trial")
+    lab.space.runs.rename(tmp_path / "elsewhere")
+    unpack_runs(file, lab.space.runs)
+    runs = lab.carry_out(**settings | {"seeds": [1, 2]}).runs
+    assert [run.record.seed for run in runs] == [1, 2]
+    assert runs[0].record.cost == first.record.cost
+
+
+@pytest.mark.parametrize("name", ["../stolen/record.json", "/tmp/x.json", "a//b", r"..\\x.json"])
+def test_a_results_file_names_no_files_elsewhere(name: str, tmp_path) -> None:
+    write_results(file := tmp_path / "foreign.jsonl.xz", {name: {}})
+    with pytest.raises(InputError, match="foreign"):
+        unpack_runs(file, tmp_path / "runs")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
