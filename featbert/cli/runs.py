@@ -201,11 +201,10 @@ def unpack(
 ) -> None:
     """Copy the runs of a results file into a folder, to add runs to an experiment.
 
-    `featbert run` then trains only the missing runs. Runs in the folder are left as they are.
+    `featbert run` then trains only the missing runs. Runs in the folder are kept as they are.
     """
     from featbert.experiments.pack import unpack_runs
 
     folder = runs_dir or ctx.obj
-    copied, left = unpack_runs(file, folder)
-    there = f", {left} left as they are" if left else ""
-    typer.echo(printable(f"{folder}: {counted(copied, 'run')} copied{there}"))
+    copied, kept = unpack_runs(file, folder)
+    typer.echo(printable(f"{folder}: {counted(copied, 'run')} copied, {kept} kept as they are"))

@@ -79,21 +79,21 @@ def pack_runs(
 
 
 def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
-    """Copies the runs of a results file into a folder. Returns their number, copied and left.
+    """Copies the runs of a results file into a folder. Returns their number, copied and kept.
 
-    Runs that the folder has are left as they are. InputError if the file is damaged or foreign,
+    Runs that the folder has are kept as they are. InputError if the file is damaged or foreign,
     MissingError if there is none.
     """
     if results_file(file) != file:
         raise MissingError(f"no results file {file}; featbert runs pack makes one")
-    folders, names = run_folders(file), names_in(file)
-    left = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
+    folders = run_folders(file)
+    kept = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
     # A run's record is written last, since a run with a record counts as finished.
-    for name in sorted(names, key=lambda name: name.endswith(f"/{RECORD_NAME}")):
+    for name in sorted(names_in(file), key=lambda name: name.endswith(f"/{RECORD_NAME}")):
         target = runs_dir / name
-        if name.partition("/")[0] not in left and not target.exists():
+        if name.partition("/")[0] not in kept and not target.exists():
             write_text(target, read_text(file / name))
-    return len(folders) - len(left), len(left)
+    return len(folders) - len(kept), len(kept)
 
 
 def _content(record: Any) -> Any:
