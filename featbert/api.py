@@ -58,7 +58,7 @@ from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
-from featbert.encoders.layers import fixed_layers, parse_layers, split_specs
+from featbert.encoders.layers import each_layer, fixed_layers, parse_layers, split_specs
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
@@ -363,7 +363,8 @@ class TrainRequest(Head, Training, Rows, Cached, Trained):
         "concat_last4"
     )
     """Layer combinations, separated by commas, one row for each: names such as last or
-    weighted_all, single layers such as 7 or 1-6, or forms such as concat:9-12."""
+    weighted_all, single layers such as 7 or 1-6, each (every single layer), or forms such as
+    concat:9-12."""
 
 
 @door("features", "layers")
@@ -384,7 +385,8 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     log_dir = log_folder(request.log_with, request.runs_dir)
     seeds = parse_seeds(request.seeds)
     num_layers = request.source.num_layers if store is None else store.manifest.num_layers
-    combinations = [parse_layers(spec, num_layers) for spec in split_specs(request.layers)]
+    specs = each_layer(split_specs(request.layers), num_layers or 0)
+    combinations = [parse_layers(spec, num_layers) for spec in specs]
     task = get_task(request.task)
     settings = request.settings_for("none", 0, request.task, base=request.settings)
     weighted = any(combination.mode == "weighted" for combination in combinations)
@@ -592,7 +594,7 @@ class RunRequest(Margin, Engine, InRuns, Cached, Request):
         experiment = read_experiment(self.file, changes)
         if experiment.keys.minutes is None:
             return experiment
-        from featbert.experiments.minutes import suited_task
+        from featbert.tasks.suited import suited_task
 
         text = experiment.configurations[0]
         if "task" not in text.model_fields_set:
@@ -697,15 +699,23 @@ def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] |
     import numpy as np
 
     from featbert.analysis.interval import FEWEST_UNITS, difference_estimate, needed
+    from featbert.models.registry import has_seed
 
-    counts = [np.stack([run.counts("dev").units for run in runs]) for runs in (first, second)]
+    # A run without a seed stands for a run with each seed of the other row.
+    rows, most = (first, second), max(len(first), len(second))
+    varied = [has_seed(runs[0].record.settings) for runs in rows]
+    counted_runs = [runs if v else [runs[0]] * most for runs, v in zip(rows, varied, strict=True)]
+    counts = [np.stack([run.counts("dev").units for run in runs]) for runs in counted_runs]
     if counts[0].shape[1] < FEWEST_UNITS:
         return None
     estimate = difference_estimate(counts[0], counts[1], first[0].task.measure.of)
     if not estimate.covers_seeds or estimate.p_value < SETTLED or needed(estimate).seeds is None:
         return None
     parts = zip(estimate.seed_variances, estimate.run_variances, estimate.seeds, strict=True)
-    gains = [(seeds + text) / (n * (n + 1)) for seeds, text, n in parts]
+    gains = [
+        (seeds + text) / (n * (n + 1)) if varies else 0.0
+        for varies, (seeds, text, n) in zip(varied, parts, strict=True)
+    ]
     return gains[0], gains[1]
 
 

@@ -20,6 +20,7 @@ from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
+from featbert.models.registry import has_seed
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.forecasts import Reliability
 from featbert.text import counted, in_percent, natural
@@ -242,6 +243,11 @@ class Row:
     @property
     def seeds(self) -> tuple[int, ...]:
         return tuple(run.seed for run in self.runs)
+
+    @property
+    def has_seed(self) -> bool:
+        """Whether its scores depend on the seed. If not, one run stands for all seeds."""
+        return has_seed(self.settings)
 
     @property
     def competes(self) -> bool:

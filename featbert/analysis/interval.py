@@ -72,8 +72,8 @@ class Estimate:
             does not cover other seeds.
         run_variances: the part of each row's variance over text, for one run, that more runs lower.
         shared_variance: the variance over text that more runs do not lower.
-        covers_seeds: whether each row has at least `FEWEST` runs. If not, the interval is of these
-            runs on other text.
+        covers_seeds: whether each row has at least `FEWEST` runs, or needs no seed. If not, the
+            interval is of these runs on other text.
         covers_text: whether there were counts of units. If not, the interval is of other seeds on
             this text, and `units` is 0.
     """
@@ -340,7 +340,7 @@ def _settled(
                 result.seed_variances, result.run_variances, runs, strict=True
             )
         ]
-        squares = _per_run([part**2 for part in parts], [n - 1 for n in runs])
+        squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
         df = _df(seeds, text, np.asarray(sum(parts)), squares, units)
     quantiles = stdtrit(df, (1 + level) / 2) + stdtrit(df, power)
     return np.asarray(abs(result.value - result.null) >= quantiles * np.sqrt(seeds + text))

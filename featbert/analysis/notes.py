@@ -50,9 +50,14 @@ def comparison_notes(
     ]
     if any(words_read and stored and words_read < stored for words_read, stored in words):
         yield "costs count extraction only for the part of train that a row read"
-    seeds_of = {row.name: row.seeds for row in rows}
+    seeds_of = {row.name: row.seeds for row in rows if row.has_seed}
     if len({*seeds_of.values()}) > 1:
-        unequal = [r.name for r in rows if r.baseline and r.seeds != seeds_of[r.baseline]]
+        unequal = [
+            row.name
+            for row in rows
+            if {row.name, row.baseline} <= seeds_of.keys()
+            and row.seeds != seeds_of[str(row.baseline)]
+        ]
         differences = f"Δ of {listed(unequal)} is of unequal seeds"
         yield differences if unequal else "rows have unequal seeds"
     machines = Counter(

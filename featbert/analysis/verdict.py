@@ -24,7 +24,7 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.interval import FEWEST, needed
-from featbert.analysis.labels import base_name
+from featbert.analysis.labels import base_name, part_of, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
 from featbert.config import ONLY_SCORES, Analyses
@@ -43,6 +43,8 @@ _RISING = 0.005
 # If the largest class has this share of a split, accuracy says little of the others.
 _UNEQUAL = 0.75
 MACRO_F1 = "macro_f1"
+# With fewer gradient steps a row that did not learn may only need more.
+_FEW_STEPS = 100
 # Settings with a best value that should be inside the searched range.
 _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 # Costs as a ratio of the best row's, by unit.
@@ -171,10 +173,14 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
 
 
 def _called(case: _Case, row: Row) -> str:
-    """A row without its settings, if no other row of the contest has its name."""
+    """A row by its name and, if it is frozen, its head. With its label if others have its name."""
     names = [base_name(peer.tuning, peer.layers) for peer in case.rows]
     name = base_name(row.tuning, row.layers)
-    return name if names.count(name) == 1 else row.label
+    if names.count(name) > 1:
+        return row.label
+    # Frozen rows differ most in their heads.
+    head = {"body": part_of(row.settings, "body")} if row.frozen and row.settings else {}
+    return with_settings(name, head)
 
 
 # The answer ---------------------------------------------------------------------------------------
@@ -202,11 +208,12 @@ def _answer(case: _Case) -> str:
     opponent, measure = _as_rival(case, leader, rival), leader.task.measure.name
     lead = f"{number} {measure} {ends}"
     if difference.sign > 0:
-        return f"{name}: {lead} over {opponent}, {_basis(difference)}."
+        return f"{name}: {lead} over {opponent}, {_basis(difference, leader, rival)}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
     on_split = f" on {split}" if split != leader.splits[0] else ""
     result = "worse" if difference.sign else "not clearly better"
-    return f"{chosen} {result}{on_split} than {opponent}: {lead}, {_basis(difference)}."
+    basis = _basis(difference, leader, rival)
+    return f"{chosen} {result}{on_split} than {opponent}: {lead}, {basis}."
 
 
 def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
@@ -222,17 +229,19 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
     return f"the best {side} row ({name})"
 
 
-def _basis(difference: Difference) -> str:
+def _basis(difference: Difference, *rows: Row) -> str:
     """`5 seeds, 2,000 test examples`, and the limits of an interval."""
     estimate = difference.estimate
-    numbers = {*estimate.seeds}
-    last = max(numbers)
-    seeds = counted(last, "seed") if len(numbers) == 1 else f"{min(numbers)} and {last} seeds"
+    numbers = sorted({len(row.runs) for row in rows if row.has_seed})
+    seeds = counted(numbers[0], "seed") if len(numbers) == 1 else ""
+    if len(numbers) > 1:
+        seeds = f"{numbers[0]} and {numbers[-1]} seeds"
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
         return f"{seeds}: other text is not covered, as predictions were removed"
-    return f"{seeds}, {estimate.units:,} {difference.split} {difference.units}"
+    text = f"{estimate.units:,} {difference.split} {difference.units}"
+    return f"{seeds}, {text}" if seeds else text
 
 
 def _nothing_learned(case: _Case) -> str:
@@ -318,7 +327,7 @@ def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
     advised_rows = []
     for row, difference in pairs[:_NAMED]:
         lead = "" if row is case.rival else f" ({_lead(difference)})"  # which the answer shows
-        advised_rows.append((_advice(difference), f"{_called(case, row)}{lead}"))
+        advised_rows.append((_advice(case, row, difference), f"{_called(case, row)}{lead}"))
     parts = [
         f"{', '.join(names)} against {best}: {a}" for a, names in grouped(advised_rows).items()
     ]
@@ -327,21 +336,24 @@ def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _advice(difference: Difference) -> str:
-    """How many seeds, or how much text, would settle a difference of this size."""
-    estimate = difference.estimate
+def _advice(case: _Case, row: Row, difference: Difference) -> str:
+    """How many seeds, or how much text, would settle a difference from the best row."""
+    estimate, seeded = difference.estimate, [r for r in (row, case.leader) if r and r.has_seed]
     if estimate.value == 0:
         return "they are equal"
+    of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
     if not estimate.covers_seeds:
-        return f"train {FEWEST} seeds of each"
+        return f"train {FEWEST} seeds of {of_rows}"
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
-        return f"about {counted(advised.seeds, 'more seed')} of each would settle it"
+        return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"
     if advised.units and advised.units <= _MOST * estimate.units:
         return (
-            f"more seeds will not settle it, about {advised.units:,} more {difference.split} "
-            f"{difference.units} would"
+            f"{'more seeds will not settle it, ' if seeded else ''}about {advised.units:,} more "
+            f"{difference.split} {difference.units} would"
         )
+    if estimate.covers_text and not seeded:
+        return f"only far more {difference.split} text would settle it"
     if estimate.covers_text:
         return f"only more seeds and more {difference.split} text together would settle it"
     return "more seeds will not settle it"
@@ -363,13 +375,23 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     ]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
-    idle = [_called(case, row) for row in case.rows if not row.competes]
+    idle = [f"{_called(case, row)}{_few_steps(row)}" for row in case.rows if not row.competes]
     if idle and case.leader is not None:
-        hidden = len(idle) - _NAMED
-        yield f"{enumerated([*idle[:_NAMED], *[f'{hidden} more'] * (hidden > 0)])} did not learn"
+        if len(idle) > _NAMED + 1:
+            idle = [*idle[:_NAMED], f"{len(idle) - _NAMED} more"]
+        yield f"{enumerated(idle)} did not learn"
     if case.dev_from_train:
         yield "dev was drawn from train"
     yield from _unequal(case)
+
+
+def _few_steps(row: Row) -> str:
+    """` (15 steps)`, if a row had so few gradient steps that it could hardly learn."""
+    epochs, batch_size = (row.settings.get(name) for name in ("epochs", "batch_size"))
+    if not epochs or not batch_size:
+        return ""
+    n_steps = epochs * math.ceil(row.train_sentences.mean / batch_size)
+    return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""
 
 
 def _edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[str]:

@@ -213,7 +213,9 @@ class ExperimentPlan:
             best = self.jobs[record.tried[record.chosen].runs[0]].configuration
             seeds = {"train_on": configuration.train_on, "seeds": configuration.seeds}
             chosen, n_tried = best.model_copy(update=seeds), len(record.tried)
-        for seed in chosen.seeds:
+        # All seeds of a solver give the same run.
+        seeded = chosen.settings(row[0]).has_seed
+        for seed in chosen.seeds if seeded else chosen.seeds[:1]:
             job = self._job(chosen, row, seed, configurations_tried=n_tried)
             if job.run.base is not None:
                 self.jobs.setdefault(job.run.base.name, dataclasses.replace(job, run=job.run.base))

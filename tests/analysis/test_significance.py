@@ -78,6 +78,22 @@ def test_a_row_has_one_interval_over_seeds_and_documents(tmp_path) -> None:
     assert opposite.estimate == difference_estimate(concat, tuned, f1_of)
 
 
+def test_a_run_without_a_seed_stands_for_every_seed(tmp_path) -> None:
+    """Its variance over seeds is 0, and that of the other row is covered."""
+    tuned = [make(tmp_path, "tuned", seed, 0.3, layers=None) for seed in (1, 2, 3, 4)]
+    solved = make(tmp_path, "solved", 1, 0.6, layers="last", settings={"body": "logistic"})
+    (found,) = compared([*tuned, solved]).differences
+    counts = [np.array([documents(run) for run in side]) for side in (tuned, [solved] * 4)]
+    assert found.estimate == difference_estimate(*counts, f1_of)
+    assert found.estimate.covers_seeds
+    assert found.estimate.seed_variances[1] == 0
+    drawn = make(
+        tmp_path, "drawn", 1, 0.6, layers="last", settings={"body": "logistic", "train_share": 0.5}
+    )
+    assert not compared([drawn]).rows[0].estimates["dev"].covers_seeds
+    assert compared([solved]).rows[0].estimates["dev"].covers_seeds
+
+
 def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
     runs = both(tmp_path, seeds=(1,), in_document=0)
     (found,) = compared(runs).differences

@@ -74,6 +74,16 @@ def test_one_seed_without_predictions_has_no_interval_and_with_them_one_over_tex
     assert f"{found.difference.estimate.units} test documents" in topics(found)["Answer"]
 
 
+def test_seeds_are_advised_only_for_rows_that_have_one(tmp_path) -> None:
+    tuned = judged(tmp_path, "t", 1, 0.49, layers=None)
+    solved = judged(tmp_path, "f", 1, 0.5, layers="last", settings={"body": "logistic"})
+    found = topics(contest([tuned, solved]))
+    assert "of fine-tuning" in found["Not settled"]
+    other = judged(tmp_path, "g", 1, 0.51, layers="embeddings", settings={"body": "logistic"})
+    found = topics(contest([solved, other]))
+    assert "seed" not in found["Answer"] + found["Not settled"]
+
+
 def with_floor(runs: list[Run], floor: float) -> list[Run]:
     for scores in (run.record.scores for run in runs):
         scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
