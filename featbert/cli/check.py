@@ -1,5 +1,6 @@
 """featbert check"""
 
+import contextlib
 import dataclasses
 
 import typer
@@ -8,15 +9,18 @@ from featbert import api
 from featbert.cli import options as o
 from featbert.cli.showing import terminal_width
 from featbert.data.check import check_corpus
-from featbert.tasks.base import get_task
+from featbert.data.corpus import Corpus
+from featbert.errors import InputError, spelling
+from featbert.progress import notice
+from featbert.tasks.base import Task, get_task
+from featbert.tasks.suited import suited_task
 from featbert.text import json_text
 
 
 @o.command("check corpora/conll2003", arguments=("data",))
 def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Show how a corpus is read: counts, repairs, overlap."""
-    task = get_task(request.task)
-    corpus = request.corpus(task.targets)
+    task, corpus = _read(request)
     report = check_corpus(corpus)
     if format == "json":
         typer.echo(json_text(dataclasses.asdict(report)))
@@ -24,3 +28,19 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
     from featbert.report.corpus import corpus_text
 
     typer.echo(corpus_text(corpus, report, task, terminal_width()))
+
+
+def _read(request: api.CorpusRequest) -> tuple[Task, Corpus]:
+    """The corpus for the task that was given, or for entities, or for a task that it suits."""
+    task = get_task(request.task)
+    try:
+        return task, request.corpus(task.targets)
+    except InputError as error:
+        if "task" in request.given:
+            raise
+        with contextlib.suppress(InputError):
+            task = get_task(suited_task(str(request.data), request.reading))
+            corpus = request.corpus(task.targets)
+            notice(f"{request.data} is read for {spelling('task', task.name)}")
+            return task, corpus
+        raise error from None

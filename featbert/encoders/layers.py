@@ -26,6 +26,8 @@ NAMES = {
     "weighted_all": "learned mix of all but the embeddings",
 }
 ALIASES = {"first": "embeddings"}
+# Every hidden state by itself, from the embeddings to the last layer.
+EACH = "each"
 FORMS = ("7", "0-12", "concat:9,10,11,12", "sum:9-12", "mean:1-12", "weighted:0-12")
 
 
@@ -98,6 +100,12 @@ def split_specs(given: Any) -> Any:
         else:
             specs.append(part)
     return [layer for spec in specs for layer in _single_layers(spec.strip())]
+
+
+def each_layer(specs: Sequence[str], num_layers: int) -> list[str]:
+    """The combinations, each once, with every hidden state by itself in the place of "each"."""
+    single = ["embeddings", *(f"layer:{n}" for n in range(1, num_layers + 1))]
+    return list(dict.fromkeys(s for spec in specs for s in (single if spec == EACH else [spec])))
 
 
 def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[int, ...]:

@@ -34,7 +34,7 @@ from featbert.config import (
     validated,
 )
 from featbert.data.files import opened
-from featbert.encoders.layers import NAMES, parse_layers, split_specs
+from featbert.encoders.layers import EACH, NAMES, each_layer, parse_layers, split_specs
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import OPTIONS, InputError, MissingError, check_known, nearest, nearest_path
 from featbert.experiments.published import published_table
@@ -46,8 +46,6 @@ from featbert.text import counted
 
 # The file in an experiment's folder.
 FILE = "experiment.toml"
-# In `layers`: every hidden state by itself, from the embeddings to the last layer.
-EACH = "each"
 # The tables of rows.
 TABLES = ("features", "finetune")
 # The tables of searches.
@@ -125,9 +123,7 @@ class FeaturesTable(RowsTable):
 
     def specs(self, num_layers: int) -> list[str]:
         """The combinations for an encoder with `num_layers` layers, each once."""
-        single = ["embeddings", *(f"layer:{n}" for n in range(1, num_layers + 1))]
-        specs = [s for spec in self.layers for s in (single if spec == EACH else [spec])]
-        return list(dict.fromkeys(specs))
+        return each_layer(self.layers, num_layers)
 
 
 class AdaptTable(Adapt):

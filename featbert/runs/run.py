@@ -123,10 +123,9 @@ class Run:
             return "dev has no entity, so its F1 cannot choose an epoch; add some to dev"
         if scores.floor == 1:
             return "dev has only one answer, so guessing is always right; add others to dev"
-        return (
-            "not clearly better than guessing on dev; check the labels, or try a higher learning "
-            "rate or more epochs"
-        )
+        has_rate = "learning_rate" in self.record.settings
+        remedy = "a higher learning rate or more epochs" if has_rate else "another layer"
+        return f"not clearly better than guessing on dev; check the labels, or try {remedy}"
 
     def predictions_path(self, split: str) -> Path:
         """The file of predictions of `split`."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace import ok
+from tests.workspace import error_of, ok
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
 DEV = "EU B-ORG\nsaid O\n\nOslo B-LOC\nis O\nnice O\n"
@@ -45,6 +45,20 @@ def test_all_that_was_read(folder, workspace):
     assert "first sentence as read: EU/B-ORG said/O" in done.stdout
     as_json = json.loads(workspace.call("check", folder, "--format", "json").stdout)
     assert (as_json["dev_in_test"], as_json["splits"]["train"]["repaired_tags"]) == (1, 1)
+
+
+def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
+    """Unless a task was given, or it suits none."""
+    folder = tmp_path / "reviews"
+    folder.mkdir()
+    for name in ("train", "dev", "test"):
+        (folder / f"{name}.tsv").write_text("text\tlabel\n" + "it was fine\tgood\n" * 9, "utf-8")
+    done = ok(workspace.call("check", folder))
+    assert "classification" in done.stderr
+    assert rows_of(done.stdout)["labelled"] == ["9", "9", "9"]
+    assert "entities" in error_of(workspace.call("check", folder, "--task", "entities"))
+    (folder / "dev.tsv").write_text("", "utf-8")
+    assert str(folder) in error_of(workspace.call("check", folder))
 
 
 def test_a_class_with_a_line_end_stays_on_its_line(workspace, tmp_path):

@@ -68,7 +68,6 @@ REFUSED = {
     # Names that are nearly right
     "check {folder}/tinny": "tiny'",
     "check sample:multilabel --task classification": "--task multilabel",
-    "check sample:multilabel": "multilabel",
     "extract --model {folder}/tiyn": "'{folder}/tiny'",
     "train --layers LAST": "'last'",
     "runs --runs-dir {plain}": "{plain}",

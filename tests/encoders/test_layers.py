@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.encoders.layers import NAMES, parse_layers, split_specs, stored_layers
+from featbert.encoders.layers import NAMES, each_layer, parse_layers, split_specs, stored_layers
 from featbert.errors import InputError
 
 # Devlin et al. 2019, Table 7, for the 12 layers of BERT base.
@@ -70,6 +70,15 @@ def test_general_forms(spec, indices, mode):
 def test_refused(spec, num_layers, names):
     with pytest.raises(InputError, match=re.escape(names)):
         parse_layers(spec, num_layers)
+
+
+def test_each_is_every_hidden_state_once():
+    assert each_layer(["last", "each", "layer:1"], 2) == [
+        "last",
+        "embeddings",
+        "layer:1",
+        "layer:2",
+    ]
 
 
 @pytest.mark.parametrize(

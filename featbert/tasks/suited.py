@@ -1,0 +1,41 @@
+"""The task that a text suits, by its first examples."""
+
+import dataclasses
+import math
+from collections import Counter
+
+from featbert.data.answers import number_of
+from featbert.data.corpus import Corpus
+from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
+from featbert.errors import InputError, spelling
+from featbert.progress import notice
+from featbert.tasks.base import TASKS, get_task
+
+# Examples of each part that show it.
+SHOWN = 200
+
+
+def suited_task(data: str, reading: ReadingOptions) -> str:
+    """The task that the first examples of a text fit. InputError if none fits."""
+    suited, reasons = dict[str, Corpus](), Counter[str]()
+    part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
+    for name in TASKS:
+        try:
+            suited[name] = load_corpus(data, part, targets=get_task(name).targets)
+        except InputError as error:
+            reasons[str(error)] += 1
+    if not suited:
+        ((reason, _),) = reasons.most_common(1)
+        raise InputError(f"{data} fits no task: {reason}")
+    task = next(iter(suited))
+    labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
+    if task == "entities" and "O" not in labels.get("labels", "O"):
+        return "labels"  # every word has one, such as its part of speech
+    if {"classification", "regression"} <= suited.keys():
+        classes, n_examples = labels["classification"], len(suited["classification"]["train"])
+        if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
+            task = "regression"
+        other_task = "regression" if task == "classification" else "classification"
+        notice(f"{data} fits {other_task}, too: {spelling('task', other_task)}")
+    return task
