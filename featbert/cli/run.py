@@ -9,6 +9,7 @@ from featbert.cli.showing import Outputs, show_tables, terminal_width
 from featbert.config import Analyses
 from featbert.errors import InputError
 from featbert.io import slug
+from featbert.progress import report
 from featbert.text import printable
 
 
@@ -70,6 +71,7 @@ def run(
         outputs = outputs.model_copy(update={"report": request.runs_dir / page})
     if result.runs:
         outputs.show(result.comparisons)
+        report(f"featbert compare --experiment {result.plan.experiment.name} shows it again")
     if failed is not None:
         for name, reason in result.plan.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)

@@ -45,8 +45,18 @@ class Estimates:
         stopped: whether short runs were left out after `patience` seconds.
     """
 
-    def __init__(self, plan: ExperimentPlan, *, measure: bool, patience: float = PATIENCE) -> None:
-        """`measure`: short runs, in a temporary folder, replace missing records."""
+    def __init__(
+        self,
+        plan: ExperimentPlan,
+        *,
+        measure: bool,
+        patience: float = PATIENCE,
+        at_least: int = 1,
+    ) -> None:
+        """`measure`: short runs, in a temporary folder, replace missing records.
+
+        After `patience` seconds and `at_least` of them no further one begins.
+        """
         self.records: dict[str, list[RunRecord]] = defaultdict(list)
         for run in find_runs(plan.runs_dir) if plan.runs_dir.is_dir() else ():
             self.records[_kind(run.record)].append(run.record)
@@ -55,8 +65,9 @@ class Estimates:
         self.stopped = False
         began = time.monotonic()
         with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
-            for kind in track([*self.short] if measure else [], "measuring", "short runs"):
-                self.stopped = time.monotonic() - began >= patience
+            kinds = track([*self.short] if measure else [], "measuring", "short runs")
+            for number, kind in enumerate(kinds):
+                self.stopped = number >= at_least and time.monotonic() - began >= patience
                 if not self.stopped:
                     with contextlib.suppress(FeatbertError):  # such as too few sentences
                         record = _short_run(self.short[kind], plan.resources, Path(folder))

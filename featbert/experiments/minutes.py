@@ -19,25 +19,18 @@ import itertools
 import math
 import statistics
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from featbert.data.answers import number_of
-from featbert.data.corpus import Corpus
-from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from featbert.encoders.device import use_threads
 from featbert.errors import InputError, MissingError, spelling
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
 from featbert.io import json_hash
-from featbert.progress import notice
 from featbert.runs.record import ExperimentRecord, SearchRecord, TimePlan, read_experiment_record
 from featbert.runs.run import Run
-from featbert.tasks.base import TASKS, get_task
 from featbert.units import duration
 
 # Rows that halving leaves: on features, and tuned ones, each of another tuning.
@@ -51,12 +44,12 @@ REDUCTIONS = (
     *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
 )
 FEWEST_EXAMPLES = 64
+# No smaller limit of examples is advised.
+FEWEST_LIMIT = 200
 # Factor by which runs may take longer than expected.
 MARGIN = 1.25
 # Part of the minutes for short runs.
 MEASURING = 0.15
-# Examples of each part that show a text's task.
-SHOWN = 200
 # How much the next seed of the first and of the second row lowers the variance of their difference
 # on dev. None if no further seed is worth its time.
 Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
@@ -147,7 +140,7 @@ class MinutesPlan(ExperimentPlan):
         plan.candidates = plan._candidates()
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
-            in_order_of_measuring = (*scanned, *tuned[:2], *slow, *tuned[2:])
+            in_order_of_measuring = (*(scanned or slow)[:1], *tuned[:1], *scanned, *slow, *tuned)
             plan.jobs = {job.name: job for job in map(plan.job_of, in_order_of_measuring)}
             return plan
         for kind, candidates in plan.candidates.items():
@@ -205,6 +198,16 @@ class MinutesPlan(ExperimentPlan):
             for kind, rows in lists.items()
         }
 
+    def _tuned_otherwise(self, candidate: Candidate) -> Iterator[Candidate]:
+        """Candidates with other tunings, on the same part of train and with as many epochs."""
+        epochs = candidate.epochs
+        for other in self.candidates["finetune"]:
+            settings = other.configuration.settings("finetune")
+            if settings.tuning != candidate.configuration.settings("finetune").tuning:
+                share = candidate.configuration.train_share
+                configuration = other.configuration.model_copy(update={"train_share": share})
+                yield Candidate(configuration, other.row).with_epochs(epochs)
+
     def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""
         configuration = candidate.configuration
@@ -231,12 +234,26 @@ class MinutesPlan(ExperimentPlan):
 
     def _new_time_plan(self, key: str) -> TimePlan:
         """The first of `REDUCTIONS` that the minutes allow, by short runs, with most candidates."""
-        estimates = Estimates(self, measure=True, patience=60 * self.minutes * MEASURING)
+        patience = 60 * self.minutes * MEASURING
+        # A frozen and a tuned row are timed in any case.
+        estimates = Estimates(self, measure=True, patience=patience, at_least=2)
+
+        def expected_seconds(candidate: Candidate) -> float:
+            """A run's seconds. Tunings that were not timed take as long as the slowest other one.
+
+            Infinity for other rows of a kind that was not timed.
+            """
+            if (estimate := estimates.run(self.job_of(candidate))) is not None:
+                return estimate[0]
+            if candidate.row[0] != "finetune":
+                return math.inf
+            others = (
+                estimates.run(self.job_of(other)) for other in self._tuned_otherwise(candidate)
+            )
+            return max((e[0] for e in others if e is not None), default=math.inf)
 
         def seconds(candidate: Candidate) -> float:
-            """A run's seconds: 0 if it is finished, infinity if its kind was not timed."""
-            job = self.job_of(candidate)
-            return 0.0 if job.run.finished else (estimates.run(job) or (math.inf,))[0]
+            return 0.0 if self.job_of(candidate).run.finished else expected_seconds(candidate)
 
         timed = {
             kind: [c for c in candidates if seconds(c) < math.inf]
@@ -247,9 +264,9 @@ class MinutesPlan(ExperimentPlan):
             any(self.candidates[kind] for kind in side) and not any(timed[kind] for kind in side)
             for side in sides
         ):
-            cause = "they are too few" if estimates.stopped else "the text is too short"
             raise InputError(
-                f"is {self.minutes:g}, but no short run could be timed: {cause}", setting="minutes"
+                f"is {self.minutes:g}, but the text is too short for a short run that can be timed",
+                setting="minutes",
             )
         extraction = {
             job.extraction.path: estimates.extraction(job, job.extraction.manifest.words) or 0.0
@@ -269,17 +286,28 @@ class MinutesPlan(ExperimentPlan):
             expected |= stage_seconds(reduced, seconds, min(n_seeds, most_seeds))
             if MARGIN * sum(expected.values()) <= self.seconds_left:
                 of_runs = {
-                    self.job_of(c).name: (estimates.run(self.job_of(r)) or (0.0,))[0]
+                    self.job_of(c).name: expected_seconds(r)
                     for kind in chosen
                     for c, r in zip(chosen[kind], reduced[kind], strict=True)
                 }
                 return TimePlan(key, share, most_epochs, of_runs, expected, spent=0.0, done=False)
-        needed = math.ceil((self.spent + MARGIN * sum(expected.values())) / 60)
-        parts = ", ".join(f"{name} {duration(s)}" for name, s in expected.items() if s)
-        raise InputError(
-            f"is {self.minutes:g}; the smallest plan needs {needed} here ({parts})",
-            setting="minutes",
-        )
+        raise InputError(self._too_few(expected), setting="minutes")
+
+    def _too_few(self, expected: Mapping[str, float]) -> str:
+        """What the smallest plan needs, and how many examples the minutes are enough for."""
+        total = sum(expected.values())
+        reserve = (MARGIN - 1) * total
+        parts = {"measuring": self.spent, **expected, "reserve": reserve}
+        needed = math.ceil(sum(parts.values()) / 60)
+        times = ", ".join(f"{name} {duration(s)}" for name, s in parts.items() if s)
+        advice = f"give it {needed}"
+        corpus = self.resources.corpus(self.experiment.configurations[0])
+        sizes = [len(split) for split in corpus.splits.values()]
+        affordable = self.seconds_left / (total + reserve) * sum(sizes)
+        limits = range(FEWEST_LIMIT, max(sizes), 10)
+        if fitting := [n for n in limits if sum(min(n, size) for size in sizes) <= affordable]:
+            advice += f", or read fewer examples of each split: {spelling('limit', fitting[-1])}"
+        return f"is {self.minutes:g}; the smallest plan needs {needed} here ({times}); {advice}"
 
     # Stages ---------------------------------------------------------------------------------------
 
@@ -352,8 +380,9 @@ class MinutesPlan(ExperimentPlan):
 
     def _finalist(self, candidate: Candidate) -> Finalist:
         """A row of the last stage, with its finished runs, which are added."""
-        row = Finalist()
-        for seed in candidate.configuration.seeds:
+        row, configuration = Finalist(), candidate.configuration
+        has_seed = configuration.settings(candidate.row[0]).has_seed
+        for seed in configuration.seeds if has_seed else configuration.seeds[:1]:
             job = self.job_of(candidate, seed)
             if (run := job.run.finished) is None:
                 row.upcoming = job
@@ -394,32 +423,6 @@ class MinutesPlan(ExperimentPlan):
                 rows=[name for name, job in self.rows.items() if job.run.tuning == tuning],
                 floor=floor,
             )
-
-
-def suited_task(data: str, reading: ReadingOptions) -> str:
-    """The task that the first examples of a text fit. InputError if none fits."""
-    suited, reasons = dict[str, Corpus](), Counter[str]()
-    part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
-    for name in TASKS:
-        try:
-            suited[name] = load_corpus(data, part, targets=get_task(name).targets)
-        except InputError as error:
-            reasons[str(error)] += 1
-    if not suited:
-        ((reason, _),) = reasons.most_common(1)
-        raise InputError(f"{data} fits no task: {reason}")
-    task = next(iter(suited))
-    labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
-    if task == "entities" and "O" not in labels.get("labels", "O"):
-        return "labels"  # every word has one, such as its part of speech
-    if {"classification", "regression"} <= suited.keys():
-        classes, n_examples = labels["classification"], len(suited["classification"]["train"])
-        if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
-            task = "regression"
-        other_task = "regression" if task == "classification" else "classification"
-        advice = spelling("task", other_task)
-        notice(f"{data} is read for the task {task}. It fits {other_task}, too: {advice}")
-    return task
 
 
 def stage_seconds(

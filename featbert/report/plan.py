@@ -1,10 +1,15 @@
 """The plan of an experiment as text, with its time and disk space."""
 
+import itertools
+from collections.abc import Iterable, Sequence
+
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import run_labels, search_line
+from featbert.encoders.tunings import get_tuning
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
-from featbert.experiments.minutes import FIRST_SEEDS, LEFT, MinutesPlan, rungs
+from featbert.experiments.minutes import FIRST_SEEDS, LEFT, Candidate, MinutesPlan, rungs
 from featbert.experiments.plan import ExperimentPlan
+from featbert.models.registry import BODIES
 from featbert.report.grid import grid
 from featbert.text import counted, in_percent, listed, printable
 from featbert.units import duration, size
@@ -24,6 +29,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are halved",
     ]
+    if missing := _left_out(plan, chosen):
+        head.append(f"not tried: {listed(missing)}; more minutes try more")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
     if time_plan.done:
@@ -37,7 +44,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         "extraction": "every text once",
         "frozen rows": f"{len(plan.candidates['scan'])} frozen",
         "halving": ", ".join(counts),
-        "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "none planned",
+        "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "one of each row",
     }
     expected = time_plan.seconds | {"all": sum(time_plan.seconds.values())}
     stages = [
@@ -49,8 +56,23 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         grid(["stage", "rows", "at most"], stages, width=width),
         grid(["candidate", "epochs", "a run"], lines, width=width),
     )
-    end = "remaining time goes to more seeds, until dev decides. Trials are not rows of the table."
+    end = "The rest of the minutes goes to more seeds, until dev decides. Trials are no table rows."
     return "\n".join([*map(printable, head), "", *tables, end])
+
+
+def _left_out(plan: MinutesPlan, chosen: Sequence[Candidate]) -> list[str]:
+    """Tunings, and bodies on features, of which no candidate was chosen."""
+
+    def methods(candidates: Iterable[Candidate]) -> dict[str, None]:
+        settings = (c.configuration.settings(c.row[0]) for c in candidates)
+        return dict.fromkeys(
+            BODIES[s.body].title if get_tuning(s.tuning).frozen else get_tuning(s.tuning).title
+            for s in settings
+        )
+
+    every = plan.renewed(time_plan=None).candidates.values()
+    tried = methods(chosen)
+    return [name for name in methods(itertools.chain(*every)) if name not in tried]
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
@@ -79,7 +101,7 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
         n_bytes += sum(run_bytes for _, run_bytes, _ in estimated)
         time = duration(sum(s for s, *_ in estimated)) if estimated else "?" if planned else ""
         seeds = ", ".join(str(job.run.options.seed) for job in alike)
-        if len(alike) > 1 and not alike[0].run.options.settings.has_seed:
+        if not alike[0].run.options.settings.has_seed:
             seedless.append(label)
         method = estimated[0][2] if estimated else ""
         rows.append((label, [seeds, str(len(planned)), time, method]))
@@ -98,7 +120,6 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
     header = ["row", "seeds", "to train", "time", "measured by"]
     table = grid(header, rows, width=width).rstrip("\n")
     legend = [SHORT] if estimates.short and measure else []
-    if seedless:
-        cause = "the same numbers with every seed, trained to be paired with other rows"
-        legend.append(f"{cause}: {listed(seedless)}")
+    if seedless and len({job.run.options.seed for job in jobs}) > 1:
+        legend.append(f"one run for all seeds, which give the same numbers: {listed(seedless)}")
     return "\n".join([*map(printable, [*head, *lines]), "", table, *legend])

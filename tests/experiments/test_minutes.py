@@ -13,6 +13,7 @@ from featbert.experiments import minutes, schedule
 from featbert.experiments.minutes import MinutesPlan, rungs
 from featbert.experiments.plan import Job
 from featbert.experiments.schedule import carry_out
+from featbert.report.plan import minutes_text
 from featbert.runs.record import read_experiment_record, write_json
 from featbert.tasks.base import TASKS, get_task
 from tests.analysis.records import make_record
@@ -188,6 +189,34 @@ def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained,
         timed(lab, trained, 0.3)
 
 
+def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, monkeypatch):
+    """Those on features are left out, and the plan names them."""
+
+    class Impatient(Told):
+        def run(self, job: Job) -> tuple[float, int, str] | None:
+            settings = job.run.options.settings
+            timed = settings.tuning == "full" or settings.body == "linear"
+            return super().run(job) if timed and settings.tuning != "lora" else None
+
+    monkeypatch.setattr(minutes, "Estimates", Impatient)
+    plan = timed(lab, trained, 20)
+    seconds = {plan.job_of(c).run.tuning: c.seconds for c in plan.candidates["finetune"]}
+    assert seconds["lora"] == seconds["full"] == 4 * EPOCH["full"]
+    assert not plan.candidates["features"]
+    text = minutes_text(plan)
+    assert "not tried: BiLSTM;" in text
+
+
+def test_too_few_minutes_say_what_the_time_is_for(lab, trained):
+    experiment = lab.experiment(**KEYS, minutes=0.3)
+    with pytest.raises(InputError) as refused:
+        MinutesPlan(experiment, **lab.where, clock=lambda: 0.0).timed()
+    times = re.findall(r"(?:(\d+)m )?(\d[\d.]*) ?s\b", str(refused.value))
+    total = sum(60 * int(whole or 0) + float(rest) for whole, rest in times)
+    assert total > 0.3 * 60
+    assert f"needs {-(-total // 60):.0f} here" in str(refused.value)
+
+
 def test_seeds_go_where_the_gain_is_and_end_with_it(lab, trained):
     """The second of two rows gains more, and nothing after its fourth seed."""
 
@@ -253,8 +282,9 @@ def test_a_run_with_real_times_and_gains(lab, tmp_path):
     assert result.plan.experiment.name == "trial-texts"
     assert sorted((row.frozen, len(row.runs) >= 3) for row in comparison.rows) == [
         (False, True),
-        (True, True),
+        (True, False),  # logistic regression has one run for all seeds
     ]
+    assert all(difference.estimate.covers_seeds for difference in comparison.differences)
     record = read_experiment_record(lab.space.runs, "trial-texts")
     assert record.time_plan.done
     assert 0 < record.time_plan.spent < 300
