@@ -702,9 +702,11 @@ def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] |
     from featbert.models.registry import has_seed
 
     # A run without a seed stands for a run with each seed of the other row.
-    rows, most = (first, second), max(len(first), len(second))
+    rows, n_seeds = (first, second), max(len(first), len(second))
     varied = [has_seed(runs[0].record.settings) for runs in rows]
-    counted_runs = [runs if v else [runs[0]] * most for runs, v in zip(rows, varied, strict=True)]
+    counted_runs = [
+        runs if v else [runs[0]] * n_seeds for runs, v in zip(rows, varied, strict=True)
+    ]
     counts = [np.stack([run.counts("dev").units for run in runs]) for runs in counted_runs]
     if counts[0].shape[1] < FEWEST_UNITS:
         return None

@@ -180,11 +180,11 @@ class _Estimates:
 
         Its variance over seeds is then 0.
         """
-        most = max(len(self.members[row.name]) for row in rows)
+        n_seeds = max(len(self.members[row.name]) for row in rows)
         return [
             [*self.members[row.name]]
             if row.has_seed
-            else [*itertools.islice(itertools.cycle(self.members[row.name]), most)]
+            else [*itertools.islice(itertools.cycle(self.members[row.name]), n_seeds)]
             for row in rows
         ]
 

@@ -206,5 +206,5 @@ def unpack(
     from featbert.experiments.pack import unpack_runs
 
     folder = runs_dir or ctx.obj
-    copied, kept = unpack_runs(file, folder)
-    typer.echo(printable(f"{folder}: {counted(copied, 'run')} copied, {kept} kept as they are"))
+    n_copied, n_kept = unpack_runs(file, folder)
+    typer.echo(printable(f"{folder}: {counted(n_copied, 'run')} copied, {n_kept} kept as they are"))

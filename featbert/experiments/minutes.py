@@ -201,12 +201,12 @@ class MinutesPlan(ExperimentPlan):
     def _tuned_otherwise(self, candidate: Candidate) -> Iterator[Candidate]:
         """Candidates with other tunings, on the same part of train and with as many epochs."""
         epochs = candidate.epochs
-        for other in self.candidates["finetune"]:
-            settings = other.configuration.settings("finetune")
+        for rival in self.candidates["finetune"]:
+            settings = rival.configuration.settings("finetune")
             if settings.tuning != candidate.configuration.settings("finetune").tuning:
                 share = candidate.configuration.train_share
-                configuration = other.configuration.model_copy(update={"train_share": share})
-                yield Candidate(configuration, other.row).with_epochs(epochs)
+                configuration = rival.configuration.model_copy(update={"train_share": share})
+                yield Candidate(configuration, rival.row).with_epochs(epochs)
 
     def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""
@@ -247,10 +247,9 @@ class MinutesPlan(ExperimentPlan):
                 return estimate[0]
             if candidate.row[0] != "finetune":
                 return math.inf
-            others = (
-                estimates.run(self.job_of(other)) for other in self._tuned_otherwise(candidate)
-            )
-            return max((e[0] for e in others if e is not None), default=math.inf)
+            jobs = map(self.job_of, self._tuned_otherwise(candidate))
+            estimated = (estimates.run(job) for job in jobs)
+            return max((e[0] for e in estimated if e is not None), default=math.inf)
 
         def seconds(candidate: Candidate) -> float:
             return 0.0 if self.job_of(candidate).run.finished else expected_seconds(candidate)

@@ -87,13 +87,13 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     if results_file(file) != file:
         raise MissingError(f"no results file {file}; featbert runs pack makes one")
     folders = run_folders(file)
-    kept = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
+    kept_names = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
     # A run's record is written last, since a run with a record counts as finished.
     for name in sorted(names_in(file), key=lambda name: name.endswith(f"/{RECORD_NAME}")):
         target = runs_dir / name
-        if name.partition("/")[0] not in kept and not target.exists():
+        if name.partition("/")[0] not in kept_names and not target.exists():
             write_text(target, read_text(file / name))
-    return len(folders) - len(kept), len(kept)
+    return len(folders) - len(kept_names), len(kept_names)
 
 
 def _content(record: Any) -> Any:

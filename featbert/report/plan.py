@@ -29,8 +29,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are halved",
     ]
-    if missing := _left_out(plan, chosen):
-        head.append(f"not tried: {listed(missing)}; more minutes try more")
+    if untried := _left_out(plan, chosen):
+        head.append(f"not tried: {listed(untried)}; more minutes try more")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
     if time_plan.done:
@@ -71,8 +71,8 @@ def _left_out(plan: MinutesPlan, chosen: Sequence[Candidate]) -> list[str]:
         )
 
     every = plan.renewed(time_plan=None).candidates.values()
-    tried = methods(chosen)
-    return [name for name in methods(itertools.chain(*every)) if name not in tried]
+    tried_methods = methods(chosen)
+    return [name for name in methods(itertools.chain(*every)) if name not in tried_methods]
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
