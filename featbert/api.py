@@ -698,26 +698,22 @@ def _gains(first: Sequence[Run], second: Sequence[Run]) -> tuple[float, float] |
     """`Gains` of two rows: by how much the next seed lowers the variance of their difference."""
     import numpy as np
 
-    from featbert.analysis.interval import FEWEST_UNITS, difference_estimate, needed
-    from featbert.models.registry import has_seed
+    from featbert.analysis.interval import (
+        FEWEST_UNITS,
+        difference_estimate,
+        for_every_seed,
+        needed,
+    )
 
-    # A run without a seed stands for a run with each seed of the other row.
-    rows, n_seeds = (first, second), max(len(first), len(second))
-    varied = [has_seed(runs[0].record.settings) for runs in rows]
-    counted_runs = [
-        runs if v else [runs[0]] * n_seeds for runs, v in zip(rows, varied, strict=True)
-    ]
-    counts = [np.stack([run.counts("dev").units for run in runs]) for runs in counted_runs]
+    by_row = for_every_seed((first, second), [runs[0].has_seed for runs in (first, second)])
+    counts = [np.stack([run.counts("dev").units for run in runs]) for runs in by_row]
     if counts[0].shape[1] < FEWEST_UNITS:
         return None
     estimate = difference_estimate(counts[0], counts[1], first[0].task.measure.of)
     if not estimate.covers_seeds or estimate.p_value < SETTLED or needed(estimate).seeds is None:
         return None
     parts = zip(estimate.seed_variances, estimate.run_variances, estimate.seeds, strict=True)
-    gains = [
-        (seeds + text) / (n * (n + 1)) if varies else 0.0
-        for varies, (seeds, text, n) in zip(varied, parts, strict=True)
-    ]
+    gains = [(seeds + text) / (n * (n + 1)) for seeds, text, n in parts]
     return gains[0], gains[1]
 
 

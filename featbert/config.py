@@ -502,6 +502,10 @@ class Settings(Training, Tuning, Head):
         """Whether the numbers of a run depend on its seed."""
         return self.trainer.has_seed or self.train_share != 1 or self.shots is not None
 
+    def seeds_to_train(self, seeds: Sequence[int]) -> Sequence[int]:
+        """The seeds. Only the first one if all of them give the same run."""
+        return seeds if self.has_seed else seeds[:1]
+
     @property
     def _trainers(self) -> dict[str, str]:
         """The settings that choose a trainer other than gradient steps, and its name."""
@@ -705,9 +709,14 @@ def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
     return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
 
 
+def unchecked(settings: Mapping[str, Any], tuning: str) -> Settings:
+    """The settings in a run's record, of which any may be missing."""
+    return Settings.model_construct(**{**settings, "tuning": tuning})
+
+
 def with_later(settings: Mapping[str, Any], tuning: str) -> dict[str, Any]:
     """The settings in a run's record, with the defaults of `later` ones that it reads."""
-    names = Settings.model_construct(**{**settings, "tuning": tuning}).read()
+    names = unchecked(settings, tuning).read()
     return {n: value for n, value in LATER.items() if n in names} | {**settings}
 
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from featbert.analysis.interval import LEVEL, Estimate
-from featbert.config import Analyses
+from featbert.config import Analyses, unchecked
 from featbert.data.corpus import EVALUATED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
-from featbert.models.registry import has_seed
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.forecasts import Reliability
 from featbert.text import counted, in_percent, natural
@@ -247,7 +246,7 @@ class Row:
     @property
     def has_seed(self) -> bool:
         """Whether its scores depend on the seed. If not, one run stands for all seeds."""
-        return has_seed(self.settings)
+        return unchecked(self.settings, self.tuning).has_seed
 
     @property
     def competes(self) -> bool:

@@ -33,7 +33,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pydantic.dataclasses
@@ -46,6 +46,8 @@ Counts = NDArray[Any]
 Floats = NDArray[np.float64]
 # Values (...) of summed counts (..., K).
 Of = Callable[[NDArray[Any]], Floats]
+
+T = TypeVar("T")
 
 LEVEL = 0.95
 # With two runs the interval over seeds is twelve times their difference: it says nothing.
@@ -187,6 +189,16 @@ def seeds_estimate(*rows: Sequence[float]) -> Estimate | None:
         return None
     without_text = [moments(np.asarray(row), np.zeros((len(row), 2))) for row in rows]
     return dataclasses.replace(estimate(without_text), units=0, covers_text=False)
+
+
+def for_every_seed(by_row: Sequence[Sequence[T]], has_seed: Sequence[bool]) -> list[Sequence[T]]:
+    """Runs, or their scores, of each row. A run without a seed is repeated for the seeds of others.
+
+    It gives the same numbers with every seed, so its variance over seeds is then 0.
+    """
+    n_seeds = max(map(len, by_row))
+    pairs = zip(by_row, has_seed, strict=True)
+    return [runs if varies else [*runs[:1]] * n_seeds for runs, varies in pairs]
 
 
 def contributions(counts: NDArray[Any], of: Of) -> tuple[Floats, Floats]:

@@ -55,8 +55,7 @@ def comparison_notes(
         unequal = [
             row.name
             for row in rows
-            if {row.name, row.baseline} <= seeds_of.keys()
-            and row.seeds != seeds_of[str(row.baseline)]
+            if row.has_seed and row.seeds != seeds_of.get(row.baseline or "", row.seeds)
         ]
         differences = f"Δ of {listed(unequal)} is of unequal seeds"
         yield differences if unequal else "rows have unequal seeds"

@@ -28,6 +28,7 @@ from featbert.analysis.interval import (
     Moments,
     contributions,
     estimate,
+    for_every_seed,
     holm,
     moments,
     score_estimate,
@@ -173,24 +174,13 @@ class _Estimates:
             self.without_counts |= dict.fromkeys(row.name for row in rows)
         except FeatbertError as error:
             self.reasons.setdefault((split, str(error)), {}).update({r.name: None for r in rows})
-        return seeds_estimate(*(_values(row, split) for row in rows))
-
-    def _as_many(self, rows: Sequence[Row]) -> list[list[Run]]:
-        """The runs of each row. A run without a seed stands for a run with each seed of the other.
-
-        Its variance over seeds is then 0.
-        """
-        n_seeds = max(len(self.members[row.name]) for row in rows)
-        return [
-            [*self.members[row.name]]
-            if row.has_seed
-            else [*itertools.islice(itertools.cycle(self.members[row.name]), n_seeds)]
-            for row in rows
-        ]
+        values = [_values(row, split) for row in rows]
+        return seeds_estimate(*for_every_seed(values, [row.has_seed for row in rows]))
 
     def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
         """The estimate from counts, or the kept one."""
-        by_row = self._as_many(rows)
+        members = [self.members[row.name] for row in rows]
+        by_row = for_every_seed(members, [row.has_seed for row in rows])
         hashes = [[_hash(run, split) for run in runs] for runs in by_row]
         first = by_row[0][0]
         name = json_hash([VERSION, null, first.record.signature.scorer, hashes])[:32]

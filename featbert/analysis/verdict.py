@@ -27,7 +27,7 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name, part_of, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import ONLY_SCORES, Analyses
+from featbert.config import ONLY_SCORES, Analyses, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -388,7 +388,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
 def _few_steps(row: Row) -> str:
     """` (15 steps)`, if a row had so few gradient steps that it could hardly learn."""
     epochs, batch_size = (row.settings.get(name) for name in ("epochs", "batch_size"))
-    if not epochs or not batch_size:
+    if not (epochs and batch_size and unchecked(row.settings, row.tuning).trainer.passes):
         return ""
     n_steps = epochs * math.ceil(row.train_sentences.mean / batch_size)
     return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from featbert.encoders.device import use_threads
-from featbert.errors import InputError, MissingError, spelling
+from featbert.errors import InputError, MissingError
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
@@ -44,8 +44,6 @@ REDUCTIONS = (
     *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
 )
 FEWEST_EXAMPLES = 64
-# No smaller limit of examples is advised.
-FEWEST_LIMIT = 200
 # Factor by which runs may take longer than expected.
 MARGIN = 1.25
 # Part of the minutes for short runs.
@@ -293,20 +291,12 @@ class MinutesPlan(ExperimentPlan):
         raise InputError(self._too_few(expected), setting="minutes")
 
     def _too_few(self, expected: Mapping[str, float]) -> str:
-        """What the smallest plan needs, and how many examples the minutes are enough for."""
-        total = sum(expected.values())
-        reserve = (MARGIN - 1) * total
+        """The minutes that the smallest plan needs, and for what."""
+        reserve = (MARGIN - 1) * sum(expected.values())
         parts = {"measuring": self.spent, **expected, "reserve": reserve}
         needed = math.ceil(sum(parts.values()) / 60)
         times = ", ".join(f"{name} {duration(s)}" for name, s in parts.items() if s)
-        advice = f"give it {needed}"
-        corpus = self.resources.corpus(self.experiment.configurations[0])
-        sizes = [len(split) for split in corpus.splits.values()]
-        affordable = self.seconds_left / (total + reserve) * sum(sizes)
-        limits = range(FEWEST_LIMIT, max(sizes), 10)
-        if fitting := [n for n in limits if sum(min(n, size) for size in sizes) <= affordable]:
-            advice += f", or read fewer examples of each split: {spelling('limit', fitting[-1])}"
-        return f"is {self.minutes:g}; the smallest plan needs {needed} here ({times}); {advice}"
+        return f"is {self.minutes:g}; the smallest plan needs {needed} here: {times}"
 
     # Stages ---------------------------------------------------------------------------------------
 
@@ -380,8 +370,8 @@ class MinutesPlan(ExperimentPlan):
     def _finalist(self, candidate: Candidate) -> Finalist:
         """A row of the last stage, with its finished runs, which are added."""
         row, configuration = Finalist(), candidate.configuration
-        has_seed = configuration.settings(candidate.row[0]).has_seed
-        for seed in configuration.seeds if has_seed else configuration.seeds[:1]:
+        settings = configuration.settings(candidate.row[0])
+        for seed in settings.seeds_to_train(configuration.seeds):
             job = self.job_of(candidate, seed)
             if (run := job.run.finished) is None:
                 row.upcoming = job

@@ -7,6 +7,7 @@ predictions are kept as they are. Unpacked runs count as finished: an experiment
 import contextlib
 import dataclasses
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from featbert.errors import FeatbertError, MissingError
 from featbert.inference.evaluate import elsewhere, evaluations
 from featbert.inference.speed import FILE as SPEED
 from featbert.inference.speed import read_speed
-from featbert.io import write_text
+from featbert.io import check_folder, explaining, write_text
 from featbert.progress import notice, track
 from featbert.runs.counts import ENDING, KeptCounts
 from featbert.runs.folder import TESTS
@@ -86,14 +87,26 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     """
     if results_file(file) != file:
         raise MissingError(f"no results file {file}; featbert runs pack makes one")
-    folders = run_folders(file)
-    kept_names = {folder.name for folder in folders if (runs_dir / folder.name).exists()}
-    # A run's record is written last, since a run with a record counts as finished.
-    for name in sorted(names_in(file), key=lambda name: name.endswith(f"/{RECORD_NAME}")):
-        target = runs_dir / name
-        if name.partition("/")[0] not in kept_names and not target.exists():
-            write_text(target, read_text(file / name))
-    return len(folders) - len(kept_names), len(kept_names)
+    run_names = {folder.name for folder in run_folders(file)}
+    check_folder(runs_dir, "runs_dir")
+    with explaining(runs_dir):
+        runs_dir.mkdir(parents=True, exist_ok=True)
+        # An interruption leaves whole runs and nothing else.
+        with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=runs_dir) as folder:
+            for name in names_in(file):
+                write_text(Path(folder, name), read_text(file / name))
+            tests = Path(folder, TESTS)
+            new_paths = [
+                path
+                for path in (*Path(folder).iterdir(), *tests.glob("*"))
+                if not (runs_dir / path.relative_to(folder)).exists()
+            ]
+            (runs_dir / TESTS).mkdir(exist_ok=True)
+            for path in new_paths:
+                if path != tests:
+                    path.rename(runs_dir / path.relative_to(folder))
+    n_new = sum(path.name in run_names for path in new_paths)
+    return n_new, len(run_names) - n_new
 
 
 def _content(record: Any) -> Any:

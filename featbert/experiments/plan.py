@@ -213,9 +213,7 @@ class ExperimentPlan:
             best = self.jobs[record.tried[record.chosen].runs[0]].configuration
             seeds = {"train_on": configuration.train_on, "seeds": configuration.seeds}
             chosen, n_tried = best.model_copy(update=seeds), len(record.tried)
-        # All seeds of a solver give the same run.
-        seeded = chosen.settings(row[0]).has_seed
-        for seed in chosen.seeds if seeded else chosen.seeds[:1]:
+        for seed in chosen.settings(row[0]).seeds_to_train(chosen.seeds):
             job = self._job(chosen, row, seed, configurations_tried=n_tried)
             if job.run.base is not None:
                 self.jobs.setdefault(job.run.base.name, dataclasses.replace(job, run=job.run.base))
@@ -232,7 +230,8 @@ class ExperimentPlan:
 
         def jobs_at(settings: Mapping[str, Any]) -> list[Job]:
             at, prune_below = configuration.at(row[0], settings), () if search.pruning else None
-            return [self._job(at, row, seed, prune_below=prune_below) for seed in search.seeds]
+            seeds = at.settings(row[0]).seeds_to_train(search.seeds)
+            return [self._job(at, row, seed, prune_below=prune_below) for seed in seeds]
 
         first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
         signature, settings = first[0].run.signature, first[0].run.options.settings

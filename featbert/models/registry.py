@@ -168,11 +168,3 @@ POOLINGS = {
 KEPT_POOLINGS = {"cls": ("cls",), "mean": ("mean",), "max": ("max",), "max_mean": ("max", "mean")}
 # Kinds of stored vectors for each value of `Settings.reads`.
 KINDS = {"words": ("words",), "sequence": ("words", "cls"), **KEPT_POOLINGS}
-
-
-def has_seed(settings: Mapping[str, Any]) -> bool:
-    """Whether the numbers of a run depend on its seed, by the settings in its record."""
-    body = str(settings.get("body"))
-    trainer = TRAINERS[BODIES[body].trainer if body in BODIES else "gradient"]
-    draws_part = settings.get("train_share", 1) != 1 or settings.get("shots") is not None
-    return trainer.has_seed or draws_part

@@ -1,7 +1,7 @@
 """The plan of an experiment as text, with its time and disk space."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import run_labels, search_line
@@ -22,14 +22,15 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
     n_seeds = min(FIRST_SEEDS, len(configuration.seeds)) if time_plan.seconds["seeds"] else 1
     chosen = [c for candidates in plan.candidates.values() for c in candidates]
+    whole = plan.renewed(time_plan=None)
     head = [
         f"{plan.experiment.name}: {plan.minutes:g} minutes for the task {configuration.task} with "
         f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train",
         f"they allow {in_percent(time_plan.share)} of train, {counted(n_seeds, 'seed')}, and "
-        f"{len(chosen)} of {len(plan.renewed(time_plan=None).jobs)} candidates, "
+        f"{len(chosen)} of {len(whole.jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are halved",
     ]
-    if untried := _left_out(plan, chosen):
+    if untried := _left_out(whole.candidates, chosen):
         head.append(f"not tried: {listed(untried)}; more minutes try more")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
@@ -60,7 +61,9 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     return "\n".join([*map(printable, head), "", *tables, end])
 
 
-def _left_out(plan: MinutesPlan, chosen: Sequence[Candidate]) -> list[str]:
+def _left_out(
+    candidates: Mapping[str, Sequence[Candidate]], chosen: Sequence[Candidate]
+) -> list[str]:
     """Tunings, and bodies on features, of which no candidate was chosen."""
 
     def methods(candidates: Iterable[Candidate]) -> dict[str, None]:
@@ -70,7 +73,7 @@ def _left_out(plan: MinutesPlan, chosen: Sequence[Candidate]) -> list[str]:
             for s in settings
         )
 
-    every = plan.renewed(time_plan=None).candidates.values()
+    every = candidates.values()
     tried_methods = methods(chosen)
     return [name for name in methods(itertools.chain(*every)) if name not in tried_methods]
 
@@ -80,7 +83,13 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
     if isinstance(plan, MinutesPlan) and measure:
         return minutes_text(plan.timed(), width)
     estimates, jobs, lines = Estimates(plan, measure=measure), list(plan.jobs.values()), []
-    stores = {job.extraction.path: job for job in jobs if job.extraction is not None}
+    to_train = {job.name for job in plan.missing}
+    # A store that is gone is needed again only by runs that are missing.
+    stores = {
+        job.extraction.path: job
+        for job in jobs
+        if job.extraction and (job.extraction.finished or job.name in to_train)
+    }
     seconds, n_bytes = list[float | None](), 0
     for path, job in stores.items():
         assert job.extraction is not None
@@ -93,7 +102,7 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
     lines += [f"adapt  to train  {folder}" for folder in plan.adaptations]
     lines += [f"search {search_line(search)}" for search in plan.searches]
     seedless = []
-    rows, labels, to_train = [], run_labels(job.run for job in jobs), {j.name for j in plan.missing}
+    rows, labels = [], run_labels(job.run for job in jobs)
     for label, alike in grouped((labels[job.name], job) for job in jobs).items():
         planned = [estimates.run(job) for job in alike if job.name in to_train]
         estimated = [estimate for estimate in planned if estimate is not None]

@@ -76,13 +76,14 @@ class RunOptions:
 def options_by_seed(
     seeds: Sequence[int], settings: Settings, request: Any, runs_dir: Path
 ) -> list[RunOptions]:
-    """The options of a run for each seed. A notice says if one seed is enough."""
-    if not settings.has_seed and len(seeds) > 1:
+    """The options of a run for each seed, or for one if all give the same run, with a notice."""
+    needed = settings.seeds_to_train(seeds)
+    if len(needed) < len(seeds):
         title = settings.trainer.title
-        notice(f"{title} gives the same numbers with every seed; one seed is enough")
+        notice(f"{title} gives the same numbers with every seed, so one run is trained")
     device = find_device(request.device)
     fields = {name: getattr(request, name) for name in ("precision", "task", "tag_scheme")}
-    return [RunOptions(seed, settings, runs_dir, device, **fields) for seed in seeds]
+    return [RunOptions(seed, settings, runs_dir, device, **fields) for seed in needed]
 
 
 @dataclass(frozen=True)

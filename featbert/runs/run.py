@@ -15,7 +15,7 @@ import pydantic.dataclasses
 from numpy.typing import NDArray
 from pydantic import ConfigDict, TypeAdapter
 
-from featbert.config import RUNS_DIR, Settings, recorded
+from featbert.config import RUNS_DIR, Settings, recorded, unchecked
 from featbert.data.corpus import EVALUATED, SPLITS, Corpus, Split, join_splits
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -111,6 +111,11 @@ class Run:
     def notes(self) -> Notes:
         """Its tags and note, read at each call. A notice names an unreadable file."""
         return read_or_left_out(read_notes, self.folder) or Notes()
+
+    @property
+    def has_seed(self) -> bool:
+        """Whether its scores depend on the seed. If not, it stands for the runs with all seeds."""
+        return unchecked(self.record.settings, self.record.tuning).has_seed
 
     @property
     def why_unlearned(self) -> str:

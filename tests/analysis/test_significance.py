@@ -87,6 +87,12 @@ def test_a_run_without_a_seed_stands_for_every_seed(tmp_path) -> None:
     assert found.estimate == difference_estimate(*counts, f1_of)
     assert found.estimate.covers_seeds
     assert found.estimate.seed_variances[1] == 0
+    for run in (*tuned, solved):  # the interval over seeds needs no predictions
+        run.predictions_path("dev").unlink()
+    (over_seeds,) = compared([*tuned, solved]).differences
+    scores = [[run.record.score("dev") for run in side] for side in (tuned, [solved] * 4)]
+    assert over_seeds.estimate == seeds_estimate(*scores)
+    solved = make(tmp_path, "again", 1, 0.6, layers="last", settings={"body": "logistic"})
     drawn = make(
         tmp_path, "drawn", 1, 0.6, layers="last", settings={"body": "logistic", "train_share": 0.5}
     )

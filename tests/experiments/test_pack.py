@@ -16,12 +16,13 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.cli.main import app
 from featbert.data.corpus import Sentence
 from featbert.errors import InputError, MissingError
+from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
-from featbert.io import file_hash
+from featbert.io import file_hash, write_text
 from featbert.runs.folder import TESTS
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
-from featbert.runs.results import write_results
+from featbert.runs.results import listed_in, write_results
 from featbert.runs.run import Run, check_usable, find_run, find_runs
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate
@@ -144,11 +145,16 @@ def test_an_experiment_has_its_rows_what_was_tried_and_what_these_name(runs, tmp
         pack_runs(runs, file, "trial")
 
 
-def test_evaluations_on_other_data_have_counts(runs, tmp_path) -> None:
-    for run in find_runs(runs):
+def score_elsewhere(runs_dir: Path) -> None:
+    """Each run is scored on another corpus, with the predictions of its own test part."""
+    for run in find_runs(runs_dir):
         predictions = run.predictions_path("test")
         path = evaluate(run, "de", predictions=file_hash(predictions))
         shutil.copyfile(predictions, path.with_suffix(".conll"))
+
+
+def test_evaluations_on_other_data_have_counts(runs, tmp_path) -> None:
+    score_elsewhere(runs)
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
     both = [runs_elsewhere(find_runs(place), "wikiann-de") for place in (runs, file)]
     ours, theirs = map(analysed, both)
@@ -170,10 +176,7 @@ def test_tests_outlive_their_predictions_and_are_marked(runs, tmp_path, caplog) 
 
 
 def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, tmp_path) -> None:
-    for run in find_runs(runs):
-        predictions = run.predictions_path("test")
-        path = evaluate(run, "de", predictions=file_hash(predictions))
-        shutil.copyfile(predictions, path.with_suffix(".conll"))
+    score_elsewhere(runs)
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
     shutil.copytree(runs / "last-1", (folder := tmp_path / "unpacked") / "last-1")
     assert unpack_runs(file, folder) == (len(find_runs(runs)) - 1, 1)
@@ -184,6 +187,34 @@ def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, t
     ok(featbert("runs", "rm", "last-2", "--yes", "--runs-dir", folder))
     assert ok(featbert("runs", "unpack", file, "--runs-dir", folder)).exit_code == 0
     assert len(find_runs(folder)) == len(find_runs(runs))
+
+
+def test_an_interrupted_unpacking_leaves_nothing_and_kept_tests_are_merged(
+    runs, tmp_path, monkeypatch
+) -> None:
+    analysed(find_runs(runs))
+    for run in find_runs(runs):
+        run.predictions_path("dev").unlink()
+    pack_runs(runs, file := tmp_path / "all.jsonl.xz")
+    written, folder = [], tmp_path / "unpacked"
+
+    def interrupted(path: Path, text: str) -> None:
+        if len(written) == 4:
+            raise KeyboardInterrupt
+        written.append(path)
+        write_text(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pack, "write_text", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            unpack_runs(file, folder)
+    assert written
+    assert not [*folder.iterdir()]
+    (folder / TESTS).mkdir()
+    unpack_runs(file, folder)
+    kept_tests = [{p.name for p in listed_in(place / TESTS)} for place in (folder, file)]
+    assert kept_tests[0] == kept_tests[1] != set()
+    assert analysed(find_runs(folder)).differences == analysed(find_runs(file)).differences
 
 
 def test_an_experiment_goes_on_from_unpacked_runs(lab, tmp_path) -> None:

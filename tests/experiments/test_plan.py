@@ -198,6 +198,16 @@ def test_rows_with_the_same_numbers_for_every_seed_have_one_run(lab, tmp_path):
         assert ("last (" in text.splitlines()[-1]) == (not shots)
 
 
+def test_a_search_tries_a_solver_once_for_all_seeds(lab, tmp_path):
+    rows = "".join(f"a {word} film\t{word}\n" for word in ("good", "bad") * 4)
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", "utf-8")
+    keys = {"data": str(tmp_path), "task": "classification", "features": {"layers": ["last"]}}
+    grid = {"features": {"epochs": [5, 10]}, "seeds": [1, 2, 3]}
+    assert len(lab.plan(**keys, grid=grid).jobs) == 2
+    assert len(lab.plan(**keys, grid=grid, shots=2).jobs) == 6
+
+
 @pytest.fixture
 def languages(tmp_path: Path) -> dict[str, str]:
     """Two corpora with classes that differ: one calls a place PLACE and has no MISC."""
