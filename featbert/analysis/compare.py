@@ -21,7 +21,7 @@ from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
-from featbert.runs.grouping import check_comparable, check_vary, freed_keys, group_comparable
+from featbert.runs.grouping import check_comparable, check_vary, group_comparable
 from featbert.runs.record import SUFFIX, ExperimentRecord, RunRecord, SearchRecord, read_json
 from featbert.runs.results import listed_in
 from featbert.runs.run import Run
@@ -110,10 +110,10 @@ def _searches_of(runs: Iterable[Run]) -> Iterator[SearchRecord]:
 
 def _groups(
     runs: Sequence[Run], kind: str, vary: Sequence[str]
-) -> list[tuple[Sequence[Run], frozenset[str]]]:
+) -> Sequence[tuple[Sequence[Run], frozenset[str]]]:
     """Groups of runs to compare, and the parts of their key that may differ."""
     if kind == "comparable":
-        return [(group, freed_keys(group[0].record.vary)) for group in group_comparable(runs)]
+        return group_comparable(runs)
     if not runs:
         raise InputError("no finished run to compare")
     by_task = grouped((run.record.task if kind == "task" else "", run) for run in runs)

@@ -9,7 +9,7 @@ from typing import Any
 from featbert.analysis.labels import Way, base_name, label_conditions, run_labels, way_labels
 from featbert.analysis.rows import comparable_rows, rows_called
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
-from featbert.runs.grouping import freed_keys, group_comparable
+from featbert.runs.grouping import group_comparable
 from featbert.runs.record import RECORD_NAME, Notes, read_notes
 from featbert.runs.results import exists
 from featbert.runs.run import FoundRuns, Run, find_folders, find_run, find_runs, unfinished_run
@@ -111,8 +111,7 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():
         tables = [
-            comparable_rows(group, freed_keys(group[0].record.vary))
-            for group in group_comparable(find_runs(runs_dir))
+            comparable_rows(group, freed) for group, freed in group_comparable(find_runs(runs_dir))
         ]
         called = [
             run

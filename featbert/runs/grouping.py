@@ -5,6 +5,7 @@ encoder weights, context, scorer. An experiment frees parts of it for its own ru
 (`vary = ["context"]`). Settings may always differ: they make rows, not tables.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from featbert.config import Settings
@@ -70,22 +71,28 @@ def check_vary(vary: list[str]) -> list[str]:
     return vary
 
 
-def group_comparable(runs: Iterable[Run]) -> list[list[Run]]:
-    """Comparable groups, ordered by corpus, model and context. Runs are ordered by name.
+def group_comparable(runs: Iterable[Run]) -> list[tuple[list[Run], frozenset[str]]]:
+    """Comparable groups, each with the parts of the key that may differ in it.
 
-    Runs share a group if they declare the same freedom and agree in all other parts of the key:
-    only an experiment itself can say that other rows belong with its runs.
+    Groups are ordered by corpus, model and context, their runs by name. Runs share a group if they
+    have the same freedom and agree in all other parts of the key. Only an experiment frees parts,
+    for its own runs, however many times it was run: each time may have varied other things.
     """
-    groups: dict[tuple[object, ...], list[Run]] = {}
-    for run in sorted(runs, key=lambda r: natural(r.name)):
-        freed = freed_keys(run.record.vary)
+    runs = sorted(runs, key=lambda r: natural(r.name))
+    vary_of: defaultdict[str, set[str]] = defaultdict(set)
+    for run in runs:
+        vary_of[run.record.experiment or run.name].update(run.record.vary)
+    groups: dict[tuple[object, ...], tuple[list[Run], frozenset[str]]] = {}
+    for run in runs:
+        freed = freed_keys(vary_of[run.record.experiment or run.name])
         bound = [item for item in comparable_key(run.record).items() if item[0] not in freed]
         # Bound parts imply the free ones, so runs of unequal freedom never share a group.
-        groups.setdefault(tuple(bound), []).append(run)
+        groups.setdefault(tuple(bound), ([], freed))[0].append(run)
 
-    def place(group: list[Run]) -> tuple[object, ...]:
-        signature = group[0].record.signature
-        names = (signature.corpus, signature.model, signature.context, group[0].name)
+    def place(group: tuple[list[Run], frozenset[str]]) -> tuple[object, ...]:
+        first = group[0][0]
+        signature = first.record.signature
+        names = (signature.corpus, signature.model, signature.context, first.name)
         return tuple(map(natural, names))
 
     return sorted(groups.values(), key=place)

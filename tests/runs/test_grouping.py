@@ -29,7 +29,7 @@ FREE = [
 
 
 def names(groups):
-    return [[run.name for run in group] for group in groups]
+    return [[run.name for run in group] for group, _ in groups]
 
 
 @pytest.mark.parametrize("part", OTHERS)
@@ -81,6 +81,14 @@ def test_what_is_declared_is_free_and_nothing_else(vary, part):
     check_vary([vary, "learning_rate", "pooling", "layers"])
     with pytest.raises(InputError, match=rf"'{vary}t'.*'{vary}'"):
         check_vary([f"{vary}t"])
+
+
+def test_an_experiment_that_was_run_twice_frees_what_either_time_freed():
+    document = {"signature": OTHERS["context"], "experiment": "contexts", "vary": ["context"]}
+    runs = [make_run("a", experiment="contexts"), make_run("b", **document), make_run("c")]
+    groups = group_comparable(runs)
+    assert sorted(names(groups)) == [["a", "b"], ["c"]]
+    assert [freed for group, freed in groups if len(group) == 2] == [{"context"}]
 
 
 def test_runs_without_test_are_a_group_of_their_own():
