@@ -60,9 +60,13 @@ def compare(
         if experiment.missing:
             unfinished = counted(len(experiment.missing), "run")
             notes.append(f"not finished of {experiment.name}: {unfinished}")
-    searches = [*_searches_of(runs)]
+    # A run that is a row of one experiment may be a trial of another one.
+    experiments = [*_experiments_of(runs)] if experiment is None else [experiment]
+    searches = [search for other in experiments for search in other.searches]
+    trials = {name for search in searches for trial in search.tried for name in trial.runs}
+    trials -= {name for other in experiments for name in other.rows}
     compared_groups = [
-        compare_group(group, freed, request.against, searches)
+        compare_group(group, freed, request.against, trials)
         for group, freed in _groups(runs, groups, vary)
     ]
     _check_names(request, compared_groups, show)
@@ -100,12 +104,12 @@ def breakdowns(evaluations: Sequence[Evaluation], by: Sequence[str]) -> list[Com
     return [view for runs in by_corpus.values() for view in compare(runs, Analyses(by=[*by]))]
 
 
-def _searches_of(runs: Iterable[Run]) -> Iterator[SearchRecord]:
-    """Searches of the experiments in the runs directories of `runs`."""
+def _experiments_of(runs: Iterable[Run]) -> Iterator[ExperimentRecord]:
+    """Records of the experiments in the runs directories of `runs`."""
     for folder in sorted({run.folder.parent for run in runs}):
         for path in listed_in(folder, f"*{SUFFIX}"):
             with contextlib.suppress(InputError):  # of another version, or damaged
-                yield from read_json(path, ExperimentRecord, str(path)).searches
+                yield read_json(path, ExperimentRecord, str(path))
 
 
 def _groups(

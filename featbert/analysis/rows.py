@@ -12,7 +12,7 @@ import dataclasses
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from featbert.analysis.comparison import (
@@ -44,7 +44,7 @@ from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
 from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
-from featbert.runs.record import RunRecord, SearchRecord
+from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.forecasts import Reliability
 from featbert.text import natural
@@ -76,19 +76,20 @@ def compare_group(
     runs: Sequence[Run],
     freed: frozenset[str],
     against: str | None = None,
-    searches: Sequence[SearchRecord] = (),
+    trials: Collection[str] = (),
 ) -> tuple[Comparison, Members]:
     """A comparison of runs with what their records say, and the runs of each row by its name.
 
-    `against` names the baseline, see `rows_called`. `searches` tell which runs are trials.
+    `against` names the baseline, see `rows_called`. `trials` are names of runs that searches tried
+    and did not choose.
     """
     pairs = comparable_rows(runs, freed)
     rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
     baselines = [] if against is None else rows_called(against, rows)
-    trials = _names_of_trials(searches)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     rows = [
-        dataclasses.replace(row, is_trial={run.name for run in row.runs} <= trials) for row in rows
+        dataclasses.replace(row, is_trial=all(run.name in trials for run in row.runs))
+        for row in rows
     ]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
@@ -113,12 +114,6 @@ def compare_group(
         learning={name: tuple(row.name for row in line) for name, line in lines.items()},
     )
     return dataclasses.replace(comparison, folds=tuple(fold_means(comparison))), members
-
-
-def _names_of_trials(searches: Sequence[SearchRecord]) -> set[str]:
-    """Names of runs that searches tried and did not choose."""
-    names = {name for search in searches for trial in search.tried for name in trial.runs}
-    return names - {name for search in searches for name in search.rows}
 
 
 def rows_called(name: str, rows: Iterable[Row]) -> list[Row]:

@@ -27,7 +27,7 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name, part_of, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import ONLY_SCORES, Analyses, unchecked
+from featbert.config import ONLY_SCORES, Analyses, defaults, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -178,8 +178,13 @@ def _called(case: _Case, row: Row) -> str:
     name = base_name(row.tuning, row.layers)
     if names.count(name) > 1:
         return row.label
+    if not (row.frozen and row.settings):
+        return name
     # Frozen rows differ most in their heads.
-    head = {"body": part_of(row.settings, "body")} if row.frozen and row.settings else {}
+    head = {"body": part_of(row.settings, "body")}
+    usual = defaults(row.tuning, row.task_name, row.settings.get("body"))
+    if (pooling := row.settings.get("sentence_pooling")) not in (None, usual.sentence_pooling):
+        head["sentence_pooling"] = pooling
     return with_settings(name, head)
 
 
@@ -222,7 +227,7 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
     if rival.frozen == leader.frozen:
         return f"the next row ({name})"
     side = "frozen" if rival.frozen else "tuned"
-    alike = [row for row in case.competing if row.frozen == rival.frozen]
+    alike = [row for row in case.rows if row.frozen == rival.frozen]
     if len(alike) == 1:
         first, *settings = name.split(", ", 1)
         return f"{first} ({', '.join([*settings, f'the only {side} row'])})"
@@ -382,6 +387,8 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if case.dev_from_train:
         yield "dev was drawn from train"
+    if case.leader is not None and case.split == "dev":
+        yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
 
 
@@ -504,10 +511,8 @@ def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
     estimate = row.estimates.get(split)
     ends = f" [{', '.join(map(_percent, (estimate.low, estimate.high)))}]" if estimate else ""
-    return (
-        f"{_percent(row.mean(split))} {row.task.measure.name}{ends} "
-        f"({counted(len(row.runs), 'seed')})"
-    )
+    seeds = f" ({counted(len(row.runs), 'seed')})" if row.has_seed else ""
+    return f"{_percent(row.mean(split))} {row.task.measure.name}{ends}{seeds}"
 
 
 def _percent(share: float) -> str:

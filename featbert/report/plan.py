@@ -61,17 +61,22 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     return "\n".join([*map(printable, head), "", *tables, end])
 
 
+def _method(candidate: Candidate) -> str:
+    """A tuning, or the head of a row on features."""
+    settings = candidate.configuration.settings(candidate.row[0])
+    if not get_tuning(settings.tuning).frozen:
+        return get_tuning(settings.tuning).title
+    attention = settings.sentence_pooling == "attention"
+    return "attention" if attention else BODIES[settings.body].title
+
+
 def _left_out(
     candidates: Mapping[str, Sequence[Candidate]], chosen: Sequence[Candidate]
 ) -> list[str]:
-    """Tunings, and bodies on features, of which no candidate was chosen."""
+    """Methods of which no candidate was chosen."""
 
     def methods(candidates: Iterable[Candidate]) -> dict[str, None]:
-        settings = (c.configuration.settings(c.row[0]) for c in candidates)
-        return dict.fromkeys(
-            BODIES[s.body].title if get_tuning(s.tuning).frozen else get_tuning(s.tuning).title
-            for s in settings
-        )
+        return dict.fromkeys(map(_method, candidates))
 
     every = candidates.values()
     tried_methods = methods(chosen)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.analysis import compare as analysis
 from featbert.analysis.comparison import Comparison, Contest
 from featbert.analysis.interval import needed, seeds_estimate
 from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, write_json
@@ -171,6 +172,42 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
+
+
+def test_a_trial_of_one_experiment_is_a_row_of_another_one(tmp_path) -> None:
+    searched(tmp_path, 1)
+    other = ExperimentRecord("other", "", [], ["try-0"], [], [], [], False, {}, [], {})
+    runs = [make_run("try-0", layers=None, dev=0.9, test=0.9), *make_seeds("f", FEATURES)]
+    runs = [Run(tmp_path / run.name, run.record) for run in runs]
+    assert contest(runs).leader == "concat_last4"
+    (comparison,) = analysis.compare(runs, experiment=other, groups="task")
+    assert comparison.contests[0].leader == "fine-tuning"
+    write_json(tmp_path / f"other{SUFFIX}", other)
+    assert contest(runs).leader == "fine-tuning"
+
+
+def test_a_lead_on_dev_is_a_caution() -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    for run in runs:
+        del run.record.scores["test"]
+    found = contest(runs)
+    assert found.split == "dev"
+    assert "no test text" in topics(found)["Check first"]
+
+
+def test_a_frozen_row_is_named_with_its_unusual_pooling() -> None:
+    """Its head alone would name another row."""
+    for pooling in ("attention", "cls", "mean"):
+        settings = {"body": "linear", "sentence_pooling": pooling}
+        runs = make_seeds("f", FEATURES, task="classification", settings=settings)
+        runs += make_seeds("t", FEATURES, task="classification", layers=None)
+        for run in runs:
+            accuracy = 0.5 + run.record.seed / 100 + 0.1 * (run.record.layers is not None)
+            scores = Scores({"accuracy": accuracy}, {}, 100, 100, 0.1)
+            run.record.scores.update(dev=scores, test=scores)
+        answer = topics(contest(runs))["Answer"]
+        assert "linear" in answer
+        assert (pooling in answer) == (pooling != "mean")
 
 
 def test_dev_from_train_is_a_caution() -> None:
