@@ -42,6 +42,7 @@ class Estimates:
     Attributes:
         records: finished runs, or one short run, by kind.
         short: a missing run of each kind without finished runs.
+        failures: why the short run of a kind failed, such as too few sentences.
         stopped: whether short runs were left out after `patience` seconds.
     """
 
@@ -62,6 +63,7 @@ class Estimates:
             self.records[_kind(run.record)].append(run.record)
         jobs = {_kind(job.run): job for job in plan.missing}
         self.short = {kind: job for kind, job in jobs.items() if kind not in self.records}
+        self.failures: dict[str, FeatbertError] = {}
         self.stopped = False
         began = time.monotonic()
         with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
@@ -69,9 +71,11 @@ class Estimates:
             for number, kind in enumerate(kinds):
                 self.stopped = number >= at_least and time.monotonic() - began >= patience
                 if not self.stopped:
-                    with contextlib.suppress(FeatbertError):  # such as too few sentences
+                    try:
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.records[kind] = [record]
+                    except FeatbertError as error:
+                        self.failures[kind] = error
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""
@@ -93,6 +97,10 @@ class Estimates:
         seconds += rate * sum(split.words for name, split in splits.items() if name != "train")
         source = "a short run" if kind in self.short else counted(len(records), "finished run")
         return seconds, records[-1].cost.run_bytes, source
+
+    def failure(self, job: Job) -> FeatbertError | None:
+        """Why the short run of this kind failed, if it did."""
+        return self.failures.get(_kind(job.run))
 
     def extraction(self, job: Job, words: int) -> float | None:
         """Seconds of extracting so many words for the store that a run reads."""

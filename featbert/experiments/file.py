@@ -556,6 +556,7 @@ def reasons_against_minutes(
     reasons = {
         "there is one text and one part of it": len(texts) == 1,
         "runs learn from train": all(c.train_on == "train" for c in configurations),
+        "a part of train has fewer steps": not any(c.equal_steps for c in configurations),
         "no encoder is adapted": all(c.adapt is None for c in configurations),
         "settings are searched by [grid], not [search]": not any(
             c.search.model_fields_set for c in configurations

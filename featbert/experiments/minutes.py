@@ -1,6 +1,6 @@
 """An experiment that spends a number of minutes: frozen rows, halving of tuned ones, then seeds.
 
-1. Rows on features with a body that reads no words are trained. They take seconds.
+1. Rows on features with a linear head or a solver are trained. They take little time.
 2. Other rows on features, and tuned rows, are halved (Jamieson and Talwalkar 2016): all candidates
    train for a part of their epochs, the better half for twice as many, until one row on features
    and rows of two tunings are left, which train for all epochs.
@@ -21,6 +21,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from featbert.encoders.device import use_threads
@@ -28,13 +29,24 @@ from featbert.errors import InputError, MissingError
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
+from featbert.features.plan import free_bytes
 from featbert.io import json_hash
-from featbert.runs.record import ExperimentRecord, SearchRecord, TimePlan, read_experiment_record
+from featbert.models.registry import KEPT_POOLINGS
+from featbert.runs.record import (
+    RECORD_NAME,
+    ExperimentRecord,
+    SearchRecord,
+    TimePlan,
+    read_experiment_record,
+)
 from featbert.runs.run import Run
+from featbert.tasks.base import get_task
 from featbert.units import duration
 
 # Rows that halving leaves: on features, and tuned ones, each of another tuning.
 LEFT = {"features": 1, "finetune": 2}
+# Kinds of rows on each side of the comparison.
+SIDES = (("scan", "features"), ("finetune",))
 # Seeds of each row before the gain of further ones decides.
 FIRST_SEEDS = 3
 # Seeds to plan for, part of train, and the most epochs of rows that are halved: the first that the
@@ -51,6 +63,7 @@ MEASURING = 0.15
 # How much the next seed of the first and of the second row lowers the variance of their difference
 # on dev. None if no further seed is worth its time.
 Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
+Rows = dict[str, "list[Candidate]"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +79,14 @@ class Candidate:
         return self.configuration.settings(self.row[0]).epochs
 
     @property
+    def reads_vectors(self) -> bool:
+        """Whether it is a row on features that reads one stored vector for each text."""
+        table = self.row[0]
+        return table == "features" and self.configuration.settings(table).reads in KEPT_POOLINGS
+
+    @property
     def is_quick(self) -> bool:
-        """Whether it is a row on features with a body that reads no words."""
+        """Whether it is a row on features with a linear head or a solver."""
         table = self.row[0]
         return table == "features" and not self.configuration.settings(table).reads_words
 
@@ -120,6 +139,8 @@ class MinutesPlan(ExperimentPlan):
         clock: gives seconds.
         began: seconds of the clock when the command began.
         candidates: rows of the first stage ("scan"), and of the second one by table.
+        kept: what the candidates' stores keep, by `Configuration.stored_text`.
+        impossible: candidates that cannot be planned, such as layers that the encoder lacks.
     """
 
     gains: Gains = lambda first, second: None
@@ -127,6 +148,8 @@ class MinutesPlan(ExperimentPlan):
     began: float = math.nan
     time_plan: TimePlan | None = None
     candidates: dict[str, list[Candidate]] = field(default_factory=dict, init=False)
+    kept: dict[str, Any] = field(default_factory=dict, init=False)
+    impossible: list[tuple[Candidate, InputError]] = field(default_factory=list, init=False)
     _waiting: list[float] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +159,8 @@ class MinutesPlan(ExperimentPlan):
     def renewed(self, **changes: Any) -> MinutesPlan:
         plan = dataclasses.replace(self, **changes)
         plan.candidates = plan._candidates()
+        plan.kept = _kept(plan.candidates)
+        plan._leave_out_impossible()
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
             in_order_of_measuring = (*(scanned or slow)[:1], *tuned[:1], *scanned, *slow, *tuned)
@@ -147,6 +172,7 @@ class MinutesPlan(ExperimentPlan):
                 for c in candidates
                 if (seconds := time_plan.candidates.get(plan.job_of(c).name)) is not None
             ]
+        plan.kept = _kept(plan.candidates)
         finalists = plan._finalists()
         trials = [*plan.jobs.values()]
         if finalists is not None:
@@ -179,12 +205,12 @@ class MinutesPlan(ExperimentPlan):
     def _candidates(self) -> dict[str, list[Candidate]]:
         """First values of searched settings come first: a shorter list has all tunings."""
         lists: dict[str, list[list[Candidate]]] = {"scan": [], "features": [], "finetune": []}
-        for c in with_kept_vectors(self.experiment.configurations):
+        for c in self.experiment.configurations:
             use_threads(c.threads)
             for table in (table for table in TABLES if getattr(c, table) is not None):
                 rows: list[RowOf] = [(table, None)]
                 if table == "features" and c.features is not None:
-                    layers = c.features.specs(self._extraction(c).manifest.num_layers)
+                    layers = c.features.specs(self.resources.encoder(c.model).num_layers or 0)
                     rows = [(table, spec) for spec in layers]
                 search = c.searched(table)
                 points = [c.at(table, p) for p in every(search.ranges(table) if search else {})]
@@ -195,6 +221,23 @@ class MinutesPlan(ExperimentPlan):
             kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
             for kind, rows in lists.items()
         }
+
+    def _leave_out_impossible(self) -> None:
+        """Removes candidates that cannot be planned. InputError if a side has no other."""
+        possible: dict[str, list[Candidate]] = {}
+        for kind, candidates in self.candidates.items():
+            possible[kind] = []
+            for candidate in candidates:
+                try:
+                    self.job_of(candidate)
+                    possible[kind].append(candidate)
+                except InputError as error:
+                    self.impossible.append((candidate, error))
+        for side in SIDES:
+            of_side = [c for kind in side for c in self.candidates[kind]]
+            if of_side and not any(possible[kind] for kind in side):
+                raise next(error for c, error in self.impossible if c in of_side)
+        self.candidates = possible
 
     def _tuned_otherwise(self, candidate: Candidate) -> Iterator[Candidate]:
         """Candidates with other tunings, on the same part of train and with as many epochs."""
@@ -209,6 +252,8 @@ class MinutesPlan(ExperimentPlan):
     def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""
         configuration = candidate.configuration
+        if (keep := self.kept.get(configuration.stored_text)) is not None:
+            configuration = configuration.model_copy(update={"keep": keep})
         kinds = ["finetune"] if candidate.row[0] == "finetune" else ["scan", "features"]
         n_tried = sum(len(self.candidates[kind]) for kind in kinds)
         seed = configuration.seeds[0] if seed is None else seed
@@ -225,7 +270,13 @@ class MinutesPlan(ExperimentPlan):
         seeds = [c.seeds for c in self.experiment.configurations]
         key = json_hash([self.minutes, [*plan.jobs], seeds])
         with contextlib.suppress(MissingError):
-            time_plan = read_experiment_record(self.runs_dir, self.experiment.name).time_plan
+            record = read_experiment_record(self.runs_dir, self.experiment.name)
+            time_plan = record.time_plan
+            trials = (name for s in record.searches for t in s.tried for name in t.runs)
+            is_done = time_plan is not None and time_plan.done
+            # If its runs were removed since, there is something to train again.
+            if is_done and not all((self.runs_dir / n / RECORD_NAME).exists() for n in trials):
+                time_plan = None
         if time_plan is None or time_plan.key != key:
             time_plan = plan._new_time_plan(key)
         return plan.renewed(time_plan=time_plan)
@@ -239,11 +290,12 @@ class MinutesPlan(ExperimentPlan):
         def expected_seconds(candidate: Candidate) -> float:
             """A run's seconds. Tunings that were not timed take as long as the slowest other one.
 
-            Infinity for other rows of a kind that was not timed.
+            Infinity for other rows of a kind that was not timed, and for runs that fail.
             """
-            if (estimate := estimates.run(self.job_of(candidate))) is not None:
+            job = self.job_of(candidate)
+            if (estimate := estimates.run(job)) is not None:
                 return estimate[0]
-            if candidate.row[0] != "finetune":
+            if candidate.row[0] != "finetune" or estimates.failure(job) is not None:
                 return math.inf
             jobs = map(self.job_of, self._tuned_otherwise(candidate))
             estimated = (estimates.run(job) for job in jobs)
@@ -256,31 +308,39 @@ class MinutesPlan(ExperimentPlan):
             kind: [c for c in candidates if seconds(c) < math.inf]
             for kind, candidates in self.candidates.items()
         }
-        sides = ("scan", "features"), ("finetune",)
         if any(
             any(self.candidates[kind] for kind in side) and not any(timed[kind] for kind in side)
-            for side in sides
+            for side in SIDES
         ):
+            reasons = [str(e) for j in self.jobs.values() if (e := estimates.failure(j))]
+            because = reasons[-1] if reasons else "the text is too short"
             raise InputError(
-                f"is {self.minutes:g}, but the text is too short for a short run that can be timed",
+                f"is {self.minutes:g}, but no short run could be timed: {because}",
                 setting="minutes",
             )
-        extraction = {
-            job.extraction.path: estimates.extraction(job, job.extraction.manifest.words) or 0.0
-            for job in self.jobs.values()
-            if job.extraction is not None and job.extraction.finished is None
-        }
-        n_examples = len(self.resources.corpus(self.experiment.configurations[0])["train"])
+        first = self.experiment.configurations[0]
+        train, most_seeds = self.resources.corpus(first)["train"], len(first.seeds)
+        n_examples = first.train_share * (len(get_task(first.task).items(train)) - 1)
         counts = [count for count, _ in rungs(len(timed["finetune"]), LEFT["finetune"])]
-        most_seeds = len(self.experiment.configurations[0].seeds)
         expected: dict[str, float] = {}
-        for (n_seeds, share, most_epochs), count in itertools.product(REDUCTIONS, counts):
-            if share < 1 and share * n_examples < FEWEST_EXAMPLES:
+        extraction = [
+            (rows, self._extraction_seconds(estimates, rows))
+            for rows in self._with_and_without_words(timed)
+        ]
+        for (n_seeds, share, most_epochs), (rows, seconds_of_stores), count in itertools.product(
+            REDUCTIONS, extraction, counts
+        ):
+            if share < 1 and (share * n_examples < FEWEST_EXAMPLES or first.shots is not None):
                 continue
-            chosen = timed | {"finetune": timed["finetune"][:count]}
+            chosen = rows | {"finetune": rows["finetune"][:count]}
             reduced = {kind: [c.on(share, most_epochs) for c in cs] for kind, cs in chosen.items()}
-            expected = {"extraction": sum(extraction.values())}
-            expected |= stage_seconds(reduced, seconds, min(n_seeds, most_seeds))
+            try:
+                stages = stage_seconds(reduced, seconds, expected_seconds, min(n_seeds, most_seeds))
+            except InputError:  # such as a text of one document, which has no parts
+                if share == 1:
+                    raise
+                continue
+            expected = {"extraction": seconds_of_stores} | stages
             if MARGIN * sum(expected.values()) <= self.seconds_left:
                 of_runs = {
                     self.job_of(c).name: expected_seconds(r)
@@ -289,6 +349,46 @@ class MinutesPlan(ExperimentPlan):
                 }
                 return TimePlan(key, share, most_epochs, of_runs, expected, spent=0.0, done=False)
         raise InputError(self._too_few(expected), setting="minutes")
+
+    def _with_and_without_words(self, candidates: Rows) -> Iterator[Rows]:
+        """The candidates if their stores fit on the disk, and those that need no stored words.
+
+        Vectors of whole texts take a small part of the disk of all their words.
+        """
+        frozen = [c for kind in SIDES[0] for c in candidates[kind]]
+        light = {
+            kind: [c for c in cs if kind == "finetune" or c.reads_vectors]
+            for kind, cs in candidates.items()
+        }
+        has_light = any(light[kind] for kind in SIDES[0])
+        if not has_light or self._stored_bytes(candidates) <= free_bytes(self.cache_dir):
+            yield candidates
+        if has_light and not all(c.reads_vectors for c in frozen):
+            yield light
+
+    def _stores(self, candidates: Rows) -> dict[Path, Job]:
+        """A run for each store that the candidates need and that does not exist, by path."""
+        plan = dataclasses.replace(self)
+        plan.candidates, plan.kept = self.candidates, _kept(candidates)
+        plan.extractions = self.extractions
+        jobs = (plan.job_of(c) for kind in SIDES[0] for c in candidates[kind])
+        planned = ((job.extraction, job) for job in jobs)
+        return {e.path: job for e, job in planned if e is not None and e.finished is None}
+
+    def _stored_bytes(self, candidates: Rows) -> int:
+        jobs = self._stores(candidates).values()
+        return sum(job.extraction.manifest.data_bytes for job in jobs if job.extraction)
+
+    def _extraction_seconds(self, estimates: Estimates, candidates: Rows) -> float:
+        """Seconds of all extractions, by any timed row on the same text."""
+        words = sum(
+            job.extraction.manifest.words
+            for job in self._stores(candidates).values()
+            if job.extraction
+        )
+        frozen = (c for kind in SIDES[0] for c in self.candidates[kind])
+        estimated = (estimates.extraction(self.job_of(c), words) for c in frozen)
+        return max((seconds for seconds in estimated if seconds is not None), default=0.0)
 
     def _too_few(self, expected: Mapping[str, float]) -> str:
         """The minutes that the smallest plan needs, and for what."""
@@ -387,7 +487,7 @@ class MinutesPlan(ExperimentPlan):
             jobs = [job for job in trials if job.run.tuning == tuning]
             settings = [job.run.options.settings.model_dump() for job in jobs]
             layers = [job.run.layers for job in jobs]
-            names = ("body",) if layers[0] else tuple(settings[0])
+            names = ("body", "sentence_pooling") if layers[0] else tuple(settings[0])
             varied = [name for name in names if len({s[name] for s in settings}) > 1]
             varied = varied or ([] if layers[0] else ["learning_rate"])
             trials_of_tuning, ranks = [], dict[int, tuple[bool, int, float]]()
@@ -417,22 +517,37 @@ class MinutesPlan(ExperimentPlan):
 def stage_seconds(
     candidates: Mapping[str, Sequence[Candidate]],
     seconds: Callable[[Candidate], float],
+    seconds_of_seed: Callable[[Candidate], float],
     n_seeds: int,
 ) -> dict[str, float]:
-    """The most seconds that each stage is expected to take, if runs take `seconds`."""
+    """The most seconds that each stage is expected to take.
 
-    def slowest(kind: str, divisor: int = 1, count: int | None = None) -> list[float]:
-        return sorted((seconds(c.divided(divisor)) for c in candidates[kind]), reverse=True)[:count]
+    A run with the first seed takes `seconds`, one with another seed `seconds_of_seed`.
+    """
 
-    halving = (
-        sum(slowest(kind, divisor, count))
-        for kind, n_left in LEFT.items()
-        for count, divisor in rungs(len(candidates[kind]), n_left)
-    )
-    rows = max(slowest("scan") + slowest("features"), default=0.0)
-    rows += sum(slowest("finetune", count=LEFT["finetune"]))
-    scan = sum(slowest("scan"))
-    return {"frozen rows": scan, "halving": sum(halving), "seeds": (n_seeds - 1) * rows}
+    def slowest(times: Iterable[float], count: int | None = None) -> list[float]:
+        return sorted(times, reverse=True)[:count]
+
+    halving = 0.0
+    for kind, n_left in LEFT.items():
+        trained: dict[Candidate, int] = {}
+        for count, divisor in rungs(len(candidates[kind]), n_left):
+            divided = {c: c.divided(divisor) for c in candidates[kind]}
+            new = (seconds(d) for c, d in divided.items() if d.epochs > trained.get(c, 0))
+            halving += sum(slowest(new, count))
+            trained = {c: d.epochs for c, d in divided.items()}
+    frozen = [*candidates["scan"], *candidates["features"]]
+    rows = max(map(seconds_of_seed, frozen), default=0.0)
+    rows += sum(slowest(map(seconds_of_seed, candidates["finetune"]), LEFT["finetune"]))
+    scan = sum(map(seconds, candidates["scan"]))
+    return {"frozen rows": scan, "halving": halving, "seeds": (n_seeds - 1) * rows}
+
+
+def _kept(candidates: Rows) -> dict[str, Any]:
+    """What the store of each text keeps, so that all candidates can read it."""
+    configurations = [c.configuration for cs in candidates.values() for c in cs]
+    kept = with_kept_vectors(configurations)
+    return {c.stored_text: k.keep for c, k in zip(configurations, kept, strict=True)}
 
 
 def rungs(n: int, left: int) -> list[tuple[int, int]]:

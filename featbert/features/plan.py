@@ -213,6 +213,12 @@ def start_line(plan: ExtractionPlan) -> str:
     return f"extracting {m.corpus} with {m.model} ({machine}): {stored_size(m)}"
 
 
+def free_bytes(folder: Path) -> int:
+    """Bytes of disk that are left for a folder, which need not exist yet."""
+    path = folder.absolute()
+    return shutil.disk_usage(next(p for p in (path, *path.parents) if p.exists())).free
+
+
 def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
     """Makes the folder. Raises FeatbertError if it cannot hold the stores.
 
@@ -229,7 +235,7 @@ def check_disk(folder: Path, *plans: ExtractionPlan) -> None:
     with explaining(folder):
         folder.mkdir(parents=True, exist_ok=True)
         reserved = sum(p.stat().st_blocks * 512 for p in partials if p.exists())
-        free = shutil.disk_usage(folder).free + reserved
+        free = free_bytes(folder) + reserved
     if free < sum(sizes):
         raise InputError(
             f"{folder} has {free / 1e9:.2f} GB of disk left, the extraction takes "

@@ -11,6 +11,7 @@ from featbert.experiments.minutes import FIRST_SEEDS, LEFT, Candidate, MinutesPl
 from featbert.experiments.plan import ExperimentPlan
 from featbert.models.registry import BODIES
 from featbert.report.grid import grid
+from featbert.tasks.base import get_task
 from featbert.text import counted, in_percent, listed, printable
 from featbert.units import duration, size
 
@@ -19,7 +20,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     """How an experiment spends its minutes: stages and candidates, with their time."""
     assert plan.time_plan is not None
     time_plan, configuration = plan.time_plan, plan.experiment.configurations[0]
-    n_examples = counted(len(plan.resources.corpus(configuration)["train"]), "example")
+    items = get_task(configuration.task).items(plan.resources.corpus(configuration)["train"])
+    n_examples = counted(len(items) - 1, "example")
     n_seeds = min(FIRST_SEEDS, len(configuration.seeds)) if time_plan.seconds["seeds"] else 1
     chosen = [c for candidates in plan.candidates.values() for c in candidates]
     whole = plan.renewed(time_plan=None)
@@ -32,6 +34,9 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
     ]
     if untried := _left_out(whole.candidates, chosen):
         head.append(f"not tried: {listed(untried)}; more minutes try more")
+    for error, candidates in grouped((str(e), c) for c, e in whole.impossible).items():
+        names = dict.fromkeys(map(_method, candidates))
+        head.append(f"not possible: {listed(names)}: {error}")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
     if time_plan.done:
@@ -41,8 +46,14 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         for kind, noun in zip(LEFT, ("frozen", "tuned"), strict=True)
         if plan.candidates[kind]
     )
+    extractions = {
+        job.extraction.path: job.extraction
+        for c in chosen
+        if (job := plan.job_of(c)).extraction and job.extraction.finished is None
+    }
+    stored = sum(extraction.manifest.data_bytes for extraction in extractions.values())
     rows = {
-        "extraction": "every text once",
+        "extraction": f"every text once, {size(stored)}" if stored else "every text once",
         "frozen rows": f"{len(plan.candidates['scan'])} frozen",
         "halving": ", ".join(counts),
         "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "one of each row",

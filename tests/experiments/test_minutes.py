@@ -1,7 +1,9 @@
 """Experiments within minutes, with made-up scores and seconds of runs."""
 
 import re
+import shutil
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,7 +60,10 @@ class Told:
         )
 
     def extraction(self, job: Job, words: int) -> float:
-        return 5.0
+        return 5.0 if words else 0.0
+
+    def failure(self, job: Job) -> None:
+        return None
 
 
 def dev_of(job: Job) -> float:
@@ -205,6 +210,101 @@ def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, m
     assert not plan.candidates["features"]
     text = minutes_text(plan)
     assert "not tried: BiLSTM;" in text
+
+
+def test_stores_take_time_whichever_of_their_rows_was_timed(lab, trained, monkeypatch):
+    """The last frozen row is not timed, the extraction for the others is."""
+
+    class Impatient(Told):
+        def run(self, job: Job) -> tuple[float, int, str] | None:
+            return None if job.run.options.settings.body == "bilstm" else super().run(job)
+
+        def extraction(self, job: Job, words: int) -> float | None:
+            return None if job.run.options.settings.body == "bilstm" else 5.0
+
+    monkeypatch.setattr(minutes, "Estimates", Impatient)
+    assert timed(lab, trained, 20).time_plan.seconds["extraction"] == 5.0
+
+
+def test_further_seeds_take_time_even_if_the_first_ones_are_finished(lab, trained):
+    expected = timed(lab, trained, 60).time_plan.seconds["seeds"]
+    plan = carry_out(timed(lab, trained, 60, lambda *rows: None))
+    trained.clear()
+    again = timed(lab, trained, 61).time_plan
+    assert again.seconds["seeds"] == expected
+    assert again.seconds["frozen rows"] == 0
+    assert plan.runs
+
+
+def test_a_plan_whose_runs_were_removed_begins_anew(lab, trained):
+    plan = carry_out(timed(lab, trained, 12))
+    assert timed(lab, trained, 12).time_plan.done
+    shutil.rmtree(plan.runs[0].folder)
+    assert timed(lab, trained, 12).missing
+
+
+TEXT_KEYS: dict[str, Any] = {
+    "task": "classification",
+    "seeds": [1, 2],
+    "variant": [
+        {"features": {"layers": ["each"]}},
+        {"features": {"layers": ["last"], "body": "linear", "sentence_pooling": "attention"}},
+        {"features": {"layers": ["last"], "body": "bilstm", "epochs": 8}},
+        {"finetune": {"epochs": 4}},
+    ],
+}
+
+
+def timed_texts(lab: Lab, trained: Trained, minutes: float, folder: Path, **keys: Any):
+    data = folder / "texts"
+    if not data.exists():
+        write_texts(data, {"shots": 40})
+    experiment = lab.experiment(**TEXT_KEYS | keys, data=str(data), minutes=minutes)
+    return MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+
+
+def test_words_are_stored_only_for_rows_of_the_plan(lab, trained, tmp_path, monkeypatch):
+    """With few minutes, or little disk, the frozen rows of texts read one vector for each."""
+    whole = timed_texts(lab, trained, 20, tmp_path)
+    read = [c.reads_vectors for kind in ("scan", "features") for c in whole.candidates[kind]]
+    assert set(read) == {True, False}
+    few = timed_texts(lab, trained, 3.2, tmp_path)
+    monkeypatch.setattr(minutes, "free_bytes", lambda folder: 1000)
+    small = timed_texts(lab, trained, 20, tmp_path)
+    for plan in (few, small):
+        assert plan.time_plan.share == 1
+        assert all(c.reads_vectors for c in plan.candidates["scan"])
+        assert not plan.candidates["features"]
+        assert "attention" in minutes_text(plan)
+    stores = []
+    for plan in (few, whole):
+        extractions = (plan.job_of(c).extraction for c in plan.candidates["scan"])
+        stores.append({(e.path, e.manifest.data_bytes) for e in extractions if e is not None})
+    ((_, few_bytes),), ((_, whole_bytes),) = stores
+    assert few_bytes < whole_bytes
+
+
+def test_candidates_that_the_encoder_does_not_allow_are_named(lab, trained):
+    """The tiny encoder has no ninth layer."""
+
+    def timed_with(variants: list[dict[str, Any]]) -> MinutesPlan:
+        experiment = lab.experiment(variant=variants, minutes=20)
+        return MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+
+    variants = [{"features": {"layers": ["layer:9"]}}, {"finetune": {"epochs": 4}}]
+    with pytest.raises(InputError, match="layer:9"):
+        timed_with(variants)
+    linear = {"features": {"layers": ["last"], "body": "linear"}}
+    plan = timed_with([*variants, linear])
+    assert not plan.candidates["features"]
+    assert "layer:9" in minutes_text(plan)
+
+
+def test_examples_that_were_drawn_are_not_divided_further(lab, trained, tmp_path):
+    plan = timed_texts(lab, trained, 4, tmp_path, shots=8)
+    assert plan.time_plan.share == 1
+    with pytest.raises(InputError, match="minutes"):
+        timed_texts(lab, trained, 0.01, tmp_path, shots=8)
 
 
 def test_too_few_minutes_say_what_the_time_is_for(lab, trained):
