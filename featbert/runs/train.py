@@ -228,6 +228,10 @@ class _Training:
                     write_json(folder / PRUNED, PrunedRun(number, flops, fitting.end().seconds))
                     checkpoint.path.unlink(missing_ok=True)
                     raise PrunedError(f"pruned after epoch {number}")
+        if not self.settings.trainer.has_seed:
+            best = progress.history[progress.best_epoch - 1]
+            n_epochs = len(progress.history)
+            report(f"best of {n_epochs} epochs: {best}  {progress.seconds:.1f} s")
         record = self._record(folder, fitting.end(), started)
         write_json(folder / RECORD_NAME, record)
         # After the record: a kill in between leaves a finished run and a checkpoint (`recover`).
@@ -264,12 +268,16 @@ class _Training:
         return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted["dev"]))
 
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
-        """Writes an epoch to the run's folder and to the log, and reports it."""
+        """Writes an epoch to the run's folder and to the log, and reports it.
+
+        Epochs of a solver take moments and are not reported.
+        """
         path = folder / "history.jsonl"
         with explaining(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(dataclasses.asdict(row)) + "\n")
         log(row)
-        report(f"{row}  {row.seconds:.1f} s")
+        if self.settings.trainer.has_seed:
+            report(f"{row}  {row.seconds:.1f} s")
 
     def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
         """Predicts and scores, writes predictions and weights, and returns the record."""

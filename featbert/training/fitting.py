@@ -39,13 +39,10 @@ class Fitting:
     ) -> None:
         torch.manual_seed(seed)
         self.model, self.settings, self.checkpoint = model, settings, checkpoint
-        trainer = settings.trainer.load()
-        # Solvers prepare the whole text when they are made.
-        began = time.perf_counter()
-        self.trainer = trainer(model, text, settings, backend, seed)
+        self.trainer = settings.trainer.load()(model, text, settings, backend, seed)
         resumed = checkpoint.resume(self.trainer.learner) if checkpoint else None
         self.progress = resumed or Progress()
-        self._began = began - self.progress.seconds
+        self._began = time.perf_counter() - self.progress.seconds
         self._epoch_began = 0.0
 
     def epochs(self) -> Iterator[Epoch]:

@@ -8,6 +8,7 @@ and computes X'X for every alpha.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from featbert.training.trainers.solver import Solution, SolverPath
@@ -22,8 +23,16 @@ class RidgePath(SolverPath):
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
         self.middle = self.targets.mean(dtype=float)
-        self.gram = self.vectors.T @ self.vectors  # (D, D)
-        self.moments = self.vectors.T @ (self.targets - self.middle)  # (D,)
+
+    @cached_property
+    def gram(self) -> Any:
+        """X'X (D, D), made in the first epoch, whose time it is part of."""
+        return self.vectors.T @ self.vectors
+
+    @cached_property
+    def moments(self) -> Any:
+        """X'y (D,) of the centred scores y."""
+        return self.vectors.T @ (self.targets - self.middle)
 
     def value(self, epoch: int) -> float:
         return float(10 ** (4 - (epoch - 1) / 2))
