@@ -146,3 +146,14 @@ def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
     assert "dev_share:0.2" in ok(signature).stdout
     scored = pairs.call("evaluate", run.name, "--data", file, *folders, "--format", "json")
     assert '"split": "test"' in ok(scored).stdout
+
+
+def test_a_solver_reports_its_best_epoch_and_gradient_steps_each(pairs):
+    """Epochs of a solver take moments. Each line of progress begins with its row."""
+    wanted = ("train", *where(pairs), "--task", "classification", "--layers", "last")
+    counts = {}
+    for body in ("logistic", "linear"):
+        done = ok(pairs.call(*wanted, "--body", body, "--epochs", 3, "--overwrite"))
+        lines = done.stderr.splitlines()
+        counts[body] = sum(line.startswith("last") and " loss " in line for line in lines)
+    assert counts == {"logistic": 1, "linear": 3}
