@@ -788,6 +788,8 @@ def compare(request: CompareRequest) -> Comparisons:
                 f"{', '.join([f'no finished runs in {place}', *notes])}; "
                 "featbert train and featbert finetune make them"
             )
+    if experiment is not None and not runs:
+        raise MissingError(f"no run of {experiment.name} is finished yet; featbert run goes on")
     runs = runs_of_kind(runs, request.data, request.task)
     if not runs:
         raise MissingError(f"no run of that kind; omit {spelling('data')} or {spelling('task')}")

@@ -425,3 +425,30 @@ def test_the_command_draws_the_figures_that_are_named(tmp_path):
     runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures-dir"]
     ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
+
+
+def test_layers_by_task_name_encoders_and_show_the_mix_of_another_head():
+    """Two encoders, layers 1 to 3 with a solver, and a mix with gradient steps for the second."""
+    runs, text = [], {"vary": ["model"], "experiment": "layers"}
+    for model, mixed in (("small", False), ("large", True)):
+        of_encoder = {"signature": {"model": model, "encoder_weights": model[0] * 64}, **text}
+        for layer in (1, 2, 3):
+            own = {"layers": f"layer:{layer}", "layer_indices": [layer], "mix": None}
+            settings = {"body": "logistic", "sentence_pooling": "mean"}
+            runs += make_seeds(f"{model}{layer}", [0.5], settings=settings, **own, **of_encoder)
+        if mixed:
+            mix = {
+                "layers": "weighted_all",
+                "layer_indices": [1, 2],
+                "mix": Mix([1, 2], [0.2, 0.8], 1),
+            }
+            settings = {"body": "linear", "sentence_pooling": "mean"}
+            runs += make_seeds(f"{model}-mix", [0.6], settings=settings, **mix, **of_encoder)
+    ((_, _, figure),) = crossing_figures([one(runs)], only=["tasks"])
+    scores, weights = figure.axes
+    names = [label.get_text() for label in scores.get_yticklabels()]
+    assert ["small" in name for name in names] == ["large" not in name for name in names]
+    of_row = {
+        int(t.get_position()[1]): t.get_text() for t in weights.texts if "80" in t.get_text()
+    }
+    assert ["large" in names[row] for row in of_row] == [True]

@@ -5,14 +5,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from featbert.analysis.comparison import Comparison, grouped
-from featbert.analysis.labels import part_of, reading_key
+from featbert.analysis.comparison import Comparison, Row, grouped
+from featbert.analysis.labels import canonical, part_of, reading_key
 from featbert.report.figures import style
 from featbert.report.figures.heat import CELL, Marks, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.units import visible
 
 _FEWEST = 3  # single layers
+# Layers of the deepest encoder for which two panels have room side by side.
+_MOST_BESIDE = 8
 _PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
 
 
@@ -36,7 +38,8 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
     mixed = any(panels["weights"] for _, panels in lines)
     width = width or style.FULL_WIDTH
     height = CELL * len(lines) + 0.4
-    fig, panes = style.panels(1 + mixed, width, width / 2 - 0.1, height)
+    beside = deepest <= _MOST_BESIDE
+    fig, panes = style.panels(1 + mixed, width, width / 2 - 0.1 if beside else width, height)
     for axes, (kind, title) in zip(panes, _PANELS.items(), strict=False):
         by_layers = [panels[kind] for _, panels in lines]
         cells = np.array([[by.get(n, np.nan) for n in range(deepest + 1)] for by in by_layers])
@@ -45,7 +48,8 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         high = finite.max(axis=1, keepdims=True).filled(np.nan)
         shades = (cells - low) / np.maximum(high - low, 1e-9)
         best = cells == high
-        names = [visible(name) if kind == "scores" else "" for name, _ in lines]
+        shown = kind == "scores" or not beside
+        names = [visible(name) if shown else "" for name, _ in lines]
         draw_cells(axes, cells, (0, 1), columns, names, Marks(best, best), shades=shades)
         axes.set_title(title)
         axes.set_xlabel("layer")
@@ -59,19 +63,35 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
 
 
 def _lines(comparison: Comparison) -> Iterator[tuple[str, dict[str, dict[int, float]]]]:
-    """A name for each corpus and head of rows on features: scores and mix weights by layer."""
-    rows = [row for row in comparison.rows if row.frozen and row.splits]
-    bodies = {row.settings.get("body") for row in rows if len(row.layer_indices or ()) == 1}
-    for members in grouped((reading_key(row), row) for row in rows).values():
-        first = members[0]
+    """A name for each corpus, encoder and head on features: scores and mix weights by layer."""
+    rows = [(row, row.layer_indices or ()) for row in comparison.rows if row.frozen and row.splits]
+    singles = [(row, layers[0]) for row, layers in rows if len(layers) == 1]
+    mixes = [(row, row.mix) for row, layers in rows if row.mix and len(layers) > 1]
+    bodies = {row.settings.get("body") for row, _ in singles}
+    encoders = {row.model for row, _ in singles}
+    for members in grouped((reading_key(row), (row, layer)) for row, layer in singles).values():
+        first = members[0][0]
         parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
         if len(bodies) > 1:
             parts.append(part_of(first.settings, "body"))
-        layered = [(row, row.layer_indices or ()) for row in members]
-        scores = {
-            layers[0]: row.mean(row.splits[-1]) for row, layers in layered if len(layers) == 1
-        }
-        mixes = [row.mix for row, layers in layered if row.mix and len(layers) > 1]
-        mix = max(mixes, key=lambda mix: len(mix.layers), default=None)
-        weights = dict(zip(mix.layers, (w.mean for w in mix.weights), strict=True)) if mix else {}
+        if len(encoders) > 1:
+            parts.append(first.model)
+        scores = {layer: row.mean(row.splits[-1]) for row, layer in members}
+        # A solver has no mix. Then another head of the same vectors shows one.
+        alike = [
+            (reading_key(row) == reading_key(first), len(mix.layers), mix)
+            for row, mix in mixes
+            if _vectors(row) == _vectors(first)
+        ]
+        best = max(alike, key=lambda found: found[:2], default=None)
+        weights = {}
+        if best is not None:
+            mix = best[-1]
+            weights = dict(zip(mix.layers, (w.mean for w in mix.weights), strict=True))
         yield " · ".join(filter(None, parts)), {"scores": scores, "weights": weights}
+
+
+def _vectors(row: Row) -> str:
+    """Key of the text, encoder and pooling of a row."""
+    names = ("sentence_pooling", "train_share", "shots")
+    return canonical([dict(row.cell), [row.settings.get(name) for name in names]])
