@@ -346,5 +346,8 @@ def search_line(search: SearchRecord) -> str:
         done = sum(trial.dev is not None for trial in search.tried)
         return f"{row}: {done} of {configurations} tried so far"
     chosen = search.tried[search.chosen]
-    settings = listed({name: setting_text(chosen.settings, name) for name in chosen.settings})
+    texts = {name: setting_text(chosen.settings, name) for name in chosen.settings}
+    settings = listed(texts)
+    if (layers := texts.pop("layers", None)) is not None:  # the choice was between layers, too
+        row, settings = "frozen features", with_settings(layers, texts)
     return f"{row}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from featbert.analysis.compare import compare
+from featbert.analysis.labels import search_line
 from featbert.api import RunRequest, _gains, run
 from featbert.errors import InputError
 from featbert.experiments import minutes, schedule
@@ -153,6 +154,7 @@ def test_the_minutes_go_to_the_best_and_are_never_exceeded(lab, trained):
         "layernorm": 2,
         "lora": 2,
     }
+    assert "last (BiLSTM)" in search_line(searches["none"])
     for tuning, search in searches.items():
         (name,) = search.tried[search.chosen].runs
         assert (name in search.rows) == (tuning in ("none", "full", "bitfit"))

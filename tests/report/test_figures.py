@@ -448,7 +448,5 @@ def test_layers_by_task_name_encoders_and_show_the_mix_of_another_head():
     scores, weights = figure.axes
     names = [label.get_text() for label in scores.get_yticklabels()]
     assert ["small" in name for name in names] == ["large" not in name for name in names]
-    of_row = {
-        int(t.get_position()[1]): t.get_text() for t in weights.texts if "80" in t.get_text()
-    }
+    of_row = {int(t.get_position()[1]): t.get_text() for t in weights.texts if "80" in t.get_text()}
     assert ["large" in names[row] for row in of_row] == [True]
