@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -50,10 +50,12 @@ class KeptCounts:
 
     Attributes:
         classes: of a measure with counts by class, in the order of its columns.
-        rows: (R, K) the different counts of examples.
+        rows: (R, K) the different counts of examples, or (R, F) factors of them.
         examples: (S,) the row of each example, from 0.
         documents: (S,) number of each example's document from 1, or 0 without documents.
         facets: by facet and bucket, the counts (K,) and the number of gold items.
+        factors: for each of the K columns, the columns of `rows` that are multiplied to give it.
+            Empty if `rows` has the K columns.
     """
 
     classes: list[str]
@@ -61,6 +63,7 @@ class KeptCounts:
     examples: list[Count]
     documents: list[Count]
     facets: dict[str, dict[str, Bucket]]
+    factors: list[list[Count]] = field(default_factory=list)
 
     def restored(self, path: Path, classes: Sequence[str], facets: Sequence[str]) -> SplitCounts:
         """The counts with these facets. MissingError if the file `path` lacks a class or facet."""
@@ -68,4 +71,31 @@ class KeptCounts:
         if lacking:
             raise MissingError(f"{path} has no counts by {', '.join(lacking)}")
         buckets = {name: self.facets[name] for name in facets}
-        return SplitCounts(np.array(self.rows)[self.examples], self.documents, buckets)
+        rows = np.array(self.rows)
+        if self.factors:
+            rows = np.stack([rows[:, places].prod(axis=1) for places in self.factors], axis=1)
+        return SplitCounts(rows[self.examples], self.documents, buckets)
+
+
+def factored(columns: Counts) -> tuple[Counts, list[list[int]]]:
+    """(R, K) counts as (R, F) factors, and the factors of each of the K columns.
+
+    A column is no factor if it equals an earlier one, or the product of two, to the last bit.
+    Correlations sum x, y, x^2, y^2 and xy, of which two are factors.
+    """
+    kept: list[Counts] = []
+    factors: list[list[int]] = []
+    for column in columns.T:
+        ones = ([i] for i in range(len(kept)))
+        pairs = ([i, j] for i in range(len(kept)) for j in range(i, len(kept)))
+        products = (
+            places
+            for places in (*ones, *pairs)
+            if np.array_equal(np.stack([kept[k] for k in places]).prod(axis=0), column)
+        )
+        places = next(products, None)
+        if places is None:
+            kept.append(column)
+            places = [len(kept) - 1]
+        factors.append(places)
+    return np.stack(kept, axis=1), factors

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -20,6 +21,7 @@ from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash, write_text
+from featbert.runs.counts import KeptCounts, factored
 from featbert.runs.folder import TESTS
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
 from featbert.runs.results import listed_in, write_results
@@ -105,6 +107,17 @@ def test_tests_intervals_and_breakdowns_are_computed_from_counts(tmp_path, task:
     pack_runs(file, again := tmp_path / "again.jsonl.xz")
     pack_runs(folder, file)
     assert before == again.read_bytes() == file.read_bytes()
+
+
+def test_correlations_are_kept_as_their_factors(tmp_path) -> None:
+    """Of 12 counts: n, the two scores, and their two ranks."""
+    rng = np.random.default_rng(1)
+    gold, predicted = ([*map(str, rng.normal(size=40))] for _ in range(2))
+    counts = get_task("regression").measure.count(gold, predicted, ())
+    rows, factors = factored(counts)
+    assert (counts.shape[1], rows.shape[1]) == (12, 5)
+    kept = KeptCounts([], rows.tolist(), [*range(40)], [0] * 40, {}, factors)
+    assert np.array_equal(kept.restored(tmp_path, (), ()).examples, counts)
 
 
 def experiment(folder: Path, rows: list[str], tried: list[str]) -> None:
