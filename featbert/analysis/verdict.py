@@ -353,8 +353,9 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
     if advised.seeds and advised.seeds <= _MOST:
         return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"
     if advised.units and advised.units <= _MOST * estimate.units:
+        n_units = f"{float(f'{advised.units:.2g}'):,.0f}"  # it is an estimate
         return (
-            f"{'more seeds will not settle it, ' if seeded else ''}about {advised.units:,} more "
+            f"{'more seeds will not settle it, ' if seeded else ''}about {n_units} more "
             f"{difference.split} {difference.units} would"
         )
     if estimate.covers_text and not seeded:
