@@ -49,8 +49,8 @@ LEFT = {"features": 1, "finetune": 2}
 SIDES = (("scan", "features"), ("finetune",))
 # Seeds of each row before the gain of further ones decides.
 FIRST_SEEDS = 3
-# Seeds to plan for, part of train, and the most epochs of rows that are halved: the first that the
-# minutes allow is taken. A tuned row gains less from its last epochs than from more text.
+# Seeds to plan for, part of train, and the most epochs of tuned rows: the first that the minutes
+# allow is taken. A tuned row gains less from its last epochs than from more text.
 REDUCTIONS = (
     *((FIRST_SEEDS, share, epochs) for share, epochs in ((1.0, 12), (1.0, 6), (1.0, 3), (0.5, 3))),
     *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
@@ -91,13 +91,17 @@ class Candidate:
         return table == "features" and not self.configuration.settings(table).reads_words
 
     def on(self, share: float, most_epochs: int) -> Candidate:
-        """The candidate on a part of train. A row that is halved has at most `most_epochs`."""
+        """The candidate on a part of train, with at most `most_epochs` if it is tuned and halved.
+
+        A frozen row that is halved has at most twice as many: an epoch costs it less.
+        """
         configuration = self.configuration
         if share != 1:
             share *= configuration.train_share
             configuration = configuration.model_copy(update={"train_share": share})
         candidate = dataclasses.replace(self, configuration=configuration)
-        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, most_epochs))
+        most = 2 * most_epochs if self.row[0] == "features" else most_epochs
+        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, most))
 
     def with_epochs(self, epochs: int) -> Candidate:
         configuration, seconds = self.configuration, self.seconds * epochs / self.epochs

@@ -30,7 +30,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{plan.resources.encoder(configuration.model).name}, {n_examples} in train",
         f"they allow {in_percent(time_plan.share)} of train, {counted(n_seeds, 'seed')}, and "
         f"{len(chosen)} of {len(whole.jobs)} candidates, "
-        f"with at most {time_plan.most_epochs} epochs if they are halved",
+        f"with at most {time_plan.most_epochs} epochs if they are tuned",
     ]
     if untried := _left_out(whole.candidates, chosen):
         head.append(f"not tried: {listed(untried)}; more minutes try more")
