@@ -430,7 +430,7 @@ class TimePlan:
     Attributes:
         key: hash of the minutes and all candidates.
         share: part of train that runs learn from.
-        most_epochs: the most epochs of tuned rows. Halved rows on features have at most twice as many.
+        most_epochs: of tuned rows. Rows on features that are halved have at most twice as many.
         candidates: expected seconds of each candidate's run, by the name of the run with all epochs
             on all of train.
         seconds: the most that each stage was expected to take.
