@@ -229,9 +229,8 @@ class _Training:
                     checkpoint.path.unlink(missing_ok=True)
                     raise PrunedError(f"pruned after epoch {number}")
         if not self.settings.trainer.has_seed:
-            best = progress.history[progress.best_epoch - 1]
-            n_epochs = len(progress.history)
-            report(f"best of {n_epochs} epochs: {best}  {progress.seconds:.1f} s")
+            chosen, n_epochs = progress.history[progress.best_epoch - 1], len(progress.history)
+            report(f"best of {n_epochs} epochs: {chosen}  {progress.seconds:.1f} s")
         record = self._record(folder, fitting.end(), started)
         write_json(folder / RECORD_NAME, record)
         # After the record: a kill in between leaves a finished run and a checkpoint (`recover`).
