@@ -309,6 +309,27 @@ def test_examples_that_were_drawn_are_not_divided_further(lab, trained, tmp_path
         timed_texts(lab, trained, 0.01, tmp_path, shots=8)
 
 
+def test_tunings_that_fail_in_a_short_run_are_left_out_and_the_reason_is_told(
+    lab, trained, monkeypatch
+):
+    class Failing(Told):
+        fails = ("lora",)
+
+        def run(self, job: Job) -> tuple[float, int, str] | None:
+            return None if job.run.tuning in self.fails else super().run(job)
+
+        def failure(self, job: Job) -> InputError | None:
+            return InputError("no memory") if job.run.tuning in self.fails else None
+
+    monkeypatch.setattr(minutes, "Estimates", Failing)
+    plan = timed(lab, trained, 20)
+    tunings = {plan.job_of(c).run.tuning for c in plan.candidates["finetune"]}
+    assert tunings == {*TUNINGS} - {"lora"}
+    Failing.fails = TUNINGS
+    with pytest.raises(InputError, match="no memory"):
+        timed(lab, trained, 20.5)
+
+
 def test_too_few_minutes_say_what_the_time_is_for(lab, trained):
     experiment = lab.experiment(**KEYS, minutes=0.3)
     with pytest.raises(InputError) as refused:
