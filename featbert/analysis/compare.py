@@ -62,9 +62,9 @@ def compare(
             notes.append(f"not finished of {experiment.name}: {unfinished}")
     # A run that is a row of one experiment may be a trial of another one.
     experiments = [*_experiments_of(runs)] if experiment is None else [experiment]
-    searches = [search for other in experiments for search in other.searches]
+    searches = [search for record in experiments for search in record.searches]
     trials = {name for search in searches for trial in search.tried for name in trial.runs}
-    trials -= {name for other in experiments for name in other.rows}
+    trials -= {name for record in experiments for name in record.rows}
     compared_groups = [
         compare_group(group, freed, request.against, trials)
         for group, freed in _groups(runs, groups, vary)

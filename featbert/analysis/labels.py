@@ -56,6 +56,15 @@ def part_of(settings: Mapping[str, Any], name: str) -> str:
     return registry[part].title if part in registry else part
 
 
+def head_parts(tuning: str, settings: Mapping[str, Any], task: str) -> dict[str, str]:
+    """The head's body for people, and its pooling if that is not the usual one of body and task."""
+    parts = {"body": part_of(settings, "body")}
+    usual = defaults(tuning, task, settings.get("body")).sentence_pooling
+    if (pooling := settings.get("sentence_pooling", usual)) != usual:
+        parts["sentence_pooling"] = pooling
+    return parts
+
+
 def with_settings(base: str, differing: Mapping[str, str]) -> str:
     """`fine-tuning (learning_rate=3e-05)`. Parts are named without their key."""
     return f"{base} ({listed(differing)})" if differing else base

@@ -24,10 +24,10 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.interval import FEWEST, needed
-from featbert.analysis.labels import base_name, part_of, with_settings
+from featbert.analysis.labels import base_name, head_parts, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import ONLY_SCORES, Analyses, defaults, unchecked
+from featbert.config import ONLY_SCORES, Analyses, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -181,11 +181,7 @@ def _called(case: _Case, row: Row) -> str:
     if not (row.frozen and row.settings):
         return name
     # Frozen rows differ most in their heads.
-    head = {"body": part_of(row.settings, "body")}
-    usual = defaults(row.tuning, row.task_name, row.settings.get("body"))
-    if (pooling := row.settings.get("sentence_pooling")) not in (None, usual.sentence_pooling):
-        head["sentence_pooling"] = pooling
-    return with_settings(name, head)
+    return with_settings(name, head_parts(row.tuning, row.settings, row.task_name))
 
 
 # The answer ---------------------------------------------------------------------------------------

@@ -21,7 +21,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from featbert.encoders.device import use_threads
@@ -29,7 +28,7 @@ from featbert.errors import InputError, MissingError
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
-from featbert.features.plan import free_bytes
+from featbert.features.plan import ExtractionPlan, free_bytes
 from featbert.io import json_hash
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.runs.record import (
@@ -100,8 +99,8 @@ class Candidate:
             share *= configuration.train_share
             configuration = configuration.model_copy(update={"train_share": share})
         candidate = dataclasses.replace(self, configuration=configuration)
-        most = 2 * most_epochs if self.row[0] == "features" else most_epochs
-        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, most))
+        limit = 2 * most_epochs if self.row[0] == "features" else most_epochs
+        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, limit))
 
     def with_epochs(self, epochs: int) -> Candidate:
         configuration, seconds = self.configuration, self.seconds * epochs / self.epochs
@@ -365,31 +364,24 @@ class MinutesPlan(ExperimentPlan):
             for kind, cs in candidates.items()
         }
         has_light = any(light[kind] for kind in SIDES[0])
-        if not has_light or self._stored_bytes(candidates) <= free_bytes(self.cache_dir):
+        n_bytes = sum(store.manifest.data_bytes for store in self.missing_stores(candidates))
+        if not has_light or n_bytes <= free_bytes(self.cache_dir):
             yield candidates
         if has_light and not all(c.reads_vectors for c in frozen):
             yield light
 
-    def _stores(self, candidates: Rows) -> dict[Path, Job]:
-        """A run for each store that the candidates need and that does not exist, by path."""
+    def missing_stores(self, candidates: Rows) -> list[ExtractionPlan]:
+        """Extractions that candidates on features need and that are not finished."""
         plan = dataclasses.replace(self)
-        plan.candidates, plan.kept = self.candidates, _kept(candidates)
-        plan.extractions = self.extractions
+        plan.candidates, plan.extractions = self.candidates, self.extractions
+        plan.kept = _kept(candidates)
         jobs = (plan.job_of(c) for kind in SIDES[0] for c in candidates[kind])
-        planned = ((job.extraction, job) for job in jobs)
-        return {e.path: job for e, job in planned if e is not None and e.finished is None}
-
-    def _stored_bytes(self, candidates: Rows) -> int:
-        jobs = self._stores(candidates).values()
-        return sum(job.extraction.manifest.data_bytes for job in jobs if job.extraction)
+        stores = {e.path: e for job in jobs if (e := job.extraction) is not None}
+        return [store for store in stores.values() if store.finished is None]
 
     def _extraction_seconds(self, estimates: Estimates, candidates: Rows) -> float:
         """Seconds of all extractions, by any timed row on the same text."""
-        words = sum(
-            job.extraction.manifest.words
-            for job in self._stores(candidates).values()
-            if job.extraction
-        )
+        words = sum(store.manifest.words for store in self.missing_stores(candidates))
         frozen = (c for kind in SIDES[0] for c in self.candidates[kind])
         estimated = (estimates.extraction(self.job_of(c), words) for c in frozen)
         return max((seconds for seconds in estimated if seconds is not None), default=0.0)
@@ -550,8 +542,7 @@ def stage_seconds(
 def _kept(candidates: Rows) -> dict[str, Any]:
     """What the store of each text keeps, so that all candidates can read it."""
     configurations = [c.configuration for cs in candidates.values() for c in cs]
-    kept = with_kept_vectors(configurations)
-    return {c.stored_text: k.keep for c, k in zip(configurations, kept, strict=True)}
+    return {c.stored_text: c.keep for c in with_kept_vectors(configurations)}
 
 
 def rungs(n: int, left: int) -> list[tuple[int, int]]:

@@ -1,15 +1,14 @@
 """The plan of an experiment as text, with its time and disk space."""
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from featbert.analysis.comparison import grouped
-from featbert.analysis.labels import run_labels, search_line
+from featbert.analysis.labels import head_parts, run_labels, search_line
 from featbert.encoders.tunings import get_tuning
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
 from featbert.experiments.minutes import FIRST_SEEDS, LEFT, Candidate, MinutesPlan, rungs
 from featbert.experiments.plan import ExperimentPlan
-from featbert.models.registry import BODIES
 from featbert.report.grid import grid
 from featbert.tasks.base import get_task
 from featbert.text import counted, in_percent, listed, printable
@@ -46,12 +45,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         for kind, noun in zip(LEFT, ("frozen", "tuned"), strict=True)
         if plan.candidates[kind]
     )
-    extractions = {
-        job.extraction.path: job.extraction
-        for c in chosen
-        if (job := plan.job_of(c)).extraction and job.extraction.finished is None
-    }
-    stored = sum(extraction.manifest.data_bytes for extraction in extractions.values())
+    stored = sum(store.manifest.data_bytes for store in plan.missing_stores(plan.candidates))
     rows = {
         "extraction": f"every text once, {size(stored)}" if stored else "every text once",
         "frozen rows": f"{len(plan.candidates['scan'])} frozen",
@@ -77,21 +71,17 @@ def _method(candidate: Candidate) -> str:
     settings = candidate.configuration.settings(candidate.row[0])
     if not get_tuning(settings.tuning).frozen:
         return get_tuning(settings.tuning).title
-    attention = settings.sentence_pooling == "attention"
-    return "attention" if attention else BODIES[settings.body].title
+    head = head_parts(settings.tuning, settings.model_dump(), candidate.configuration.task)
+    return " with ".join(head.values())
 
 
 def _left_out(
     candidates: Mapping[str, Sequence[Candidate]], chosen: Sequence[Candidate]
 ) -> list[str]:
     """Methods of which no candidate was chosen."""
-
-    def methods(candidates: Iterable[Candidate]) -> dict[str, None]:
-        return dict.fromkeys(map(_method, candidates))
-
-    every = candidates.values()
-    tried_methods = methods(chosen)
-    return [name for name in methods(itertools.chain(*every)) if name not in tried_methods]
+    tried_methods = {*map(_method, chosen)}
+    methods = dict.fromkeys(map(_method, itertools.chain(*candidates.values())))
+    return [name for name in methods if name not in tried_methods]
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:

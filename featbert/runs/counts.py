@@ -83,19 +83,16 @@ def factored(columns: Counts) -> tuple[Counts, list[list[int]]]:
     A column is no factor if it equals an earlier one, or the product of two, to the last bit.
     Correlations sum x, y, x^2, y^2 and xy, of which two are factors.
     """
-    kept: list[Counts] = []
+    factor_columns: list[Counts] = []
     factors: list[list[int]] = []
     for column in columns.T:
-        ones = ([i] for i in range(len(kept)))
-        pairs = ([i, j] for i in range(len(kept)) for j in range(i, len(kept)))
-        products = (
-            places
-            for places in (*ones, *pairs)
-            if np.array_equal(np.stack([kept[k] for k in places]).prod(axis=0), column)
-        )
-        places = next(products, None)
-        if places is None:
-            kept.append(column)
-            places = [len(kept) - 1]
-        factors.append(places)
-    return np.stack(kept, axis=1), factors
+        places = range(len(factor_columns))
+        candidates = [[i] for i in places] + [[i, j] for i in places for j in places if i <= j]
+        products = (np.stack([factor_columns[k] for k in c]).prod(axis=0) for c in candidates)
+        equal = (np.array_equal(product, column) for product in products)
+        product_places = next((c for c, same in zip(candidates, equal, strict=True) if same), None)
+        if product_places is None:
+            product_places = [len(factor_columns)]
+            factor_columns.append(column)
+        factors.append(product_places)
+    return np.stack(factor_columns, axis=1), factors
