@@ -25,12 +25,22 @@ from typing import Any
 
 from featbert.encoders.device import use_threads
 from featbert.errors import InputError, MissingError
+from featbert.experiments.candidates import (
+    FROZEN,
+    LEFT,
+    TUNED,
+    Candidate,
+    Rows,
+    kept_by_text,
+    of_other_tunings,
+    rungs,
+)
 from featbert.experiments.estimate import Estimates
-from featbert.experiments.file import TABLES, Configuration, every, with_kept_vectors
+from featbert.experiments.file import TABLES, every
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
+from featbert.experiments.time_plan import FIRST_SEEDS, ExpectedTimes, drafts
 from featbert.features.plan import ExtractionPlan, free_bytes
 from featbert.io import json_hash
-from featbert.models.registry import KEPT_POOLINGS
 from featbert.runs.record import (
     RECORD_NAME,
     ExperimentRecord,
@@ -42,19 +52,6 @@ from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.units import duration
 
-# Rows that halving leaves: on features, and tuned ones, each of another tuning.
-LEFT = {"features": 1, "finetune": 2}
-# Kinds of rows on each side of the comparison.
-SIDES = (("scan", "features"), ("finetune",))
-# Seeds of each row before the gain of further ones decides.
-FIRST_SEEDS = 3
-# Seeds to plan for, part of train, and the most epochs of tuned rows: the first that the minutes
-# allow is taken. A tuned row gains less from its last epochs than from more text.
-REDUCTIONS = (
-    *((FIRST_SEEDS, share, epochs) for share, epochs in ((1.0, 12), (1.0, 6), (1.0, 3), (0.5, 3))),
-    *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
-)
-FEWEST_EXAMPLES = 64
 # Factor by which runs may take longer than expected.
 MARGIN = 1.25
 # Part of the minutes for short runs.
@@ -62,55 +59,6 @@ MEASURING = 0.15
 # How much the next seed of the first and of the second row lowers the variance of their difference
 # on dev. None if no further seed is worth its time.
 Gains = Callable[[Sequence[Run], Sequence[Run]], tuple[float, float] | None]
-Rows = dict[str, "list[Candidate]"]
-
-
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A row of a configuration. `seconds` are expected of a run."""
-
-    configuration: Configuration
-    row: RowOf
-    seconds: float = math.inf
-
-    @property
-    def epochs(self) -> int:
-        return self.configuration.settings(self.row[0]).epochs
-
-    @property
-    def reads_vectors(self) -> bool:
-        """Whether it is a row on features that reads one stored vector for each text."""
-        table = self.row[0]
-        return table == "features" and self.configuration.settings(table).reads in KEPT_POOLINGS
-
-    @property
-    def is_quick(self) -> bool:
-        """Whether it is a row on features with a linear head or a solver."""
-        table = self.row[0]
-        return table == "features" and not self.configuration.settings(table).reads_words
-
-    def on(self, share: float, most_epochs: int) -> Candidate:
-        """The candidate on a part of train, with at most `most_epochs` if it is tuned and halved.
-
-        A frozen row that is halved has at most twice as many: an epoch costs it less.
-        """
-        configuration = self.configuration
-        if share != 1:
-            share *= configuration.train_share
-            configuration = configuration.model_copy(update={"train_share": share})
-        candidate = dataclasses.replace(self, configuration=configuration)
-        limit = 2 * most_epochs if self.row[0] == "features" else most_epochs
-        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, limit))
-
-    def with_epochs(self, epochs: int) -> Candidate:
-        configuration, seconds = self.configuration, self.seconds * epochs / self.epochs
-        if epochs != self.epochs:
-            configuration = configuration.at(self.row[0], {"epochs": epochs})
-        return Candidate(configuration, self.row, seconds)
-
-    def divided(self, divisor: int) -> Candidate:
-        """The candidate with a part of its epochs."""
-        return self.with_epochs(math.ceil(self.epochs / divisor))
 
 
 @dataclass
@@ -162,7 +110,7 @@ class MinutesPlan(ExperimentPlan):
     def renewed(self, **changes: Any) -> MinutesPlan:
         plan = dataclasses.replace(self, **changes)
         plan.candidates = plan._candidates()
-        plan.kept = _kept(plan.candidates)
+        plan.kept = kept_by_text(plan.candidates)
         plan._leave_out_impossible()
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
@@ -175,7 +123,7 @@ class MinutesPlan(ExperimentPlan):
                 for c in candidates
                 if (seconds := time_plan.candidates.get(plan.job_of(c).name)) is not None
             ]
-        plan.kept = _kept(plan.candidates)
+        plan.kept = kept_by_text(plan.candidates)
         finalists = plan._finalists()
         trials = [*plan.jobs.values()]
         if finalists is not None:
@@ -236,21 +184,11 @@ class MinutesPlan(ExperimentPlan):
                     possible[kind].append(candidate)
                 except InputError as error:
                     self.impossible.append((candidate, error))
-        for side in SIDES:
+        for side in (FROZEN, TUNED):
             of_side = [c for kind in side for c in self.candidates[kind]]
             if of_side and not any(possible[kind] for kind in side):
                 raise next(error for c, error in self.impossible if c in of_side)
         self.candidates = possible
-
-    def _tuned_otherwise(self, candidate: Candidate) -> Iterator[Candidate]:
-        """Candidates with other tunings, on the same part of train and with as many epochs."""
-        epochs = candidate.epochs
-        for rival in self.candidates["finetune"]:
-            settings = rival.configuration.settings("finetune")
-            if settings.tuning != candidate.configuration.settings("finetune").tuning:
-                share = candidate.configuration.train_share
-                configuration = rival.configuration.model_copy(update={"train_share": share})
-                yield Candidate(configuration, rival.row).with_epochs(epochs)
 
     def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""
@@ -285,106 +223,51 @@ class MinutesPlan(ExperimentPlan):
         return plan.renewed(time_plan=time_plan)
 
     def _new_time_plan(self, key: str) -> TimePlan:
-        """The first of `REDUCTIONS` that the minutes allow, by short runs, with most candidates."""
+        """The first draft that the minutes allow, by short runs."""
         patience = 60 * self.minutes * MEASURING
         # A frozen and a tuned row are timed in any case.
         estimates = Estimates(self, measure=True, patience=patience, at_least=2)
-
-        def expected_seconds(candidate: Candidate) -> float:
-            """A run's seconds. Tunings that were not timed take as long as the slowest other one.
-
-            Infinity for other rows of a kind that was not timed, and for runs that fail.
-            """
-            job = self.job_of(candidate)
-            if (estimate := estimates.run(job)) is not None:
-                return estimate[0]
-            if candidate.row[0] != "finetune" or estimates.failure(job) is not None:
-                return math.inf
-            jobs = map(self.job_of, self._tuned_otherwise(candidate))
-            estimated = (estimates.run(job) for job in jobs)
-            return max((e[0] for e in estimated if e is not None), default=math.inf)
-
-        def seconds(candidate: Candidate) -> float:
-            return 0.0 if self.job_of(candidate).run.finished else expected_seconds(candidate)
-
-        timed = {
-            kind: [c for c in candidates if seconds(c) < math.inf]
-            for kind, candidates in self.candidates.items()
-        }
-        if any(
-            any(self.candidates[kind] for kind in side) and not any(timed[kind] for kind in side)
-            for side in SIDES
-        ):
-            reasons = [str(e) for j in self.jobs.values() if (e := estimates.failure(j))]
-            because = reasons[-1] if reasons else "the text is too short"
-            raise InputError(
-                f"is {self.minutes:g}, but no short run could be timed: {because}",
-                setting="minutes",
-            )
+        times = ExpectedTimes(self.candidates, self.job_of, estimates)
         first = self.experiment.configurations[0]
-        train, most_seeds = self.resources.corpus(first)["train"], len(first.seeds)
-        n_examples = first.train_share * (len(get_task(first.task).items(train)) - 1)
-        counts = [count for count, _ in rungs(len(timed["finetune"]), LEFT["finetune"])]
-        expected: dict[str, float] = {}
-        extraction = [
-            (rows, self._extraction_seconds(estimates, rows))
-            for rows in self._with_and_without_words(timed)
-        ]
-        for (n_seeds, share, most_epochs), (rows, seconds_of_stores), count in itertools.product(
-            REDUCTIONS, extraction, counts
-        ):
-            if share < 1 and (share * n_examples < FEWEST_EXAMPLES or first.shots is not None):
-                continue
-            chosen = rows | {"finetune": rows["finetune"][:count]}
-            reduced = {kind: [c.on(share, most_epochs) for c in cs] for kind, cs in chosen.items()}
-            try:
-                stages = stage_seconds(reduced, seconds, expected_seconds, min(n_seeds, most_seeds))
-            except InputError:  # such as a text of one document, which has no parts
-                if share == 1:
-                    raise
-                continue
-            expected = {"extraction": seconds_of_stores} | stages
-            if MARGIN * sum(expected.values()) <= self.seconds_left:
-                of_runs = {
-                    self.job_of(c).name: expected_seconds(r)
-                    for kind in chosen
-                    for c, r in zip(chosen[kind], reduced[kind], strict=True)
-                }
-                return TimePlan(key, share, most_epochs, of_runs, expected, spent=0.0, done=False)
-        raise InputError(self._too_few(expected), setting="minutes")
+        items = get_task(first.task).items(self.resources.corpus(first)["train"])
+        # Drawn examples are not divided.
+        n_examples = 0.0 if first.shots is not None else first.train_share * (len(items) - 1)
+        choices = [*self._with_and_without_words(times.timed())]
+        seconds: Mapping[str, float] = {}
+        for draft in drafts(times, choices, most_seeds=len(first.seeds), n_examples=n_examples):
+            seconds = draft.seconds
+            if MARGIN * sum(seconds.values()) <= self.seconds_left:
+                of_runs = {self.job_of(c).name: times.run(reduced) for c, reduced in draft.reduced}
+                how = draft.share, draft.most_epochs
+                return TimePlan(key, *how, of_runs, draft.seconds, spent=0.0, done=False)
+        raise InputError(self._too_few(seconds), setting="minutes")
 
-    def _with_and_without_words(self, candidates: Rows) -> Iterator[Rows]:
+    def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:
         """The candidates if their stores fit on the disk, and those that need no stored words.
 
-        Vectors of whole texts take a small part of the disk of all their words.
+        Each with the words that its stores lack. Vectors of whole texts take a small part of the
+        disk of all their words.
         """
-        frozen = [c for kind in SIDES[0] for c in candidates[kind]]
         light = {
-            kind: [c for c in cs if kind == "finetune" or c.reads_vectors]
+            kind: [c for c in cs if kind in TUNED or c.reads_vectors]
             for kind, cs in candidates.items()
         }
-        has_light = any(light[kind] for kind in SIDES[0])
-        n_bytes = sum(store.manifest.data_bytes for store in self.missing_stores(candidates))
-        if not has_light or n_bytes <= free_bytes(self.cache_dir):
-            yield candidates
-        if has_light and not all(c.reads_vectors for c in frozen):
-            yield light
+        is_other = light != candidates and any(light[kind] for kind in FROZEN)
+        choices = [candidates, light] if is_other else [candidates]
+        for rows in choices:
+            manifests = [store.manifest for store in self.missing_stores(rows)]
+            n_bytes = sum(manifest.data_bytes for manifest in manifests)
+            if rows is choices[-1] or n_bytes <= free_bytes(self.cache_dir):
+                yield rows, sum(manifest.words for manifest in manifests)
 
     def missing_stores(self, candidates: Rows) -> list[ExtractionPlan]:
         """Extractions that candidates on features need and that are not finished."""
         plan = dataclasses.replace(self)
         plan.candidates, plan.extractions = self.candidates, self.extractions
-        plan.kept = _kept(candidates)
-        jobs = (plan.job_of(c) for kind in SIDES[0] for c in candidates[kind])
+        plan.kept = kept_by_text(candidates)
+        jobs = (plan.job_of(c) for kind in FROZEN for c in candidates[kind])
         stores = {e.path: e for job in jobs if (e := job.extraction) is not None}
         return [store for store in stores.values() if store.finished is None]
-
-    def _extraction_seconds(self, estimates: Estimates, candidates: Rows) -> float:
-        """Seconds of all extractions, by any timed row on the same text."""
-        words = sum(store.manifest.words for store in self.missing_stores(candidates))
-        frozen = (c for kind in SIDES[0] for c in self.candidates[kind])
-        estimated = (estimates.extraction(self.job_of(c), words) for c in frozen)
-        return max((seconds for seconds in estimated if seconds is not None), default=0.0)
 
     def _too_few(self, expected: Mapping[str, float]) -> str:
         """The minutes that the smallest plan needs, and for what."""
@@ -411,14 +294,14 @@ class MinutesPlan(ExperimentPlan):
         ranked, trained = self.candidates[kind], list[Candidate]()
         for number, (count, divisor) in enumerate(rungs(len(ranked), LEFT[kind])):
             if number and divisor == 1:
-                ranked = _of_other_tunings(ranked)
+                ranked = of_other_tunings(ranked)
             originals = {c.divided(divisor): c for c in ranked[:count]}
             if (finished := self._ranked([*originals], at_a_time=self.at_a_time)) is None:
                 return None
             if not finished:  # the minutes are used up
                 break
             trained, ranked = finished, [originals[c] for c in finished]
-        return _of_other_tunings(trained)[: LEFT[kind]]
+        return of_other_tunings(trained)[: LEFT[kind]]
 
     def _ranked(self, candidates: Sequence[Candidate], *, at_a_time: int) -> list[Candidate] | None:
         """Trained candidates, the best on dev first. None if some can still be trained."""
@@ -508,56 +391,3 @@ class MinutesPlan(ExperimentPlan):
                 rows=[name for name, job in self.rows.items() if job.run.tuning == tuning],
                 floor=floor,
             )
-
-
-def stage_seconds(
-    candidates: Mapping[str, Sequence[Candidate]],
-    seconds: Callable[[Candidate], float],
-    seconds_of_seed: Callable[[Candidate], float],
-    n_seeds: int,
-) -> dict[str, float]:
-    """The most seconds that each stage is expected to take.
-
-    A run with the first seed takes `seconds`, one with another seed `seconds_of_seed`.
-    """
-
-    def slowest(times: Iterable[float], count: int | None = None) -> list[float]:
-        return sorted(times, reverse=True)[:count]
-
-    halving = 0.0
-    for kind, n_left in LEFT.items():
-        trained: dict[Candidate, int] = {}
-        for count, divisor in rungs(len(candidates[kind]), n_left):
-            divided = {c: c.divided(divisor) for c in candidates[kind]}
-            new = (seconds(d) for c, d in divided.items() if d.epochs > trained.get(c, 0))
-            halving += sum(slowest(new, count))
-            trained = {c: d.epochs for c, d in divided.items()}
-    frozen = [*candidates["scan"], *candidates["features"]]
-    rows = max(map(seconds_of_seed, frozen), default=0.0)
-    rows += sum(slowest(map(seconds_of_seed, candidates["finetune"]), LEFT["finetune"]))
-    scan = sum(map(seconds, candidates["scan"]))
-    return {"frozen rows": scan, "halving": halving, "seeds": (n_seeds - 1) * rows}
-
-
-def _kept(candidates: Rows) -> dict[str, Any]:
-    """What the store of each text keeps, so that all candidates can read it."""
-    configurations = [c.configuration for cs in candidates.values() for c in cs]
-    return {c.stored_text: c.keep for c in with_kept_vectors(configurations)}
-
-
-def rungs(n: int, left: int) -> list[tuple[int, int]]:
-    """Numbers of candidates to train, and the divisors of their epochs: (8, 4), (4, 2), (2, 1)."""
-    counts = [n]
-    while counts[-1] > left:
-        counts.append(max(left, math.ceil(counts[-1] / 2)))
-    return [
-        (count, 2**power) for power, count in zip(range(len(counts))[::-1], counts, strict=True)
-    ]
-
-
-def _of_other_tunings(ranked: Iterable[Candidate]) -> list[Candidate]:
-    """The best candidate of each tuning."""
-    best: dict[str, Candidate] = {}
-    for candidate in ranked:
-        best.setdefault(candidate.configuration.settings(candidate.row[0]).tuning, candidate)
-    return [*best.values()]
