@@ -732,7 +732,8 @@ class CompareRequest(Analyses, InRuns, Request):
         ]
     )
     runs: Runs = Field([])
-    """Runs: parts of names, folders, or labels of rows.  [default: all finished runs]"""
+    """Runs: parts of names, folders, or labels of rows. Or a folder of runs, or a results file.
+    [default: all finished runs]"""
     runs_dir: Folder = RUNS_DIR
     """Folder of runs, or a results file."""
     experiment: Annotated[str | None, Option("EXPERIMENT")] = None
@@ -769,7 +770,11 @@ def compare(request: CompareRequest) -> Comparisons:
     from featbert.analysis.listing import named_runs, runs_of_kind
     from featbert.inference.evaluate import runs_elsewhere
     from featbert.runs.record import read_experiment_record, read_record
-    from featbert.runs.run import Run, find_runs
+    from featbert.runs.run import Run, find_runs, holds_runs
+
+    match request.runs:
+        case [str(name)] if holds_runs(Path(name).expanduser()):
+            request = request.model_copy(update={"runs": [], "runs_dir": Path(name).expanduser()})
 
     place, experiment, notes = request.runs_dir, None, list[str]()
     runs: Sequence[Run]

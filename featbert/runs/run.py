@@ -269,6 +269,14 @@ def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:
     return FoundRuns(tuple(runs), problems, tuple(unfinished))
 
 
+def holds_runs(path: Path) -> bool:
+    """Whether it is a results file, or a folder with folders of finished runs."""
+    if results_file(path) == path:
+        return True
+    is_folder = path.is_dir() and not exists(path / RECORD_NAME)
+    return is_folder and any(exists(folder / RECORD_NAME) for folder in run_folders(path))
+
+
 def find_run(name: str, runs_dir: Path | str) -> Run:
     """A finished run by its folder, also an exported one, or by its name in the runs directory.
 

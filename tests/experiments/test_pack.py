@@ -255,6 +255,10 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     ok(featbert("runs", "pack", "trial", "-o", file, "--runs-dir", runs))
     asked = ("compare", "--experiment", "trial", "--stats", "--format", "csv", "--runs-dir")
     assert ok(featbert(*asked, file)).stdout == ok(featbert(*asked, runs)).stdout
+    # A results file or a folder of runs is named as a run is
+    for place in (file, runs):
+        every = ok(featbert("compare", "--format", "csv", "--runs-dir", place)).stdout
+        assert ok(featbert("compare", place, "--format", "csv")).stdout == every
     listed = ok(featbert("runs", "--runs-dir", file, "--format", "json")).stdout
     assert {line["run"] for line in json.loads(listed)} == {"last-1", "tuned-1"}
     assert "last-1" in ok(featbert("runs", "show", "last-1", "--runs-dir", file)).stdout
