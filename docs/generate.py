@@ -41,7 +41,7 @@ PAGES = (
     *("docs/how-to/free-corpora.md", "docs/how-to/share-results.md", "docs/explanation/sizes.md"),
     "docs/explanation/compared.md",
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
-    *("benchmarks/README.md", "benchmarks/defaults.md"),
+    "benchmarks/README.md",
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
     *("docs/reference/store-format.md", "docs/reference/run-records.md"),
     *("docs/reference/encoders.md", "docs/reference/python.md"),

@@ -410,8 +410,8 @@ class Training(Section):
     batch_size: int = Field(16, ge=1)
     """Sentences per training step."""
     learning_rate: float = Field(2e-4, gt=0, lt=10)
-    """Highest learning rate of AdamW. Usual: full 0.0002, top:N 0.0008, none and lora 0.002, bitfit
-    0.004, layernorm 0.01, ia3 0.03, and none on pooled vectors 0.01."""
+    """Highest learning rate of AdamW. Usual: full 0.0002, top:N 0.0008, lora 0.002, bitfit and
+    frozen BiLSTMs 0.004, layernorm 0.01, ia3 0.03, frozen linear heads 0.008 to 0.01."""
     mix_learning_rate: float = Field(1e-2, gt=0, lt=10)
     """Highest learning rate of the weights that weighted_all gives to the layers."""
     warmup: float = Field(0.1, ge=0, le=1)
@@ -694,8 +694,9 @@ ONLY_SCORES = Analyses()
 
 def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
     """The default settings of a tuning for a task, with this body or the task's own."""
-    reads_words = body is not None and BODIES[body].words
     entry = get_tuning(tuning)
+    usual_body = "linear" if get_task(task).of_texts else entry.defaults["body"]
+    reads_words = BODIES[body or usual_body].words
     by_task = get_task(task).defaults(tuning, frozen=entry.frozen, words=reads_words)
     by_body: dict[str, Any] = {} if body is None else {"body": body}
     if reads_words and not entry.frozen:  # it learns as fast as on features

@@ -233,8 +233,7 @@ class Task(ABC):
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """Settings that this task has by default.
 
-        `frozen`: the tuning leaves the encoder as it is. `words`: the user asks for a body that
-        reads words.
+        `frozen`: the tuning leaves the encoder as it is. `words`: the body reads words.
         """
 
     def check(self, settings: Any) -> None:

@@ -58,7 +58,7 @@ class ExampleTask(Task):
         """A linear head on [CLS], or on frozen means of subwords by a solver.
 
         Devlin et al. 2019, note 6: the first piece is not a meaningful representation of a
-        sentence without fine-tuning. Bodies and rates come from `benchmarks/defaults.md`.
+        sentence without fine-tuning. Bodies and rates come from `experiments/defaults-*`.
         """
         settings = {"body": "linear", "output": self.output, "batch_size": self.batch_size}
         if not frozen:

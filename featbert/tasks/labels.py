@@ -34,7 +34,8 @@ class WordTask(Task):
         return self
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        return {}  # tunings have defaults for words
+        """Rates of frozen heads, from `experiments/defaults-words`. Tunings have the others."""
+        return {"learning_rate": 4e-3 if words else 8e-3} if frozen else {}
 
     def check(self, settings: Any) -> None:
         super().check(settings)

@@ -2,6 +2,4 @@
 
 from featbert.encoders.tunings.base import Tuning
 
-TUNING = Tuning(
-    "none", "features", {"body": "bilstm", "learning_rate": 2e-3, "dropout": 0.5}, frozen=True
-)
+TUNING = Tuning("none", "features", {"body": "bilstm", "dropout": 0.5}, frozen=True)
