@@ -59,7 +59,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import each_layer, fixed_layers, parse_layers, split_specs
-from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
@@ -170,9 +170,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 class Text(Data):
     """A text: a loaded corpus, or a name and how its files are read."""
 
-    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = Field(  # type: ignore[assignment]
-        "sample", description=Data.model_fields["data"].description
-    )
+    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
         """The corpus with answers of this kind. A loaded corpus is returned unchanged."""
@@ -184,10 +182,7 @@ class Text(Data):
 class Encoded(Encoding):
     """How words become vectors. The encoder may be an `EncoderSource`."""
 
-    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = Field(  # type: ignore[assignment]
-        Encoding.model_fields["model"].default,
-        description=Encoding.model_fields["model"].description,
-    )
+    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
 
     @property
     def source(self) -> EncoderSource:
