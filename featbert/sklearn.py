@@ -171,7 +171,9 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _plan(self) -> tuple[EncoderSource, LayerCombination, TextPooling]:
         """The encoder's files, the layers and the pooling. InputError for wrong parameters."""
         check_known("pooling", [self.pooling], ("auto", *KEPT_POOLINGS))
-        source = _source(str(self.model))
+        model = str(self.model)
+        find = find_encoder if Path(model).expanduser().is_dir() else _find_once
+        source = find(model)
         layers = fixed_layers(self.layer, source.num_layers)
         return source, layers, text_pooling(source, self.pooling)
 
@@ -189,12 +191,8 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
-def _source(model: str) -> EncoderSource:
-    """The encoder. The Hub is asked once for each name."""
-    return find_encoder(model) if Path(model).expanduser().is_dir() else _named_source(model)
-
-
-_named_source = functools.cache(find_encoder)
+# The Hub is asked once for each name.
+_find_once = functools.cache(find_encoder)
 
 
 def rows_of(X: Iterable[Any]) -> Sequence[Any]:
