@@ -147,13 +147,10 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         step = max(1, CACHE.limit // (4 * width * len(all_layers)))
         chosen: dict[Any, Vectors] = {}  # (k, D) by text
         with CACHE.lock:
-            absent = []
             for text in dict.fromkeys(texts):
-                states = CACHE.get((text, encoding))
-                if states is None:
-                    absent.append(text)
-                else:
+                if (states := CACHE.get((text, encoding))) is not None:
                     chosen[text] = states[[*layers.indices]]
+            absent = [text for text in dict.fromkeys(texts) if text not in chosen]
             for start in range(0, len(absent), step):
                 part = absent[start : start + step]
                 examples = examples_of(part, prompt=prompt, lowercase=method.lowercase)
