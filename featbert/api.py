@@ -59,7 +59,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind, target_kind
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import each_layer, fixed_layers, parse_layers, split_specs
-from featbert.encoders.source import EncoderSource, find_encoder
+from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
@@ -147,7 +147,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
             with shown_in_python(progress):
                 return function(request, **values_of_options)
 
-        keyword = inspect.Parameter.KEYWORD_ONLY
+        keyword, by_name = inspect.Parameter.KEYWORD_ONLY, kind.fields()
         parameters = [
             inspect.Parameter(
                 name,
@@ -155,10 +155,8 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                 default=inspect.Parameter.empty if field.is_required() else field.default,
                 annotation=field.annotation,
             )
-            for name, field in kind.fields().items()
+            for name, field in ({n: by_name[n] for n in positional} | by_name).items()
         ]
-        order = {name: number for number, name in enumerate(positional)}
-        parameters.sort(key=lambda p: order.get(p.name, len(order)))
         shows = inspect.Parameter("progress", keyword, default=True, annotation=bool)
         signature = [*parameters, *(p.replace(kind=keyword) for p in options), shows]
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -170,9 +168,7 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 class Text(Data):
     """A text: a loaded corpus, or a name and how its files are read."""
 
-    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = Field(  # type: ignore[assignment]
-        "sample", description=Data.model_fields["data"].description
-    )
+    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
         """The corpus with answers of this kind. A loaded corpus is returned unchanged."""
@@ -184,10 +180,7 @@ class Text(Data):
 class Encoded(Encoding):
     """How words become vectors. The encoder may be an `EncoderSource`."""
 
-    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = Field(  # type: ignore[assignment]
-        Encoding.model_fields["model"].default,
-        description=Encoding.model_fields["model"].description,
-    )
+    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
 
     @property
     def source(self) -> EncoderSource:
@@ -232,10 +225,9 @@ class Engine(Section):
         """
         if self.on == "here":
             options = ("address", "cpus_per_run", "gpus_per_run")
-            for name in (name for name in options if getattr(self, name) is not None):
-                raise InputError(
-                    f"needs {spelling('on', 'ray')}; add that or omit it", setting=name
-                )
+            if names := [name for name in options if getattr(self, name) is not None]:
+                needs = f"needs {spelling('on', 'ray')}; add that or omit it"
+                raise InputError(needs, setting=names[0])
             return nullcontext((None, jobs or 1))
         try:
             from featbert.experiments import ray_engine
@@ -832,15 +824,10 @@ class OfRuns(InRuns, Request):
 
 
 class UseRequest(OfRuns):
-    """A finished run to use."""
+    """A finished run to use, with scaled probabilities on request."""
 
     run: Annotated[str | Run, _name, Option("RUN")]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
-
-
-class CalibratedUse(UseRequest):
-    """A finished run to use, with scaled probabilities on request."""
-
     calibrate: bool = False
     """Scale the probabilities by a temperature chosen on dev. Answers do not change."""
 
@@ -923,7 +910,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     return evaluations
 
 
-class LoadRequest(CalibratedUse):
+class LoadRequest(UseRequest):
     """A finished run to load."""
 
     device: str = Compute.model_fields["device"].default
@@ -943,7 +930,7 @@ def load(request: LoadRequest) -> LoadedRun:
     return load(usable, request.device)
 
 
-class ExportRequest(CalibratedUse):
+class ExportRequest(UseRequest):
     """A finished run to write as a folder."""
 
     folder: Annotated[Folder, Option("FOLDER")]
@@ -965,26 +952,18 @@ def export(request: ExportRequest) -> Path:
     """Writes a finished run, with a model card, as a folder to use or share. Returns its path."""
     from featbert.runs.folder import check_free
 
-    folder, overwrite = request.folder, request.overwrite
-    check_free(folder, overwrite)
+    folder, onnx = request.folder, request.onnx
+    check_free(folder, request.overwrite)
     usable = request.usable(request.run)
     frozen = get_tuning(usable.record.tuning).frozen
-    onnx = request.onnx
     form = request.format or ("featbert" if frozen and not onnx else "transformers")
     load_torch()
     from featbert.inference.export import export
     from featbert.report.card import model_card
 
     card = model_card(usable, folder, form, onnx=onnx)
-    export(
-        usable,
-        folder,
-        form,
-        card=card,
-        with_encoder=request.with_encoder,
-        onnx=onnx,
-        overwrite=overwrite,
-    )
+    options = request.model_dump(include={"with_encoder", "onnx", "overwrite"})
+    export(usable, folder, form, card=card, **options)
     return folder
 
 
@@ -1024,7 +1003,7 @@ def speed(
     return speeds
 
 
-class PredictRequest(Compute, CalibratedUse, Data):
+class PredictRequest(Compute, UseRequest, Data):
     """Text for a finished run to tag."""
 
     without = frozenset({*Data.model_fields, "precision"}) - {

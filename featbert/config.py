@@ -135,8 +135,12 @@ class Section(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        for field in cls.model_fields.values():
-            field.description = " ".join((field.description or "").split()) or None
+        """Gives a field without a description that of its base class."""
+        bases = [kind.model_fields for kind in cls.__mro__[1:] if issubclass(kind, Section)]
+        for name, field in cls.model_fields.items():
+            of_bases = [fields[name].description for fields in bases if name in fields]
+            text = next(filter(None, [field.description, *of_bases]), "")
+            field.description = " ".join(text.split()) or None
 
     @classmethod
     def fields(cls) -> dict[str, FieldInfo]:
@@ -772,12 +776,8 @@ class Rows(Section):
 class RowsTable(Head, Tuning, Training, Rows):
     """Settings of rows in an experiment file. Omitted settings have the tuning's defaults."""
 
-    unfreeze: Annotated[_Group, Option("N")] = Field(  # type: ignore[assignment]
-        None, description=Tuning.model_fields["unfreeze"].description
-    )
-    freeze_to: Annotated[_Depth, Option("N")] = Field(  # type: ignore[assignment]
-        None, description=Tuning.model_fields["freeze_to"].description
-    )
+    unfreeze: Annotated[_Group, Option("N")] = None  # type: ignore[assignment]
+    freeze_to: Annotated[_Depth, Option("N")] = None  # type: ignore[assignment]
 
 
 def validated(model: type[S], data: Mapping[str, Any]) -> S:

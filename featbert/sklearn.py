@@ -147,13 +147,10 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         step = max(1, CACHE.limit // (4 * width * len(all_layers)))
         chosen: dict[Any, Vectors] = {}  # (k, D) by text
         with CACHE.lock:
-            absent = []
             for text in dict.fromkeys(texts):
-                states = CACHE.get((text, encoding))
-                if states is None:
-                    absent.append(text)
-                else:
+                if (states := CACHE.get((text, encoding))) is not None:
                     chosen[text] = states[[*layers.indices]]
+            absent = [text for text in dict.fromkeys(texts) if text not in chosen]
             for start in range(0, len(absent), step):
                 part = absent[start : start + step]
                 examples = examples_of(part, prompt=prompt, lowercase=method.lowercase)
@@ -171,7 +168,9 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _plan(self) -> tuple[EncoderSource, LayerCombination, TextPooling]:
         """The encoder's files, the layers and the pooling. InputError for wrong parameters."""
         check_known("pooling", [self.pooling], ("auto", *KEPT_POOLINGS))
-        source = _source(str(self.model))
+        model = str(self.model)
+        find = find_encoder if Path(model).expanduser().is_dir() else _find_once
+        source = find(model)
         layers = fixed_layers(self.layer, source.num_layers)
         return source, layers, text_pooling(source, self.pooling)
 
@@ -189,12 +188,8 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return tags
 
 
-def _source(model: str) -> EncoderSource:
-    """The encoder. The Hub is asked once for each name."""
-    return find_encoder(model) if Path(model).expanduser().is_dir() else _named_source(model)
-
-
-_named_source = functools.cache(find_encoder)
+# The Hub is asked once for each name.
+_find_once = functools.cache(find_encoder)
 
 
 def rows_of(X: Iterable[Any]) -> Sequence[Any]:

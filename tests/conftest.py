@@ -13,7 +13,7 @@ import typer.testing
 from hypothesis import settings
 
 from featbert.errors import FeatbertError
-from tests.workspace import Workspace, write_corpus
+from tests.workspace import Workspace, ok, write_corpus
 
 # Tiny models are fastest on one thread, and the tests themselves run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -139,12 +139,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Works
     """
     folder = tmp_path_factory.mktemp("finished")
     space = Workspace(folder, write_corpus(folder / "tiny"), tiny_bert)
-    for result in (
-        space.extract(),
-        space.train("--layers", "last", "--layers", "weighted_all", "--seeds", "1,2"),
-        space.finetune("--seeds", "1,2"),
-    ):
-        assert result.exit_code == 0, result.output
+    ok(space.extract())
+    ok(space.train("--layers", "last", "--layers", "weighted_all", "--seeds", "1,2"))
+    ok(space.finetune("--seeds", "1,2"))
     return space
 
 

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,19 +58,27 @@ class Ended:
     light: bool
 
 
+def python(
+    code: str, *words: object, cwd: Path = ROOT, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Code that ends well in a process of its own, with these arguments."""
+    command = [sys.executable, "-c", code, *map(str, words)]
+    how = {"capture_output": True, "text": True, "check": False}
+    done = subprocess.run(command, cwd=cwd, env=env, **how)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def loaded(code: str) -> tuple[str, ...]:
     """Those of HEAVY that code, which prints nothing, loads."""
-    done = _run([f"{code}\n{_TELL}"], ROOT)
-    assert done.returncode == 0, done.stderr
-    printed, _, names = done.stdout.rpartition(_MARK)
+    printed, _, names = python(f"{code}\n{_TELL}").stdout.rpartition(_MARK)
     assert printed == ""
     return tuple(names.split())
 
 
 def fresh_commands(*commands: Sequence[object], cwd: Path) -> list[Ended]:
     """`featbert` with each of several arguments, in a folder, in one process of its own."""
-    done = _run([_COMMANDS, json.dumps([[*map(str, words)] for words in commands])], cwd)
-    assert done.returncode == 0, done.stderr
+    done = python(_COMMANDS, json.dumps([[*map(str, words)] for words in commands]), cwd=cwd)
     return [Ended(*ended) for ended in json.loads(done.stdout)]
 
 
@@ -111,9 +119,3 @@ def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare:
             time.sleep(0.002)
         process.kill()
     return process.returncode
-
-
-def _run(words: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", *words], capture_output=True, text=True, cwd=cwd, check=False
-    )

@@ -2,7 +2,6 @@
 
 import ast
 import functools
-from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -19,22 +18,16 @@ MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p.parent != PACKAGE)
 
 
 @functools.cache
-def imports(path: Path, *, types: bool = True) -> frozenset[str]:
+def imports(path: Path, *, types: bool = True) -> set[str]:
     """Modules that a file imports; those for type checkers, which load nothing, if asked for."""
-    return frozenset(_imports(path, types))
-
-
-def _imports(path: Path, types: bool) -> Iterator[str]:
-    tree = ast.parse(path.read_text("utf-8"))
-    unloaded = set() if types else {n for block in map(typing_block, ast.walk(tree)) for n in block}
-    for node in ast.walk(tree):
-        if node in unloaded:
-            continue
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path} imports relatively"
-            yield node.module or ""
+    nodes = [*ast.walk(ast.parse(path.read_text("utf-8")))]
+    if not types:
+        unloaded = {node for block in map(typing_block, nodes) for node in block}
+        nodes = [node for node in nodes if node not in unloaded]
+    of_modules = [node for node in nodes if isinstance(node, ast.ImportFrom)]
+    assert not any(node.level for node in of_modules), f"{path} imports relatively"
+    aliases = [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    return {node.module or "" for node in of_modules} | {alias.name for alias in aliases}
 
 
 def typing_block(node: ast.AST) -> list[ast.stmt]:

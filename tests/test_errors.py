@@ -4,13 +4,12 @@ import pickle
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from featbert.cli.main import app
 from featbert.config import Settings, validated
 from featbert.errors import OPTIONS, InputError, MissingError, spelling
 from featbert.experiments.file import read_experiment
 from featbert.progress import set_within
+from tests.workspace import command
 
 COMMAND = {"rank": "--rank", "mapping": "--map"}
 SHARE = "train_share is 0.5 with train_on='train+dev'"
@@ -41,8 +40,8 @@ def test_notations(options, texts):
     assert spelling("rank") == "rank"
 
 
-def shown(*arguments: str) -> str:
-    result = CliRunner().invoke(app, [*map(str, arguments)])
+def shown(*arguments: object) -> str:
+    result = command(*arguments)
     assert result.exit_code
     return result.stderr
 

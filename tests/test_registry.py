@@ -11,7 +11,6 @@ from featbert.registry import Entry, Registry
 from featbert.report.figures.registry import FIGURES
 from featbert.tasks.base import TASKS, Task, get_task
 from featbert.tasks.entities import Entities
-from tests.processes import loaded
 
 
 @pytest.mark.parametrize(
@@ -23,11 +22,6 @@ def test_every_name_has_an_object(registry: Registry[Entry]) -> None:
     unknown = [*registry][-1] + "x"
     with pytest.raises(InputError, match=f"'{unknown}'.*'{unknown[:-1]}'"):
         registry.load(unknown)
-
-
-def test_listing_names_imports_nothing() -> None:
-    code = "from featbert.models.registry import OUTPUTS\nassert 'crf' in OUTPUTS and [*OUTPUTS]"
-    assert "torch" not in loaded(code)
 
 
 def test_tasks_have_their_name_and_their_measure_first() -> None:

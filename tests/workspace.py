@@ -38,6 +38,11 @@ def write_corpus(folder: Path, *, repeat: int = 4) -> Path:
     return write_splits(folder, WORDS * repeat, WORDS, WORDS, in_document=3)
 
 
+def command(*words: object, input: str | bytes | None = None) -> Result:
+    """The result of a command in this process; stdout and stderr apart."""
+    return CliRunner().invoke(app, [*map(str, words)], input=input)
+
+
 def error_of(result: Result | Ended) -> str:
     """The one line on stderr of a refused command."""
     assert result.exit_code == 1, result.stdout + result.stderr
@@ -70,8 +75,7 @@ class Workspace:
         return self.folder / "runs"
 
     def call(self, *words: object) -> Result:
-        """The result of a command; stdout and stderr apart."""
-        return CliRunner().invoke(app, [str(w) for w in words])
+        return command(*words)
 
     def extract(self, *words: object) -> Result:
         where = ("--model", self.model, "--data", self.corpus, "--cache-dir", self.cache)

@@ -68,13 +68,6 @@ def corpus(tmp_path_factory):
     return load_corpus(write_corpus(tmp_path_factory.mktemp("corpus") / "tiny"), targets=None)
 
 
-def blocks_of(sizes):
-    """Blocks of documents: sizes[d] blocks of 5 pieces for document d."""
-    return [
-        Block(np.full(5, 7), np.arange(5), d) for d, size in enumerate(sizes) for _ in range(size)
-    ]
-
-
 def masked(n, seed=0, sizes=(1,), **settings):
     """n words with as many pieces as `sizes` says, all of piece 7, after masking."""
     words = np.repeat(np.arange(n), np.resize(sizes, n))
@@ -165,7 +158,8 @@ def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
 
 @pytest.mark.parametrize("sizes", [[2, 2], [4, 6, 3, 1, 8], [20, 2, 2], [1, 1], [2], [7]])
 def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(sizes):
-    blocks = blocks_of(sizes)
+    documents = np.repeat(np.arange(len(sizes)), sizes)
+    blocks = [Block(np.full(5, 7), np.arange(5), document) for document in documents]
     rows = pair_blocks(blocks, np.random.default_rng(1))
     used = [b for a, b, _ in rows for b in (a, b) if b >= 0]
     assert sorted(used) == list(range(len(blocks)))
@@ -376,27 +370,19 @@ def test_what_is_in_the_folder_is_kept(corpus, tiny_bert, tmp_path):
     refused(out="/")
 
 
-class Stopped(Exception):
-    """In place of a kill."""
-
-
-def stopping(epoch):
-    def stop(line):
-        if line.startswith(f"epoch {epoch} "):
-            raise Stopped
-
-    return stop
-
-
 def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_one(
     corpus, tiny_bert, tmp_path, monkeypatch, listening
 ):
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     options = {"settings": quick(epochs=3), "out": tmp_path / "out", "overwrite": True, **CPU}
 
+    def stop(line):
+        if line.startswith("epoch 2 "):
+            raise KeyboardInterrupt
+
     def steps_after(spoil, **changes):
-        steps = listening(stopping(2))
-        with pytest.raises(Stopped):
+        steps = listening(stop)
+        with pytest.raises(KeyboardInterrupt):
             adapt(corpus, str(tiny_bert), **options)
         (kept,) = (tmp_path / ".out.partial").iterdir()
         spoil(kept)
@@ -419,12 +405,12 @@ def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path, m
 
     def kill(old, new):
         if Path(new) == tmp_path / "out":
-            raise Stopped
+            raise KeyboardInterrupt
         plain(old, new)
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", kill)
-        with pytest.raises(Stopped):
+        with pytest.raises(KeyboardInterrupt):
             adapt(corpus, str(tiny_bert), **options, overwrite=True)
     assert not (tmp_path / "out").exists()
     assert adapt(corpus, str(tiny_bert), **options).hit

@@ -64,16 +64,11 @@ def test_the_tidy_frame_has_a_line_for_each_run_split_and_score() -> None:
                 assert table.loc[row.label, (split, key)] == pytest.approx(row.mean(split, key))
 
 
-def analysed(runs):
-    """A comparison with every analysis."""
-    asked = {"stats": True, "cost": True, "scorers": True, "by": ["type", "length"]}
-    return compare_runs(runs, vary=["corpus"], **asked)
-
-
 def test_every_analysis_has_its_columns_on_the_lines_of_its_rows(tmp_path) -> None:
     splits = {split: identity("x", split) for split in ("train", "dev", "test")}
     other = make_run("other", signature={"corpus": "x", "splits": splits})
-    comparison = analysed([*usual(tmp_path), other])
+    asked = {"stats": True, "cost": True, "scorers": True, "by": ["type", "length"]}
+    comparison = compare_runs([*usual(tmp_path), other], vary=["corpus"], **asked)
     frame = comparison.frame().set_index("row")
     assert list(frame.index) == [row.name for row in comparison.rows]
     assert len(comparison.differences) == 4

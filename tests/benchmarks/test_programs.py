@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks import (
     busy,
@@ -27,17 +26,13 @@ from benchmarks import (
 from benchmarks.harness import command_line, in_turn, ratio
 from benchmarks.text import CONLL2003, Size, generated_corpus
 from featbert import FeatbertError
-from featbert.cli.main import app
 from featbert.config import defaults
 from featbert.engine import in_turn as by_turns
 from tests.tiny_encoders import write_encoder
+from tests.workspace import command, ok
 
 SPEED = {"seconds", "words_per_second", "flops_per_second", "share_of_matmul_rate"}
 Recorded = Callable[..., dict[str, Any]]
-
-
-def in_this_process(*words: str) -> None:
-    assert CliRunner().invoke(app, words).exit_code == 0
 
 
 @pytest.fixture(scope="module")
@@ -99,21 +94,14 @@ def test_contestants_have_seconds_and_rates(recorded: Recorded, reader: Path, na
     assert {len(each["each"]) for each in record["ratios"].values()} == {2}
 
 
-@pytest.fixture
-def texts(tmp_path: Path) -> Path:
-    """Twenty sentences of two classes in each split."""
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for split in ("train", "dev", "test"):
-        rows = [f"{('bad', 'good')[n % 2]} film {n} {split}\t{n % 2}\n" for n in range(20)]
-        (folder / f"{split}.tsv").write_text("".join(["sentence\tlabel\n", *rows]), "utf-8")
-    return folder
-
-
 def test_sentences(
-    recorded: Recorded, reader: Path, texts: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: Recorded, reader: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "featbert", in_this_process)
+    (texts := tmp_path / "texts").mkdir()
+    for split in ("train", "dev", "test"):
+        lines = [f"{('bad', 'good')[n % 2]} film {n} {split}\t{n % 2}\n" for n in range(20)]
+        (texts / f"{split}.tsv").write_text("".join(["sentence\tlabel\n", *lines]), "utf-8")
+    monkeypatch.setattr(rows, "featbert", lambda *words: ok(command(*words)))
     how = ("--data", texts, "--task", "classification", "--rounds", 1, "--model", reader)
     asked = ("--data", "sample:spans", "--sentences", 8, "--task", "spans", *how[4:])
     for each in (how, asked):

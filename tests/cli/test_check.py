@@ -1,24 +1,12 @@
 """What `featbert check` shows, line by line, and what `featbert inspect` says of sizes."""
 
 import json
-from pathlib import Path
-
-import pytest
 
 from tests.workspace import error_of, ok
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
 DEV = "EU B-ORG\nsaid O\n\nOslo B-LOC\nis O\nnice O\n"
 TEST = "Oslo B-LOC\nis O\nnice O\n\nGreek B-MISC\n"
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "corpus"
-    place.mkdir()
-    for name, text in (("train", TRAIN), ("dev", DEV), ("test", TEST)):
-        (place / f"{name}.conll").write_text(text, "utf-8")
-    return place
 
 
 def rows_of(text: str) -> dict[str, list[str]]:
@@ -31,7 +19,11 @@ def rows_of(text: str) -> dict[str, list[str]]:
     }
 
 
-def test_all_that_was_read(folder, workspace):
+def test_all_that_was_read(tmp_path, workspace):
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for name, text in (("train", TRAIN), ("dev", DEV), ("test", TEST)):
+        (folder / f"{name}.conll").write_text(text, "utf-8")
     done = ok(workspace.call("check", folder))
     rows = rows_of(done.stdout)
     known = {"sentences": "3 2 2", "words": "5 5 4", "entities": "3 2 2", "LOC": "1 1 1"}

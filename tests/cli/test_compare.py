@@ -3,15 +3,13 @@
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
-from featbert.cli.main import app
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.tasks.base import Scores
 from tests.analysis.evaluation_records import transfer_runs
 from tests.analysis.records import make_run
 from tests.analysis.test_significance import both, make
-from tests.workspace import error_of, ok
+from tests.workspace import command, error_of, ok
 
 
 @pytest.mark.parametrize(
@@ -29,8 +27,7 @@ def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
         write_json(run.folder / RECORD_NAME, run.record)
 
     def compared(*words: str) -> str:
-        done = ok(CliRunner().invoke(app, ["compare", "--runs-dir", str(tmp_path), *words]))
-        return done.stdout
+        return ok(command("compare", "--runs-dir", tmp_path, *words)).stdout
 
     assert shown not in compared()
     assert shown in compared(*asked)
@@ -48,11 +45,11 @@ def test_without_a_tuned_row_the_best_one_is_the_baseline_and_tasks_have_names_o
     for run in runs:
         run.folder.mkdir(exist_ok=True)
         write_json(run.folder / RECORD_NAME, run.record)
-    words = ["compare", "--runs-dir", str(tmp_path), "--stats", "--by", "type", "--show"]
-    shown = ok(CliRunner().invoke(app, [*words, "precision"])).stdout
+    words = ["compare", "--runs-dir", tmp_path, "--stats", "--by", "type", "--show"]
+    shown = ok(command(*words, "precision")).stdout
     assert "baseline: last" in shown
     assert "PER" in shown
-    assert "no such" in error_of(CliRunner().invoke(app, [*words, "no such"]))
+    assert "no such" in error_of(command(*words, "no such"))
 
 
 def test_transfer_that_was_not_asked_for_is_in_the_report_alone(tmp_path):
@@ -60,7 +57,6 @@ def test_transfer_that_was_not_asked_for_is_in_the_report_alone(tmp_path):
     for run in transfer_runs(tmp_path / "runs", f1, seeds=(1,)):
         write_json(run.folder / RECORD_NAME, run.record)
     page = tmp_path / "page.html"
-    words = ["compare", "--runs-dir", str(tmp_path / "runs"), "--no-sentences"]
-    words += ["--report", str(page)]
-    assert "zero-shot" not in ok(CliRunner().invoke(app, words)).stdout
+    words = ("compare", "--runs-dir", tmp_path / "runs", "--no-sentences", "--report", page)
+    assert "zero-shot" not in ok(command(*words)).stdout
     assert "average of zero-shot" in page.read_text("utf-8")

@@ -1,8 +1,5 @@
 """What a shell is offered for a value, asked as a shell asks."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from featbert.encoders.layers import NAMES
@@ -10,7 +7,7 @@ from featbert.experiments.published import published_tables
 from featbert.report.figures.registry import FIGURES
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS, get_task
-from tests.processes import HEAVY
+from tests.processes import HEAVY, python
 
 # As the script of `featbert --show-completion` calls it, in one process for all questions.
 ASK = f"""
@@ -32,15 +29,7 @@ print(*(name for name in {HEAVY} if name in sys.modules))
 
 def offered(*questions: str, cwd: Path) -> tuple[list[list[str]], list[str]]:
     """The answers to what was typed so far, and the heavy libraries that were loaded."""
-    done = subprocess.run(
-        [sys.executable, "-c", ASK, *questions],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=cwd,
-        env=os.environ,
-    )
-    *answers, loaded = done.stdout.split("--\n")
+    *answers, loaded = python(ASK, *questions, cwd=cwd).stdout.split("--\n")
     return [answer.split() for answer in answers], loaded.split()
 
 

@@ -3,11 +3,9 @@
 import h5py
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import featbert
-from featbert.cli.main import app
-from tests.workspace import error_of, ok
+from tests.workspace import command, error_of, ok
 
 TEXTS = ["Jordan Smith beat Washington.", "", "EU rejects German call"]
 
@@ -21,7 +19,7 @@ def vectors(tiny_bert):
 def embed(tiny_bert):
     def run(*words: object, input: str | None = None):
         where = ("--model", tiny_bert, "--device", "cpu", "--precision", "fp32", "-q")
-        return CliRunner().invoke(app, [str(w) for w in ("embed", *words, *where)], input=input)
+        return command("embed", *words, *where, input=input)
 
     return run
 

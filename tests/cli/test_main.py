@@ -10,14 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from featbert.cli.main import app
 from featbert.errors import memory_lack, out_of_memory
 from featbert.runs.run import find_runs
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
-from tests.workspace import error_of
+from tests.workspace import command, error_of
 
 COMMAND = [sys.executable, "-m", "featbert"]
 # Seconds; long enough for a busy machine.
@@ -52,11 +50,11 @@ MISUSED = {
 
 @pytest.mark.parametrize("words", MISUSED)
 def test_wrong_usage_is_one_line_and_exit_code_2(words):
-    done = CliRunner().invoke(app, words.split())
+    done = command(*words.split())
     assert (done.exit_code, done.stdout) == (2, "")
     assert MISUSED[words] in done.stderr
     assert done.stderr.endswith(" --help\n")
-    assert "Commands:" in CliRunner().invoke(app, []).output
+    assert "Commands:" in command().output
     assert done.stderr.count("\n") == 1
 
 

@@ -44,13 +44,12 @@ def latin(workspace: Workspace) -> list[object]:
 
 def test_extract_and_train(workspace):
     reading = latin(workspace)
-    done = workspace.extract(
+    words_of_store = (
         *("--layers", "0,3-4", "--context", "document", "--pooling", "mean"),
         *("--precision", "fp32", "--store-dtype", "float32", "--token-budget", 77),
         *("--device", "cpu"),
-        *reading,
     )
-    assert done.exit_code == 0, done.output
+    ok(workspace.extract(*words_of_store, *reading))
     (path,) = workspace.cache.glob("*.h5")
     m = FeatureStore(path).manifest
     assert (m.layers, m.context, m.pooling) == ((0, 3, 4), "document", "mean")

@@ -4,15 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from featbert.cli.main import app
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.inference.files import columns_as_trained
 from featbert.inference.load import LoadedRun
 from featbert.runs.run import Run, find_runs
-from tests.workspace import Workspace, error_of, ok
+from tests.workspace import Workspace, command, error_of, ok
 
 
 @pytest.fixture(params=["last", "finetune"])
@@ -23,8 +21,7 @@ def run(request: pytest.FixtureRequest, finished: Workspace) -> Run:
 
 def predict(run: Run, *words: object, input: str | bytes | None = None) -> object:
     where = ("--runs-dir", run.folder.parent)
-    words = tuple(str(w) for w in ("predict", run.name, *words, *where))
-    return CliRunner().invoke(app, list(words), input=input)
+    return command("predict", run.name, *words, *where, input=input)
 
 
 def test_the_runs_own_test_file(run, tmp_path):

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from rich.text import Text
-from typer.testing import CliRunner
 
 from featbert.analysis.listing import run_lines
-from featbert.cli.main import app
 from featbert.io import owning
 from featbert.report.html.notebook import html
 from featbert.report.listings import runs_table
@@ -19,6 +17,7 @@ from featbert.runs.folder import move_into_place
 from featbert.runs.record import RECORD_NAME, Notes, SplitIdentity, write_json
 from featbert.runs.run import find_runs
 from tests.analysis.records import make_epoch, make_record
+from tests.workspace import command as call
 from tests.workspace import error_of, ok
 
 
@@ -40,10 +39,6 @@ def runs_dir(tmp_path: Path) -> Path:
     (tmp_path / "broken-1").mkdir()
     (tmp_path / "broken-1" / "record.json").write_text("{", "utf-8")
     return tmp_path
-
-
-def call(*words: object, input: str | None = None):
-    return CliRunner().invoke(app, [*map(str, words)], input=input)
 
 
 def test_every_run_is_listed_with_its_state(runs_dir):

@@ -1,7 +1,5 @@
 """Notations of tags: read as the usual one where a whole corpus fits, else left as they are."""
 
-import logging
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from featbert.data.notation import ONE_TYPE, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.tags import TagError
 from featbert.errors import InputError
-from featbert.progress import logged_by
 
 BIO = ["O", "B-PER", "I-PER", "B-LOC-x", "I-LOC-x"]
 USUAL = st.lists(st.lists(st.sampled_from(BIO), min_size=1, max_size=6), min_size=1, max_size=4)
@@ -111,18 +108,16 @@ def test_brackets_that_nest_or_stay_open_are_refused_with_their_place(tags, inde
         load_corpus(tmp_path, ReadingOptions(scheme="io"))
 
 
-def test_all_splits_together_say_which_notation_it_is(tmp_path):
+def test_all_splits_together_say_which_notation_it_is(tmp_path, caplog):
     # dev by itself would fit bare types, train shows that these are prefixes.
     (tmp_path / "train.conll").write_text("Jane PER_B\nRoe PER_I\nsings O\n", "utf-8")
     (tmp_path / "dev.jsonl").write_text('{"tokens": ["x", "y"], "tags": ["PER_I", "O"]}', "utf-8")
-    heard: list[str] = []
-    with logged_by(lambda _, text: heard.append(text), logging.WARNING):
-        corpus = load_corpus(tmp_path)
+    corpus = load_corpus(tmp_path)
     assert [split.tags for split in corpus.splits.values()] == [
         [("B-PER", "I-PER", "O")],
         [("B-PER", "O")],
     ]
     assert [split.notes.repaired_tags for split in corpus.splits.values()] == [0, 1]
-    assert len([line for line in heard if "PER_B" in line]) == 1
+    assert len([line for line in caplog.messages if "PER_B" in line]) == 1
     report = check_corpus(corpus)
     assert all("PER_B" in r.dialects[0] for r in report.splits.values())

@@ -10,15 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from featbert.cli.main import app
 from featbert.config import parse_seeds
 from featbert.data.load import load_corpus
 from featbert.encoders.layers import NAMES
 from featbert.experiments.file import experiment_file, read_experiment
 from featbert.tasks.base import get_task
 from tests.docs.pages import OUTSIDE, SHELL, Block
+from tests.workspace import command
 
 # Suffixes of the corpus files that blocks show.
 CORPUS_FILES = {"conll": "conll", "json": "jsonl"}
@@ -86,7 +84,7 @@ class Page:
                 assert words[0] in OUTSIDE or not block.language, words
                 continue
             words = cheap([self._told(word) for word in words[1:]])
-            result = CliRunner().invoke(app, words)
+            result = command(*words)
             assert result.exit_code == 0, f"featbert {' '.join(words)}\n{result.output}"
             outputs.append(result.output)
             self.commands += 1

@@ -4,16 +4,15 @@ import json
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import featbert
 from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
 from docs.sizes import SHAPES, cost, record
-from featbert.cli.main import app
 from featbert.runs.record import SUFFIX, read_experiment_record
 from featbert.runs.results import listed_in, read_text
 from featbert.runs.run import find_runs
 from tests.docs.pages import DOCS, blocks
+from tests.workspace import command
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -25,7 +24,7 @@ def test_generating_leaves_no_difference(page: str) -> None:
 
 def test_the_tutorial_shows_the_sample_as_it_is() -> None:
     (shown,) = (b.text for b in blocks(DOCS / "tutorial.md") if b.language == "text")
-    printed = CliRunner().invoke(app, ["check", "sample"]).output
+    printed = command("check", "sample").output
     real = [line.split() for line in printed.splitlines()]
     assert [line for line in shown.splitlines() if line.split() not in real] == []
 

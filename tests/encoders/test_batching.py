@@ -1,7 +1,5 @@
 """Batches by length under a token budget."""
 
-import logging
-
 import numpy as np
 import pytest
 import torch
@@ -12,7 +10,6 @@ from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.encoders.batching import TokenBudget, length_batches, padded_tokens
 from featbert.encoders.encoder import Encoder
-from featbert.progress import logged_by
 
 LACK = "out of memory. Tried to allocate 2.00 GiB"
 
@@ -40,8 +37,8 @@ def compute_buckets(budget, lengths, compute):
 
 
 @pytest.mark.parametrize("error", [torch.OutOfMemoryError, MemoryError, RuntimeError])
-def test_batches_that_do_not_fit_are_halved_once(error):
-    lengths, done, tried, notices = np.array([10] * 20), [], [], []
+def test_batches_that_do_not_fit_are_halved_once(error, caplog):
+    lengths, done, tried = np.array([10] * 20), [], []
 
     def compute(rows):
         tried.append(padded_tokens(lengths[rows]))
@@ -50,12 +47,11 @@ def test_batches_that_do_not_fit_are_halved_once(error):
         done.extend(rows.tolist())
 
     budget = TokenBudget(95)
-    with logged_by(lambda _, text: notices.append(text), logging.WARNING):
-        compute_buckets(budget, lengths, compute)
+    compute_buckets(budget, lengths, compute)
     assert sorted(set(done)) == list(range(20))
     assert tried[0] == 90
     assert max(tried[1:]) <= budget.tokens == 45  # half of what did not fit
-    assert len(notices) == 1
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize(

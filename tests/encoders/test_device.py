@@ -1,8 +1,6 @@
 """Device, precision and memory are asked of the machine."""
 
 import os
-import subprocess
-import sys
 from collections import namedtuple
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from featbert.encoders.device import Device, find_device, find_precision, has_na
 from featbert.encoders.memory import available_memory, check_memory, peak_memory, reset_peak_memory
 from featbert.errors import InputError
 from featbert.features.extraction import HostCopy
+from tests.processes import python
 
 CPU = Device("cpu", "a processor", 1)
 POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
@@ -25,8 +24,8 @@ def test_waiting_threads_sleep_unless_the_user_says_otherwise(own):
     """Where torch is not loaded yet: it reads the variables then."""
     code = f"import os, sys, featbert; print(*map(os.getenv, {POLICIES}), 'torch' in sys.modules)"
     env = {name: value for name, value in os.environ.items() if name not in POLICIES} | own
-    found = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert found.stdout.split() == (["ACTIVE", "None"] if own else ["PASSIVE", "1000"]) + ["False"]
+    expected = ("ACTIVE", "None") if own else ("PASSIVE", "1000")
+    assert python(code, env=env).stdout.split() == [*expected, "False"]
 
 
 def test_a_gpu_is_taken_where_there_is_one_and_by_its_number(monkeypatch):

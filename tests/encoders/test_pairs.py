@@ -51,9 +51,9 @@ def folders(encoder_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tokenized(folders):
-    """A pair as transformers' tokenizer of a family gives it."""
+    """A pair as transformers' tokenizer of a family gives it, with types of texts on request."""
 
-    def make(family, a, b):
+    def make(family, a, b, types):
         tokenizer = AutoTokenizer.from_pretrained(folders[family])
         if family.startswith("qwen"):  # it puts nothing between texts; an end, as in pre-training
             eos = (tokenizer.eos_token, tokenizer.eos_token_id)
@@ -63,7 +63,9 @@ def tokenized(folders):
         space = " " if "ByteLevel" in str(tokenizer.backend_tokenizer) else ""
         words = ([space + word for word in text.split()] for text in (a, b))
         both = tokenizer(*words, is_split_into_words=True, return_tensors="pt")
-        both["token_type_ids"] = torch.tensor([both.encodings[0].type_ids])
+        both.pop("token_type_ids", None)
+        if types:
+            both["token_type_ids"] = torch.tensor([both.encodings[0].type_ids])
         return both
 
     return make
@@ -86,9 +88,7 @@ def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, tokenized
         firsts = encoder(encoder.batcher.firsts(alignment, np.arange(len(PAIRS))))
     at = 0
     for number, (a, b) in enumerate(PAIRS):
-        both = tokenized(family, a, b)
-        if not encoder.has_types:
-            del both["token_type_ids"]
+        both = tokenized(family, a, b, encoder.has_types)
         with torch.inference_mode():
             states = model(**both).last_hidden_state[0]
         words = list(zip(both.sequence_ids(), both.word_ids(), strict=True))
@@ -122,9 +122,7 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
     torch.testing.assert_close(found[3], windows[batch.segments == 3].mean(0), **CLOSE)
     assert found[3].abs().max() > 0.1
     for number, (a, b) in enumerate(PAIRS):
-        both = tokenized(family, a, b)
-        if not encoder.has_types:
-            del both["token_type_ids"]
+        both = tokenized(family, a, b, encoder.has_types)
         with torch.inference_mode():
             if family == "bert":
                 expected = model(**both).logits[0]

@@ -1,6 +1,5 @@
 """Experiment files: read, checked, changed; every mistake is reported at once."""
 
-import logging
 import math
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import pytest
 from featbert.config import defaults
 from featbert.errors import InputError, MissingError
 from featbert.experiments.file import Configuration, Experiment, every, read_experiment
-from featbert.progress import logged_by
 
 ROOT = Path(__file__).parents[2]
 
@@ -163,7 +161,7 @@ def test_variants_make_a_configuration_of_each_combination(tmp_path):
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
-def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
+def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
     text = """
         model = "cased"
         [corpora]
@@ -176,10 +174,10 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path):
         finetune.discriminative = 2.6
         finetune.epochs = 5
     """
-    changes, said = ["corpora.en=else/where", "finetune.epochs=9"], list[str]()
-    with logged_by(lambda _, line: said.append(line), logging.INFO):
-        experiment = read_experiment(written(tmp_path, text), changes)
-    assert [line.count("finetune.epochs=9") for line in said] == [1]
+    caplog.set_level("INFO")
+    changes = ["corpora.en=else/where", "finetune.epochs=9"]
+    experiment = read_experiment(written(tmp_path, text), changes)
+    assert [line.count("finetune.epochs=9") for line in caplog.messages] == [1]
     found = [
         (c.data, c.language, c.encoding, s.epochs, s.discriminative)
         for c in experiment.configurations

@@ -9,12 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.significance import run_estimate
 from featbert.analysis.transfer import transfer_matrices
-from featbert.cli.main import app
 from featbert.data.corpus import Sentence
 from featbert.errors import InputError, MissingError
 from featbert.experiments import pack
@@ -31,11 +29,8 @@ from tests.analysis.evaluation_records import evaluate
 from tests.analysis.records import compare, make_record
 from tests.experiments.experiment_files import SMALL
 from tests.report.html.judged import usual
+from tests.workspace import command as featbert
 from tests.workspace import error_of, ok
-
-
-def featbert(*words: object) -> Result:
-    return CliRunner().invoke(app, [str(word) for word in words])
 
 
 def answered(folder: Path, name: str, seed: int, task_name: str, wrong: float, **changes) -> Run:

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -187,41 +186,27 @@ def test_time_follows_from_like_runs_or_from_a_short_one(lab):
 
 
 def test_rows_with_the_same_numbers_for_every_seed_have_one_run(lab, tmp_path):
-    rows = "".join(f"a {word} film\t{word}\n" for word in ("good", "bad") * 4)
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", "utf-8")
-    keys = {"data": str(tmp_path), "task": "classification", "features": {"layers": ["last"]}}
-    keys |= {"finetune": {}, "seeds": [1, 2]}
-    for shots in ({}, {"shots": 2}):
-        text = plan_text(plan := lab.plan(**keys, **shots), False, None)
-        assert len(plan.jobs) == (4 if shots else 3)
-        assert ("last (" in text.splitlines()[-1]) == (not shots)
-
-
-def test_a_search_tries_a_solver_once_for_all_seeds(lab, tmp_path):
+    """Points of a search, too."""
     rows = "".join(f"a {word} film\t{word}\n" for word in ("good", "bad") * 4)
     for name in ("train", "dev"):
         (tmp_path / f"{name}.tsv").write_text(f"text\tlabel\n{rows}", "utf-8")
     keys = {"data": str(tmp_path), "task": "classification", "features": {"layers": ["last"]}}
     grid = {"features": {"epochs": [5, 10]}, "seeds": [1, 2, 3]}
-    assert len(lab.plan(**keys, grid=grid).jobs) == 2
-    assert len(lab.plan(**keys, grid=grid, shots=2).jobs) == 6
+    for shots in ({}, {"shots": 2}):
+        plan = lab.plan(**keys, finetune={}, seeds=[1, 2], **shots)
+        assert len(plan.jobs) == (4 if shots else 3)
+        assert ("last (" in plan_text(plan, False, None).splitlines()[-1]) == (not shots)
+        assert len(lab.plan(**keys, grid=grid, **shots).jobs) == (6 if shots else 2)
 
 
-@pytest.fixture
-def languages(tmp_path: Path) -> dict[str, str]:
-    """Two corpora with classes that differ: one calls a place PLACE and has no MISC."""
+def test_every_run_is_scored_on_every_language(lab, tmp_path):
+    """Classes differ: one language calls a place PLACE and has no MISC."""
     en = [("Jordan Smith of EU", "B-PER I-PER O B-MISC"), ("near Hamilton", "O B-LOC")]
     nl = [("said Jordan", "O B-PER"), ("Hamilton is quick .", "B-PLACE O O O")]
-    return {
-        "en": str(write_splits(tmp_path / "one", en * 4, en, en)),
-        "nl": str(write_splits(tmp_path / "two", nl * 4, nl, nl)),
-    }
-
-
-def test_every_run_is_scored_on_every_language(lab, languages):
+    texts = {"en": en, "nl": nl}
+    corpora = {n: str(write_splits(tmp_path / n, t * 4, t, t)) for n, t in texts.items()}
     keys = {
-        "corpora": languages,
+        "corpora": corpora,
         "transfer": True,
         "labels": {"PLACE": "LOC"},
         "seeds": [1, 2],

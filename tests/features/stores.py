@@ -69,11 +69,17 @@ class Written:
         words = self.states[split][:, start:stop]
         writer.write(split, k, {"words": words, "cls": -words})  # of units their first pieces
 
-    def to(self, path: Path) -> FeatureStore:
-        writer = self.writer(path)
+    def finish(self, writer: StoreWriter) -> list[tuple[str, int]]:
+        """Writes the blocks that are missing. Returns the others."""
+        kept = list(writer.finished)
         for split, k in self.todo():
-            self.write(writer, split, k)
+            if (split, k) not in kept:
+                self.write(writer, split, k)
         writer.finish(self.manifest)
+        return kept
+
+    def to(self, path: Path) -> FeatureStore:
+        self.finish(self.writer(path))
         return FeatureStore(path)
 
 

@@ -190,10 +190,6 @@ def test_what_cannot_be_stored_is_refused(corpus, folder, tmp_path, options):
     assert not (tmp_path / "cache").exists()
 
 
-class Interrupted(Exception):
-    """What stands for a kill in these tests."""
-
-
 def count_writes(monkeypatch, stop=None, keep=None) -> list[tuple[str, int]]:
     """Blocks that are written; after `stop` what lies on disk is copied to `keep`, and it ends."""
     plain, calls = StoreWriter.write, []
@@ -204,7 +200,7 @@ def count_writes(monkeypatch, stop=None, keep=None) -> list[tuple[str, int]]:
                 keep.mkdir()
                 for path in (self.partial, self.journal):
                     shutil.copy(path, keep / path.name)
-            raise Interrupted
+            raise KeyboardInterrupt
         calls.append((split, block))
         plain(self, split, block, states, *rest)
 
@@ -216,7 +212,7 @@ def interrupted(monkeypatch, k, *args, keep=None, **options):
     """An extraction that ends after `k` blocks."""
     with monkeypatch.context() as patch:
         count_writes(patch, k, keep)
-        with pytest.raises(Interrupted):
+        with pytest.raises(KeyboardInterrupt):
             run(*args, **options)
 
 

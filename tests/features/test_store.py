@@ -270,13 +270,7 @@ def test_whatever_byte_is_damaged_nothing_false_is_read(fuzzed, data):
 
 def resumed(plan, path) -> list[tuple[str, int]]:
     """Resumes, finishes and compares with what was to be written; the blocks that were kept."""
-    writer = plan.writer(path)
-    kept = list(writer.finished)
-    for split, k in plan.todo():
-        if (split, k) not in kept:
-            plan.write(writer, split, k)
-    writer.finish(plan.manifest)
-    store = FeatureStore(path)
+    kept, store = plan.finish(plan.writer(path)), FeatureStore(path)
     assert store.verify() == []
     for split in store.splits:
         np.testing.assert_array_equal(store.read(split), plan.states[split])

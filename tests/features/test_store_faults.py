@@ -5,7 +5,6 @@ import errno
 import os
 import shutil
 import subprocess
-import sys
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
@@ -22,6 +21,7 @@ from featbert.features.store import FeatureStore
 from featbert.io import owning
 from tests.features.stores import Written, datasets, usual
 from tests.features.support import corpus_of
+from tests.processes import python
 
 
 @pytest.fixture
@@ -78,11 +78,7 @@ FAULTS = {
 def carried_out(plan: Written, path: Path) -> tuple[FeatureStore, list[tuple[str, int]]]:
     """Writes what is missing, as a command does; the store, and the blocks that were kept."""
     with owning(path), closing(plan.writer(path)) as writer:
-        kept = list(writer.finished)
-        for split, k in plan.todo():
-            if (split, k) not in kept:
-                plan.write(writer, split, k)
-        writer.finish(plan.manifest)
+        kept = plan.finish(writer)
     return FeatureStore(path), kept
 
 
@@ -292,8 +288,8 @@ def test_a_limit_of_files_is_refused_before_hdf5_writes(encoder_folder, tmp_path
         "except FeatbertError as error:\n"
         "    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    done = python(code)
+    assert done.stderr == ""
     assert "ulimit -f" in done.stdout
     assert not list(tmp_path.rglob("*.h5*"))
 

@@ -32,14 +32,6 @@ def nothing_hangs() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-def a_fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def a_folder(path: Path) -> None:
-    path.mkdir()
-
-
 def damage(path: Path) -> None:
     path.write_bytes(b'{"tags": [\xff')
 
@@ -52,7 +44,7 @@ def of_another_program(path: Path) -> None:
     path.write_text('{"rows": []}', "utf-8")
 
 
-BAD = [a_fifo, a_folder, damage, another_version]
+BAD = [os.mkfifo, Path.mkdir, damage, another_version]
 
 
 @pytest.mark.parametrize("put", BAD)
@@ -87,7 +79,7 @@ def test_in_place_of_a_record(runs: Workspace, tuned_run: Run, name: str, put: P
     assert ({*found.problems} | {*found.unfinished}) == {run.folder}
     assert run.id in ok(runs.call("runs", "--runs-dir", runs.runs)).stdout
     assert run.name in ok(runs.compare()).output
-    if put in (a_fifo, a_folder):  # the others are files, and replaced
+    if put in (os.mkfifo, Path.mkdir):  # the others are files, and replaced
         before = sorted(path.name for path in run.folder.iterdir())
         assert name in error_of(runs.finetune("--seeds", run.record.seed, "--quiet"))
         assert sorted(path.name for path in run.folder.iterdir()) == before
@@ -96,7 +88,7 @@ def test_in_place_of_a_record(runs: Workspace, tuned_run: Run, name: str, put: P
 def test_in_place_of_predictions_and_weights(runs: Workspace, tuned_run: Run) -> None:
     for name in ("weights.safetensors", "dev.conll"):
         (tuned_run.folder / name).unlink()
-        a_fifo(tuned_run.folder / name)
+        os.mkfifo(tuned_run.folder / name)
     words = ("predict", tuned_run.folder, runs.corpus / "dev.conll", "--runs-dir", runs.runs)
     assert "weights.safetensors" in error_of(runs.call(*words))
     with pytest.raises(ValueError, match=r"dev\.conll"):
@@ -104,7 +96,7 @@ def test_in_place_of_predictions_and_weights(runs: Workspace, tuned_run: Run) ->
     assert "dev.conll" in ok(runs.compare("--stats")).stdout
 
 
-@pytest.mark.parametrize("put", [a_fifo, damage, of_another_program])
+@pytest.mark.parametrize("put", [os.mkfifo, damage, of_another_program])
 def test_in_place_of_an_experiment_and_its_record(workspace: Workspace, put: Put) -> None:
     workspace.runs.mkdir()
     file = workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n")

@@ -1,22 +1,20 @@
 """Hostile corpora: read without losing a word, or refused in one line."""
 
+import functools
 import os
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from featbert.cli.main import app
 from featbert.data.load import load_corpus
-from tests.workspace import error_of, ok
+from tests.workspace import command, error_of, ok
 
 GOOD = "Rome B-LOC\n. O\n"
 
 
-def check(*words: object) -> Result:
-    return CliRunner().invoke(app, ["check", *map(str, words)])
+check = functools.partial(command, "check")
 
 
 def test_a_name_without_a_file_is_refused_in_one_line(tmp_path):

@@ -35,10 +35,6 @@ def a_folder(path: Path, target: Path) -> None:
     shutil.copytree(target, path)
 
 
-def a_link(path: Path, target: Path) -> None:
-    path.symlink_to(target)
-
-
 def a_link_to_a_file(path: Path, target: Path) -> None:
     path.unlink(missing_ok=True)
     path.symlink_to(target / "thesis.tex")
@@ -47,7 +43,7 @@ def a_link_to_a_file(path: Path, target: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "put"),
     [
-        *(("thesis.tex", a_file), (".git", a_folder), ("evaluations", a_link)),
+        *(("thesis.tex", a_file), (".git", a_folder), ("evaluations", Path.symlink_to)),
         *(("history.jsonl", a_link_to_a_file), ("evaluations/.git", a_folder)),
     ],
 )

@@ -14,10 +14,8 @@ import torch
 import transformers
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file
-from typer.testing import CliRunner
 
 import featbert
-from featbert.cli.main import app
 from featbert.config import RowsTable
 from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
@@ -30,7 +28,7 @@ from tests.runs.rows import FP32
 from tests.single_runs import finetune, train
 from tests.tasks import test_multilabel
 from tests.tiny_encoders import write_encoder
-from tests.workspace import error_of, ok
+from tests.workspace import command, error_of, ok
 
 CORPORA = {
     "entities": finished_runs.write_corpus,
@@ -67,7 +65,7 @@ def tuned_run(model, corpus, folder, task="entities", tuning="full", **given) ->
 
 
 def exported(run: Run, folder: Path, *words: str) -> Path:
-    ok(CliRunner().invoke(app, ["export", str(run.folder), str(folder), "-q", *words]))
+    ok(command("export", run.folder, folder, "-q", *words))
     return folder
 
 
@@ -308,19 +306,18 @@ def test_another_model_for_onnxruntime_is_refused(tuned, tmp_path, monkeypatch):
 
 def test_onnx_is_refused_without_its_packages_and_for_other_formats(tuned, both, tmp_path):
     """And for heads that transformers does not know."""
-    program, folder = CliRunner(), str(tmp_path / "out")
-    command = ["export", str(tuned("entities").folder), folder, "--onnx"]
+    words = ["export", tuned("entities").folder, tmp_path / "out", "--onnx"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(onnx_model, "find_spec", lambda name: None if name == "onnxscript" else name)
-        error = error_of(program.invoke(app, command))
+        error = error_of(command(*words))
         assert "onnxscript" in error
         assert "featbert[onnx]" in error
         patch.setattr(onnx_model, "find_spec", str)
-        assert "--onnx" in error_of(program.invoke(app, [*command, "--format", "featbert"]))
-        command[1] = str(both["none"].folder)
-        assert "featbert.load" in error_of(program.invoke(app, command))
-        command[1] = str(tuned("entities", output="crf").folder)
-        assert "crf" in error_of(program.invoke(app, command))
+        assert "--onnx" in error_of(command(*words, "--format", "featbert"))
+        words[1] = both["none"].folder
+        assert "featbert.load" in error_of(command(*words))
+        words[1] = tuned("entities", output="crf").folder
+        assert "crf" in error_of(command(*words))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -436,8 +433,8 @@ def test_what_a_format_cannot_hold_is_refused(tuned, both, tmp_path, changed):
     for run, form in ((other, "transformers"), (usable, "peft")):
         with pytest.raises(InputError, match=r"featbert\.load|--format transformers"):
             export(run, tmp_path / "out", form, card="")
-    words = ["export", str(both["none"].folder), str(tmp_path / "out"), "--format", "transformers"]
-    assert "featbert.load" in error_of(CliRunner().invoke(app, words))
+    words = ("export", both["none"].folder, tmp_path / "out", "--format", "transformers")
+    assert "featbert.load" in error_of(command(*words))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -531,8 +528,8 @@ def test_a_run_on_features_is_calibrated_when_it_predicts_and_in_its_export(both
     text.write_text("Jordan Smith beat Washington\n", "utf-8")
     rows = []
     for words in ((), ("--calibrate",)):
-        command = ["predict", str(run.folder), str(text), "--format", "jsonl", "-q", *words]
-        (line,) = ok(CliRunner().invoke(app, command)).stdout.splitlines()
+        done = command("predict", run.folder, text, "--format", "jsonl", "-q", *words)
+        (line,) = ok(done).stdout.splitlines()
         rows.append(json.loads(line))
     assert rows[0]["tags"] == rows[1]["tags"]
     assert rows[0]["probabilities"] != rows[1]["probabilities"]

@@ -15,31 +15,6 @@ from featbert.models.model import BatchLayout
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
-
-def assert_gives_what_it_gave(run: Run, folder: Path) -> None:
-    """Answers of dev and test equal the run's files; vectors equal its store's, to the bit."""
-    loaded = load(run, device="cpu")
-    assert not loaded.model.training
-    corpus = corpus_of(run)
-    for split in ("dev", "test"):
-        kept = run.predictions(split)
-        assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
-        inputs = loaded.inputs(corpus[split].sentences)
-        assert loaded.answers(inputs, corpus[split]) == kept.predicted
-        tags, shares = loaded.shares(inputs, corpus[split])
-        assert tags == kept.predicted
-        assert len(shares) == corpus[split].n_words
-        if run.record.tuning == "none":
-            (path,) = (folder / "cache").glob("*.h5")
-            store = FeatureStore(path)
-            stored, seconds = loaded.split_inputs(corpus, corpus[split], folder / "cache")
-            assert seconds is None
-            assert loaded.answers(stored, corpus[split]) == kept.predicted
-            expected = torch.from_numpy(store.read(split, loaded.combination.indices))
-            assert inputs.states.dtype == expected.dtype
-            assert torch.equal(inputs.states, expected)
-
-
 STORED = [
     {"casing": "truecased", "tag_scheme": "iob1", "pooling": "mean", "layers": "weighted_all"},
     {"context": "document", "casing": "original", "tag_scheme": "iob1", "layers": "concat:2,0"},
@@ -59,11 +34,29 @@ TUNED = [
     ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
 )
 def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, tuning, how):
-    """In several blocks, too."""
+    """Answers of dev and test, and vectors of a store to the bit; in several blocks, too."""
     if "store_dtype" in how:
         monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run(tuning, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
-    assert_gives_what_it_gave(run, tmp_path)
+    loaded = load(run, device="cpu")
+    assert not loaded.model.training
+    corpus = corpus_of(run)
+    for split in ("dev", "test"):
+        kept = run.predictions(split)
+        assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
+        inputs = loaded.inputs(corpus[split].sentences)
+        assert loaded.answers(inputs, corpus[split]) == kept.predicted
+        tags, shares = loaded.shares(inputs, corpus[split])
+        assert tags == kept.predicted
+        assert len(shares) == corpus[split].n_words
+        if run.record.tuning == "none":
+            (path,) = (tmp_path / "cache").glob("*.h5")
+            stored, seconds = loaded.split_inputs(corpus, corpus[split], tmp_path / "cache")
+            assert seconds is None
+            assert loaded.answers(stored, corpus[split]) == kept.predicted
+            vectors = FeatureStore(path).read(split, loaded.combination.indices)
+            assert inputs.states.dtype == torch.from_numpy(vectors).dtype
+            assert torch.equal(inputs.states, torch.from_numpy(vectors))
 
 
 @pytest.mark.parametrize("tuning", ["none", "full"])

@@ -136,15 +136,6 @@ def test_every_group_has_a_softmax_of_its_own():
     assert output.decode(torch.ones(5, 2), lengths).tolist() == [1, 0, 1, 0, 0]
 
 
-def crf_of(n: int, seed: int) -> CRF:
-    torch.manual_seed(seed)
-    crf = CRF(3, classes(n))
-    with torch.no_grad():
-        for parameter in (crf.start, crf.transitions, crf.end):
-            parameter.normal_()
-    return crf
-
-
 def every_sequence(crf: CRF, vectors: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """All tag sequences of one sentence, (n, T), and their scores, (n,), by the definition."""
     emissions = crf.classifier(vectors)
@@ -161,7 +152,11 @@ def every_sequence(crf: CRF, vectors: torch.Tensor) -> tuple[torch.Tensor, torch
 @settings(max_examples=30)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(2, 3), st.integers(0, 99))
 def test_against_brute_force(sizes, n, seed):
-    crf, lengths = crf_of(n, seed), np.array(sizes)
+    torch.manual_seed(seed)
+    crf, lengths = CRF(3, classes(n)), np.array(sizes)
+    with torch.no_grad():
+        for parameter in (crf.start, crf.transitions, crf.end):
+            parameter.normal_()
     vectors = torch.randn(int(lengths.sum()), 3, requires_grad=True)
     targets = torch.randint(n, (len(vectors),))
     targets[torch.rand(len(targets)) < 0.3 * (seed % 2)] = -100  # words without a gold class

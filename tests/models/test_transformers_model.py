@@ -68,12 +68,8 @@ def made_from(folder, task, given, texts=1):
     ],
 )
 def test_logits_are_ours(encoder_folder, tmp_path, family, task, given):
-    assert_equal_logits(encoder_folder(family), tmp_path, task, given)
-
-
-def assert_equal_logits(source, folder, task, given):
-    """transformers alone, from texts as they are or from words, on other text than the probe."""
-    kind = get_task(task)
+    """Of transformers alone, from texts or from words, on other text than the probe."""
+    source, kind = encoder_folder(family), get_task(task)
     model, batch_of = made_from(source, task, given)
     used = TEXTS if task in PAIRED else [texts[:1] for texts in TEXTS]
     config = kind.model_config(TARGETS.get(task, ABC).classes)
@@ -86,10 +82,10 @@ def assert_equal_logits(source, folder, task, given):
         used = [tuple(text.replace("[SEP] ", "") for text in texts) for texts in used]
     sizes = {"positions": encoder.positions, "types": encoder.has_types, "raw": raw}
     tokenizer = transformers_tokenizer(find_encoder(str(source)), encoder.wordpieces, **sizes)
-    made.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    again = getattr(transformers, kind.auto_model).from_pretrained(folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    made.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    again = getattr(transformers, kind.auto_model).from_pretrained(tmp_path).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path)
     assert tokenizer.model_max_length == encoder.positions
     batch, layout = batch_of(used)
     with torch.no_grad():

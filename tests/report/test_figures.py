@@ -9,12 +9,10 @@ import matplotlib
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
-from typer.testing import CliRunner
 
 from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.transfer import transfer_matrices
-from featbert.cli.main import app
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.registry import Entry
@@ -32,7 +30,7 @@ from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
-from tests.workspace import ok
+from tests.workspace import command, ok
 
 DEV = {
     "embeddings": [0.45, 0.46, 0.44],
@@ -88,14 +86,6 @@ def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
     gold = {bucket: 1000 + n for n, bucket in enumerate(buckets)}
     found = Breakdown(facet, "entity type", "dev", gold, rows)
     return dataclasses.replace(comparison, breakdowns=(*comparison.breakdowns, found))
-
-
-def matrices(tmp_path):
-    f1 = {(a, b): 0.5 + 0.3 * (a == b) for a, b in itertools.product(("de", "en", "nl"), repeat=2)}
-    runs = transfer_runs(tmp_path / "a", f1, seeds=(1,))
-    tuned = transfer_runs(tmp_path / "b", f1, layers=None)
-    evaluate(tuned[3], "zh", 0.25)
-    return transfer_matrices([*runs, *tuned])
 
 
 # What each kind has something to show in.
@@ -374,7 +364,11 @@ def test_many_buckets_are_continued_below_and_further_facets_have_names():
 
 
 def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
-    ((_, name, drawn),) = crossing_figures([], matrices(tmp_path))
+    f1 = {(a, b): 0.5 + 0.3 * (a == b) for a, b in itertools.product(("de", "en", "nl"), repeat=2)}
+    runs = transfer_runs(tmp_path / "a", f1, seeds=(1,))
+    tuned_runs = transfer_runs(tmp_path / "b", f1, layers=None)
+    evaluate(tuned_runs[3], "zh", 0.25)
+    ((_, name, drawn),) = crossing_figures([], transfer_matrices([*runs, *tuned_runs]))
     assert name == "transfer"
     check_readable(drawn)
     features, tuned = drawn.axes[:2]
@@ -422,8 +416,8 @@ def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
 def test_the_command_draws_the_figures_that_are_named(tmp_path):
     for run in (make_run("a"), make_run("b", layers=None)):
         write_json(tmp_path / "runs" / run.name / RECORD_NAME, run.record)
-    runs = ["compare", "--quiet", "--runs-dir", str(tmp_path / "runs"), "--figures-dir"]
-    ok(CliRunner().invoke(app, [*runs, str(tmp_path / "one"), "--figure", "mix"]))
+    words = ("compare", "--quiet", "--runs-dir", tmp_path / "runs", "--figure", "mix")
+    ok(command(*words, "--figures-dir", tmp_path / "one"))
     assert sorted(p.name for p in (tmp_path / "one").iterdir()) == ["mix.pdf", "mix.png"]
 
 

@@ -5,19 +5,14 @@ small experiment is compared with them.
 """
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from docs.generate import RESULTS
 from featbert.analysis.compare import compare
 from featbert.analysis.document import to_json
-from featbert.cli.main import app
 from featbert.config import Analyses
 from featbert.errors import MissingError
 from featbert.report.html import page
@@ -32,9 +27,9 @@ from featbert.runs.record import (
 from featbert.runs.run import Run, find_runs
 from tests.analysis.evaluation_records import evaluate
 from tests.analysis.test_budget import searched
-from tests.processes import ROOT
+from tests.processes import ROOT, python
 from tests.report.html.judged import make_run, usual
-from tests.workspace import error_of
+from tests.workspace import command, error_of
 
 KEPT = sorted((ROOT / "experiments").glob(f"*/{RESULTS}"))
 # What only runs and tests need.
@@ -65,10 +60,7 @@ TELL = "print(*(name for name in sys.modules), file=sys.stderr)"
 
 def fresh(code: str, *words: object) -> tuple[str, set[str]]:
     """What code prints in a process of its own, and the modules that it loads."""
-    command = [sys.executable, "-c", f"{code}\n{TELL}", *map(str, words)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=ROOT, check=False)
-    assert done.returncode == 0, done.stderr
+    done = python(f"{code}\n{TELL}", *words)
     return done.stdout, set(done.stderr.split("\n")[-2].split())
 
 
@@ -159,9 +151,9 @@ def test_every_format_and_the_page_are_drawn_byte_for_byte(small, tmp_path) -> N
 def test_options_of_runs_and_other_files_are_refused(small, tmp_path) -> None:
     path = tmp_path / "a.json"
     path.write_text(to_json(compare(find_runs(small))), "utf-8")
-    shown = ["compare", "--from", str(path)]
-    assert "--against" in error_of(CliRunner().invoke(app, [*shown, "--against", "last"]))
-    assert "lenght" in error_of(CliRunner().invoke(app, [*shown, "--by", "lenght"]))
+    shown = ["compare", "--from", path]
+    assert "--against" in error_of(command(*shown, "--against", "last"))
+    assert "lenght" in error_of(command(*shown, "--by", "lenght"))
     for text in ("{}", "", "[" * 100_000):
         path.write_text(text, "utf-8")
-        assert str(path) in error_of(CliRunner().invoke(app, shown))
+        assert str(path) in error_of(command(*shown))

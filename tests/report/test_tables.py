@@ -44,11 +44,6 @@ def full(runs=None):
     return compare_runs(runs or usual_runs(), **asked)
 
 
-def scores_of(comparison):
-    (table,) = comparison_tables(comparison)["scores"]
-    return table
-
-
 def grid(table) -> dict[str, dict[str, str]]:
     """Texts by the first cell of the row and the column's head."""
     heads = [column.head for column in table.columns]
@@ -57,7 +52,7 @@ def grid(table) -> dict[str, dict[str, str]]:
 
 def test_cells_are_the_numbers_of_the_rows() -> None:
     (comparison,) = compare(usual_runs())
-    table = scores_of(comparison)
+    (table,) = comparison_tables(comparison)["scores"]
     shown = grid(table)
     assert list(shown) == [row.label for row in comparison.rows]
     for row in comparison.rows:

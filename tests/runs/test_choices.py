@@ -6,17 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from featbert.api import extract
-from featbert.cli.main import app
 from featbert.data.load import load_corpus
 from featbert.encoders.source import find_encoder
 from featbert.inference.evaluate import evaluate
 from featbert.runs.run import Run, find_runs
 from tests.analysis.records import compare
 from tests.runs.rows import FP32, assert_answers_again, frozen, tuned
-from tests.workspace import ok
+from tests.workspace import command, ok
 
 GOOD, OTHER = "Jordan", ["The", "quick", "Hamilton", "said", "lamb", "Herald", "EU"]
 
@@ -150,14 +148,14 @@ def test_a_file_is_predicted_with_a_probability_for_each_choice(made, tmp_path):
     rows = [{"ctx": row["context"], "choices": row["choices"]} for row in kept]
     file = tmp_path / "new.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    given = ["predict", run.name, str(file), "--runs-dir", str(tmp_path / "runs"), "-q"]
-    shown = ok(CliRunner().invoke(app, [*given, "--format", "jsonl"])).stdout
+    given = ("predict", run.name, file, "--runs-dir", tmp_path / "runs", "-q")
+    shown = ok(command(*given, "--format", "jsonl")).stdout
     for line, own in zip(shown.splitlines(), kept, strict=True):
         row = json.loads(line)
         assert (row["choices"], row["answer"]) == (own["choices"], own["predicted"])
         assert len(row["probabilities"]) == len(row["choices"])
         assert sum(row["probabilities"]) == pytest.approx(1, abs=1e-5)
         assert row["probabilities"].index(max(row["probabilities"])) == row["answer"]
-    columns = ok(CliRunner().invoke(app, given)).stdout.splitlines()
+    columns = ok(command(*given)).stdout.splitlines()
     first = [kept[0]["context"], *kept[0]["choices"], str(kept[0]["predicted"])]
     assert columns[0].split("\t") == first

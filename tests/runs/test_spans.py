@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from featbert.api import extract
-from featbert.cli.main import app
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.encoders.alignment import align
@@ -34,7 +32,7 @@ from tests.features.support import Plain
 from tests.runs.questions import write_questions
 from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
 from tests.tiny_encoders import FAMILIES
-from tests.workspace import ok
+from tests.workspace import command, ok
 
 
 @pytest.fixture(scope="module")
@@ -215,8 +213,8 @@ def test_rows_are_compared_by_passage_and_shown(made, tmp_path):
 def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_path, packing):
     run = trained(made, tmp_path / "runs", epochs=8, packing=packing)
     test = made["folder"] / "test.json"
-    given = ["predict", run.name, "--runs-dir", str(tmp_path / "runs"), "-q"]
-    result = ok(CliRunner().invoke(app, [*given, str(test), "--format", "jsonl"]))
+    given = ("predict", run.name, "--runs-dir", tmp_path / "runs", "-q")
+    result = ok(command(*given, test, "--format", "jsonl"))
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     kept = json.loads((run.folder / "test.squad.json").read_text("utf-8"))
     assert {row["id"]: row["answer"] for row in rows} == kept
@@ -229,16 +227,16 @@ def test_questions_are_predicted_from_a_file_and_as_they_are_asked(made, tmp_pat
     passage = tmp_path / "passage.txt"
     passage.write_text(rows[0]["context"] + "\n\n", "utf-8")
     asked = [part for row in rows[:2] for part in ("--question", row["question"])]
-    result = ok(CliRunner().invoke(app, [*given, *asked, "--passage", str(passage)]))
+    result = ok(command(*given, *asked, "--passage", passage))
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     assert lines == [[row["question"], row["answer"] or "(no answer)"] for row in rows[:2]]
     for words in (
         asked,
-        ["--passage", str(passage)],
+        ["--passage", passage],
         [*asked, "--passage", "no.txt"],
-        [str(test), *asked, "--passage", str(passage)],
+        [test, *asked, "--passage", passage],
     ):
-        result = CliRunner().invoke(app, [*given, *words])
+        result = command(*given, *words)
         assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
 
 

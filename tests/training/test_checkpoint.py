@@ -23,10 +23,6 @@ LABELS = np.random.default_rng(1).integers(0, N_LABELS, N_WORDS)
 STATES = torch.randn(2, N_WORDS, 6, generator=torch.Generator().manual_seed(2))
 
 
-class Stopped(Exception):
-    """In place of a kill."""
-
-
 @pytest.fixture(autouse=True)
 def every_epoch(monkeypatch) -> None:
     """A checkpoint is due after each epoch."""
@@ -63,7 +59,7 @@ def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SE
         place = next(scored)
         torch.rand(3)  # what scoring draws is part of the random state, too
         if place + 1 == stop_in:
-            raise Stopped
+            raise KeyboardInterrupt
         return values(f1[place])
 
     fitted = fit(
@@ -85,7 +81,7 @@ def timeless(rows):
 def path(tmp_path):
     """A checkpoint after two epochs."""
     path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
+    with pytest.raises(KeyboardInterrupt):
         train(path, stop_in=3)
     return path
 
@@ -95,7 +91,7 @@ def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_corr
     settings = SETTINGS.but(bias_correction=bias_correction)
     expected, whole = train(settings=settings)
     path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
+    with pytest.raises(KeyboardInterrupt):
         train(path, stop_in=stop_in, settings=settings)
     assert path.exists() == (stop_in > 1)
     weights, fitted = train(path, settings=settings)
@@ -112,7 +108,7 @@ def test_patience_counts_across_an_interruption(tmp_path) -> None:
     _, whole = train(settings=settings)
     assert len(whole.history) == 4
     path = tmp_path / "checkpoint"
-    with pytest.raises(Stopped):
+    with pytest.raises(KeyboardInterrupt):
         train(path, stop_in=4, settings=settings)
     _, fitted = train(path, settings=settings)
     assert timeless(fitted.history) == timeless(whole.history)

@@ -86,20 +86,15 @@ def windows_of(alignment, s) -> set[int]:
     }
 
 
-def long_alignment(encoder, context="document"):
-    """Three documents: of one window, of many, and of one sentence longer than a window."""
-    random = np.random.default_rng(8)
-    words = ["The", "quick", "fox", "Jordan", "Hamilton", "rejects", "unaffordable", "."]
-    texts = [" ".join(random.choice(words, size=n)) for n in (3, 4, *[6] * 20, 60, 2)]
-    documents = [0, 0, *[1] * 20, 2, 3]
-    sentences = sentences_of(texts, documents)
-    return align(sentences, encoder.wordpieces, positions=40, context=context)
-
-
 @pytest.mark.parametrize("context", ["sentence", "document"])
 @pytest.mark.parametrize("budget", [1, 45, 100, 300, 10_000])
 def test_parts_hold_each_sentence_once_within_the_budget(encoder, context, budget):
-    alignment = long_alignment(encoder, context)
+    """Documents of one window, of many, and of one sentence longer than a window."""
+    random = np.random.default_rng(8)
+    words = ["The", "quick", "fox", "Jordan", "Hamilton", "rejects", "unaffordable", "."]
+    texts = [" ".join(random.choice(words, size=n)) for n in (3, 4, *[6] * 20, 60, 2)]
+    sentences = sentences_of(texts, [0, 0, *[1] * 20, 2, 3])
+    alignment = align(sentences, encoder.wordpieces, positions=40, context=context)
     inputs = PieceInputs(alignment, encoder, CPU)
     asked = np.random.default_rng(1).permutation(24)[:20]
     parts = list(inputs.parts(asked, budget))

@@ -5,12 +5,10 @@ words, or windows of as many subwords.
 """
 
 import json
-import subprocess
-import sys
 
 import pytest
 
-from tests.processes import ROOT
+from tests.processes import python
 
 STEPS = """
 import json, sys
@@ -60,7 +58,5 @@ print(json.dumps(growth))
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_training_stops_taking_memory(precision: str) -> None:
-    code = [sys.executable, "-c", STEPS, precision]
-    done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=True)
-    growth = json.loads(done.stdout)
+    growth = json.loads(python(STEPS, precision).stdout)
     assert max(growth.values()) < 30, growth
