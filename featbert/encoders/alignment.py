@@ -105,6 +105,11 @@ class Alignment:
         """(S, T) the unit that has each of `texts`."""
         return np.searchsorted(self.unit_words, self.texts[..., 0], side="right") - 1
 
+    def unit_windows(self, units: Ints) -> tuple[Ints, Ints]:
+        """The windows of `units`, unit by unit, and how many each has."""
+        sizes = np.diff(self.units)[units]
+        return ranges(self.units[units], sizes), sizes
+
     def windows_of(self, parts: Ints) -> Ints:
         """(len(parts),) the window that each of `parts` is read from."""
         return np.searchsorted(self.owned, parts, side="right") - 1
@@ -184,10 +189,7 @@ def align(
 
 
 def _runs(words: Ints, n_pieces: int) -> Ints:
-    """(K + 1,) edges of runs of pieces that stay together: a word, or words with common pieces.
-
-    `words` are (N, 2) first and end piece of each word.
-    """
+    """(K + 1,) edges of runs of pieces that stay together: of words (N, 2) with common pieces."""
     long = words[np.diff(words)[:, 0] > 1]
     inside = np.zeros(n_pieces + 1, dtype=np.int64)  # how many words go on at each piece
     np.add.at(inside, long[:, 0] + 1, 1)
