@@ -90,8 +90,7 @@ def load_torch(threads: int | None = None) -> None:
             importlib.import_module("torch")
             gc.enable()
             gc.freeze()
-    if threads is not None:
-        sys.modules["torch"].set_num_threads(threads)
+    use_threads(threads)
 
 
 def use_threads(n: int | None) -> None:

@@ -62,7 +62,7 @@ def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
 def plan_extraction(
     corpus: Corpus,
     source: EncoderSource,
-    options: EncodingOptions | None = None,
+    options: EncodingOptions,
     *,
     cache_dir: str | Path = "cache",
     shards: int = 1,
@@ -73,7 +73,6 @@ def plan_extraction(
     A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
     precision that this machine lacks is refused after torch is loaded.
     """
-    options = options or EncodingOptions()
     num_layers, hidden_size = source.num_layers, source.hidden_size
     assert num_layers is not None
     assert hidden_size is not None
