@@ -120,10 +120,7 @@ def run_extraction(
 
 
 def _load_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]) -> Encoder:
-    """The plan's encoder on the device, from `encoders` if it is there.
-
-    Starts the measurement of peak memory. InputError if memory does not suffice.
-    """
+    """The plan's encoder, from or for `encoders`. The measurement of peak memory starts."""
     m, name = plan.manifest, plan.source.reference
     dtype = torch_dtype(m.precision)
     words = min(m.block_words, max((split.words for split in m.splits.values()), default=0))

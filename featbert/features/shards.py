@@ -81,10 +81,7 @@ Texts = Mapping[str, Sequence[Sentence]]
 
 
 def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
-    """Parts of a text, with about as many whole blocks each, at most one part per block.
-
-    Pairs that are encoded apart become single texts.
-    """
+    """Parts of about as many whole blocks. Pairs that are encoded apart become single texts."""
     apart, context = plan.manifest.packing == "apart", plan.manifest.context
     blocks = [(name, k) for name, index in plan.indexes.items() for k in range(index.n_blocks)]
     encoded = (
