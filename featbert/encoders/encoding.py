@@ -107,17 +107,14 @@ def texts_of(
     """
     texts: Sequence[Sentence]
     if packing == "apart":
-        number_of: dict[Sentence, int] = {}
-        pairs = [
-            [
-                number_of.setdefault(
-                    Sentence(s.words[part], touches=s.touches[part]), len(number_of)
-                )
-                for part in (slice(s.pair), slice(s.pair, None))
-            ]
+        parts = [
+            Sentence(s.words[part], touches=s.touches[part])
             for s in sentences
+            for part in (slice(s.pair), slice(s.pair, None))
         ]
-        texts, numbers = list(number_of), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        number_of = {text: number for number, text in enumerate(dict.fromkeys(parts))}
+        texts = list(number_of)
+        numbers = np.array([number_of[part] for part in parts], dtype=np.int64).reshape(-1, 2)
     else:
         texts, numbers = sentences, np.arange(len(sentences))[:, None]
     edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)
