@@ -245,16 +245,16 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
     sizes = [min(int(c[:n].sum()), half) for c, n in zip(parts, heads, strict=True)]
     windows: list[Ints] = []
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
-    for text, (start, counts) in enumerate(zip((0, middle), parts, strict=True)):
+    starts = (0, middle)
+    for text, second in ((0, 1), (1, 0)):
         if fits[text]:
             continue
-        second = 1 - text
-        spans, owns = plan_windows(counts, capacity - sizes[second])
+        spans, owns = plan_windows(parts[text], capacity - sizes[second])
         pair_spans = np.empty((len(spans), 2, 2), dtype=np.int64)
-        pair_spans[:, text] = spans + start
-        pair_spans[:, second] = np.array([0, sizes[second]]) + (0 if second == 0 else middle)
+        pair_spans[:, text] = starts[text] + spans
+        pair_spans[:, second] = starts[second], starts[second] + sizes[second]
         windows.append(pair_spans)
-        owned.append(owns[1:] + start)
+        owned.append(starts[text] + owns[1:])
     owned[-1][-1] = total  # a second text that is repeated whole is read from the last window
     return np.concatenate(windows), np.concatenate(owned)
 
