@@ -1,7 +1,4 @@
-"""The machine's devices and precisions.
-
-The functions import torch, so that names of devices and precisions do not load it.
-"""
+"""The machine's devices and precisions. Their names do not load torch, only functions do."""
 
 from __future__ import annotations
 

@@ -223,7 +223,6 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         unknown = end
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     space = None
     if not isinstance(backend.model, WordPiece):
         space = backend.token_to_id("Ġ" if _has_byte_level(backend) else "▁")
@@ -232,7 +231,7 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         prefix,
         suffix,
         middle,
-        pad_id=int(pad),
+        pad_id=int(tokenizer.pad_token_id or 0),
         unknown_id=int(unknown),
         space_id=-1 if space is None else space,
         lowercases=_lowercases(backend),

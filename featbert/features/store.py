@@ -1,7 +1,4 @@
-"""The feature store: one HDF5 file with the hidden states of a text.
-
-Its groups, datasets and attributes are listed in `docs/reference/store-format.md`.
-"""
+"""The feature store: one HDF5 file of a text's states (`docs/reference/store-format.md`)."""
 
 from __future__ import annotations
 
