@@ -8,19 +8,12 @@ of the last epoch are kept, in a folder that `adaptation.json` completes. While 
     .<name>.lock        the process that makes it
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any
 
 from featbert.adaptation.plan import AdaptationPlan, Adapted
-from featbert.encoders.source import (
-    ADAPTATION_RECORD,
-    ENCODER_FILES,
-    EncoderSource,
-    find_encoder,
-)
+from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
 from featbert.errors import InputError
 from featbert.io import check_ours, explaining, flush, json_hash, owning, replace_folder, write_text
 from featbert.text import json_text

@@ -33,7 +33,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import pretrained_tokenizer
 from featbert.errors import InputError, spelling
 from featbert.io import explaining, write_text
-from featbert.progress import Advance, report, stage
+from featbert.progress import Advance, report, stage, track
 from featbert.training.checkpoint import Pace
 
 # Keys of the answers, in the order in which models give their logits.
@@ -214,14 +214,12 @@ class _LanguageModelTrainer(Trainer):
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Logs the losses of an epoch, and decides whether a checkpoint is written."""
         row = {f"train_{name}": loss for name, loss in self._means().items()}
-        loader, model = self.get_eval_dataloader(), self.model
-        assert model is not None
+        loader: Any = self.get_eval_dataloader()
+        model: Any = self.model
         model.eval()
-        n_batches = len(loader)
-        with torch.inference_mode(), stage("measuring perplexity", "batches", n_batches) as advance:
-            for batch in loader:
+        with torch.inference_mode():
+            for batch in track(loader, "measuring perplexity", "batches"):
                 self._losses(model, self._prepare_inputs(batch))
-                advance(1)
         row |= {f"dev_{name}": loss for name, loss in self._means().items()}
         if "dev_mlm" not in row:
             raise InputError("dev has no wordpiece to mask: the tokenizer knows none of its words")

@@ -1,24 +1,20 @@
 """Plans of adaptations, and their results. Nothing here imports torch."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from featbert.config import Adapt, Compute
 from featbert.data.corpus import Corpus
+from featbert.encoders.device import Device, find_device, find_precision
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
 from featbert.errors import InputError, MissingError, spelling
 from featbert.io import check_ours, json_hash, regular_file, slug, utf8_path
-
-if TYPE_CHECKING:
-    from featbert.encoders.device import Device
 
 # Wordpieces of a sequence by default. An encoder may read fewer.
 MAX_LENGTH = 128
@@ -138,9 +134,6 @@ def plan_adaptation(
         compute: device and precision. Weights stay in fp32.
     """
     nsp = decide_nsp(corpus, source, settings.nsp)
-
-    from featbert.encoders.device import find_device, find_precision
-
     place = find_device(compute.device)
     if place.number:
         raise InputError(

@@ -105,6 +105,11 @@ class Alignment:
         """(S, T) the unit that has each of `texts`."""
         return np.searchsorted(self.unit_words, self.texts[..., 0], side="right") - 1
 
+    def unit_windows(self, units: Ints) -> tuple[Ints, Ints]:
+        """The windows of `units`, unit by unit, and how many each has."""
+        sizes = np.diff(self.units)[units]
+        return ranges(self.units[units], sizes), sizes
+
     def windows_of(self, parts: Ints) -> Ints:
         """(len(parts),) the window that each of `parts` is read from."""
         return np.searchsorted(self.owned, parts, side="right") - 1
@@ -184,10 +189,7 @@ def align(
 
 
 def _runs(words: Ints, n_pieces: int) -> Ints:
-    """(K + 1,) edges of runs of pieces that stay together: a word, or words with common pieces.
-
-    `words` are (N, 2) first and end piece of each word.
-    """
+    """(K + 1,) edges of runs of pieces that stay together: of words (N, 2) with common pieces."""
     long = words[np.diff(words)[:, 0] > 1]
     inside = np.zeros(n_pieces + 1, dtype=np.int64)  # how many words go on at each piece
     np.add.at(inside, long[:, 0] + 1, 1)
@@ -243,16 +245,16 @@ def plan_pair(piece_counts: Ints, split: int, capacity: int) -> tuple[Ints, Ints
     sizes = [min(int(c[:n].sum()), half) for c, n in zip(parts, heads, strict=True)]
     windows: list[Ints] = []
     owned: list[Ints] = [np.zeros(1, dtype=np.int64)]
-    for text, (start, counts) in enumerate(zip((0, middle), parts, strict=True)):
+    starts = (0, middle)
+    for text, second in ((0, 1), (1, 0)):
         if fits[text]:
             continue
-        second = 1 - text
-        spans, owns = plan_windows(counts, capacity - sizes[second])
+        spans, owns = plan_windows(parts[text], capacity - sizes[second])
         pair_spans = np.empty((len(spans), 2, 2), dtype=np.int64)
-        pair_spans[:, text] = spans + start
-        pair_spans[:, second] = np.array([0, sizes[second]]) + (0 if second == 0 else middle)
+        pair_spans[:, text] = starts[text] + spans
+        pair_spans[:, second] = starts[second], starts[second] + sizes[second]
         windows.append(pair_spans)
-        owned.append(owns[1:] + start)
+        owned.append(starts[text] + owns[1:])
     owned[-1][-1] = total  # a second text that is repeated whole is read from the last window
     return np.concatenate(windows), np.concatenate(owned)
 

@@ -1,9 +1,7 @@
 """Padded batches of windows, with the positions of the words that are read from them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -43,13 +41,13 @@ class PieceBatch:
     n_words: int
     rows: int | None = None
 
-    def to(self, device: torch.device) -> PieceBatch:
+    def to(self, device: torch.device) -> Self:
         """The batch on `device`."""
         values = vars(self).items()
         tensors: Any = {n: to_device(v, device) for n, v in values if isinstance(v, Tensor)}
         return replace(self, **tensors)
 
-    def part(self, start: int, stop: int) -> tuple[PieceBatch, Tensor]:
+    def part(self, start: int, stop: int) -> tuple[Self, Tensor]:
         """Windows `start` to `stop`, and the numbers of their places among the (Q,) places."""
         rows, first = slice(start, stop), start * self.ids.shape[1]
         end = first + self.ids[rows].numel()
@@ -120,13 +118,9 @@ class Batcher:
         first, end = alignment.parts[parts].T
         text = np.sum(first[:, None] >= spans[rows, 1:, 0], axis=1)  # (W,) 1 in the second one
         base = rows * longest + begins[rows, text] - spans[rows, text, 0]
+        positions = self._read(base + first, base + end)
         segments: Ints | None = None
-        if self.pooling == "first":
-            positions = base + first
-        elif self.pooling == "last":
-            positions = base + end - 1
-        else:
-            positions = ranges(base + first, end - first)
+        if self.pooling == "mean":
             segments = np.repeat(np.arange(len(parts)), end - first)
         further = self._first_places(lengths) if firsts else NO_PARTS
         if pieces:
@@ -159,15 +153,8 @@ class Batcher:
         sizes = np.diff(texts)[..., 0]
         words = ranges(texts[..., 0].ravel(), sizes.ravel())
         begin, end = alignment.word_parts[words], alignment.word_parts[words + 1]
-        if self.pooling == "first":
-            parts = begin
-        elif self.pooling == "last":
-            parts = end - 1
-        else:
-            parts = ranges(begin, end - begin)
-        units = alignment.text_units[sentences, 0]
-        n_windows = np.diff(alignment.units)[units]
-        first_windows = ranges(alignment.units[units], n_windows)
+        parts = self._read(begin, end)
+        first_windows, n_windows = alignment.unit_windows(alignment.text_units[sentences, 0])
         windows = alignment.windows_of(parts)
         windows = np.unique(np.concatenate([windows, first_windows]) if firsts else windows)
         batch = self.windows(alignment, windows, parts)
@@ -193,26 +180,29 @@ class Batcher:
 
     def firsts(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """[CLS] of whole sentences, or of both texts if these are apart."""
-        units = alignment.text_units[sentences].ravel()
-        sizes = np.diff(alignment.units)[units]
-        windows = ranges(alignment.units[units], sizes)
+        windows, sizes = alignment.unit_windows(alignment.text_units[sentences].ravel())
         batch = self.windows(alignment, windows, NO_PARTS, firsts=True)
-        sequences = torch.from_numpy(np.repeat(np.arange(len(units)), sizes))
-        return replace(batch, n_words=len(units), segments=sequences)
+        sequences = torch.from_numpy(np.repeat(np.arange(len(sizes)), sizes))
+        return replace(batch, n_words=len(sizes), segments=sequences)
 
     def pieces(self, alignment: Alignment, sentences: Ints) -> PieceBatch:
         """All pieces of whole sentences with specials, text after text if these are apart.
 
         Pieces that several windows of a pair repeat count once (`Alignment.whole_lengths`).
         """
-        units = alignment.text_units[sentences].ravel()
-        in_units = ranges(alignment.units[units], np.diff(alignment.units)[units])
+        in_units, _ = alignment.unit_windows(alignment.text_units[sentences].ravel())
         windows, rows = np.unique(in_units, return_inverse=True)
         batch = self.windows(alignment, windows, NO_PARTS, pieces=True)
         sizes = alignment.whole_lengths[windows]
         numbers = ranges((np.cumsum(sizes) - sizes)[rows], sizes[rows])
         positions = batch.positions[torch.from_numpy(numbers)]
         return replace(batch, positions=positions, segments=None, n_words=len(positions))
+
+    def _read(self, begins: Ints, ends: Ints) -> Ints:
+        """The numbers that represent words with the numbers begin .. end - 1, word by word."""
+        if self.pooling == "mean":
+            return ranges(begins, ends - begins)
+        return begins if self.pooling == "first" else ends - 1
 
     def _first_places(self, lengths: Ints) -> Ints:
         """(R,) place in the flattened batch of each window's first piece. See the class."""

@@ -1,8 +1,4 @@
-"""Batches of sequences: length buckets under a token budget, smaller where memory is short.
-
-Sequences are sorted by length and cut so that rows times longest row stays within the budget. A
-sequence longer than the budget is a batch of its own.
-"""
+"""Batches of sequences: length buckets under a token budget, smaller where memory is short."""
 
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
@@ -17,7 +13,10 @@ Ints = NDArray[np.int64]
 
 
 def length_batches(lengths: Ints, token_budget: int) -> Iterator[Ints]:
-    """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens."""
+    """Indices of `lengths`, longest first, in batches of at most `token_budget` padded tokens.
+
+    A sequence that is longer is a batch of its own.
+    """
     order = np.argsort(-lengths, kind="stable")
     start = 0
     while start < len(order):

@@ -1,7 +1,4 @@
-"""The machine's devices and precisions.
-
-The functions import torch, so that names of devices and precisions do not load it.
-"""
+"""The machine's devices and precisions. Their names do not load torch, only functions do."""
 
 from __future__ import annotations
 
@@ -90,8 +87,7 @@ def load_torch(threads: int | None = None) -> None:
             importlib.import_module("torch")
             gc.enable()
             gc.freeze()
-    if threads is not None:
-        sys.modules["torch"].set_num_threads(threads)
+    use_threads(threads)
 
 
 def use_threads(n: int | None) -> None:

@@ -4,8 +4,6 @@ State k below L is the input of transformer layer k + 1: the embeddings for k = 
 encoder's output, after its final norm if it has one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -66,9 +64,13 @@ class Encoder(nn.Module):
         self.positions = min(positions, CAUSAL_POSITIONS) if causal else positions
         self.has_types = int(getattr(config, "type_vocab_size", 0) or 0) > 1
         self.batcher = Batcher(wordpieces, pooling, causal, self.has_types)
-        self.stack = _layer_list(model, self.num_layers)
-        layers: Any = () if self.stack is None else model.get_submodule(self.stack)
-        for number, layer in enumerate(layers):
+        stacks = {
+            name: module
+            for name, module in model.named_modules()
+            if isinstance(module, nn.ModuleList) and len(module) == self.num_layers
+        }
+        self.stack = next(iter(stacks), None)  # the outermost one
+        for number, layer in enumerate(stacks[self.stack] if self.stack is not None else ()):
             layer.register_forward_pre_hook(partial(_take_input, number), with_kwargs=True)
         self.n_parameters = sum(p.numel() for p in self.parameters())
         self.flop_coefficients: dict[Hashable, NDArray[np.float64]] = {}
@@ -200,11 +202,3 @@ _taking: ContextVar[Callable[[int, Tensor], None] | None] = ContextVar("taking",
 def _take_input(layer: int, _: nn.Module, args: tuple[Any, ...], named: dict[str, Any]) -> None:
     if (take := _taking.get()) is not None:
         take(layer, args[0] if args else named["hidden_states"])
-
-
-def _layer_list(model: nn.Module, num_layers: int) -> str | None:
-    """Name of the outermost list of `num_layers` layers. None if there is none."""
-    for name, module in model.named_modules():
-        if isinstance(module, nn.ModuleList) and len(module) == num_layers:
-            return str(name)
-    return None

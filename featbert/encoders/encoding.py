@@ -5,7 +5,7 @@ Nothing here imports torch, so that a plan is refused before it is loaded.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -15,21 +15,13 @@ from featbert.encoders.batching import Ints
 from featbert.encoders.layers import stored_layers
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tokenizer import is_uncased
-from featbert.errors import InputError, check_known, spelling
+from featbert.errors import InputError, spelling
 from featbert.progress import report
 
 Context = Literal["sentence", "document"]
 Packing = Literal["joint", "apart"]
 Casing = Literal["original", "truecased"]
 Pooling = Literal["first", "last", "mean"]
-CHOICES = {
-    "context": get_args(Context),
-    "casing": get_args(Casing),
-    "pooling": ("auto", *get_args(Pooling)),
-    "packing": get_args(Packing),
-    "dtype": ("float16", "float32"),
-    "keep": ("words", "pooled"),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,8 +73,6 @@ class EncodingOptions:
 
     def check(self, source: EncoderSource, corpus: Corpus) -> None:
         """Raises InputError if these options do not fit the text or the encoder."""
-        for name, choices in CHOICES.items():
-            check_known(spelling(name), [getattr(self, name)], choices)
         if self.context == "document" and (self.keep == "pooled" or corpus.has_pairs):
             raise InputError("has to be sentence for pairs and pooled vectors", setting="context")
         for split in corpus.splits.values():
@@ -117,17 +107,14 @@ def texts_of(
     """
     texts: Sequence[Sentence]
     if packing == "apart":
-        number_of: dict[Sentence, int] = {}
-        pairs = [
-            [
-                number_of.setdefault(
-                    Sentence(s.words[part], touches=s.touches[part]), len(number_of)
-                )
-                for part in (slice(s.pair), slice(s.pair, None))
-            ]
+        parts = [
+            Sentence(s.words[part], touches=s.touches[part])
             for s in sentences
+            for part in (slice(s.pair), slice(s.pair, None))
         ]
-        texts, numbers = list(number_of), np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        number_of = {text: number for number, text in enumerate(dict.fromkeys(parts))}
+        texts = list(number_of)
+        numbers = np.array([number_of[part] for part in parts], dtype=np.int64).reshape(-1, 2)
     else:
         texts, numbers = sentences, np.arange(len(sentences))[:, None]
     edges = np.cumsum([0, *map(len, texts)], dtype=np.int64)

@@ -164,10 +164,7 @@ def layer_numbers(
 
 
 def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "") -> None:
-    """Raises InputError for hidden states that an encoder with `num_layers` layers lacks.
-
-    `spec` is the text with the numbers.
-    """
+    """Raises InputError for numbers from `spec` that an encoder with `num_layers` layers lacks."""
     if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
         raise InputError(
             f"no layer {beyond[-1]}{f' in {spec}' * bool(spec)}; the encoder has layers 0 to "

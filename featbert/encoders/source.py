@@ -5,8 +5,6 @@ the signature, so a finished store is found without loading a model. Files that 
 not read. Neither torch nor transformers is imported here.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import importlib.util
@@ -257,15 +255,16 @@ class EncoderSource:
 
     def differences(self, model: str, weights_hash: str, files_hash: str) -> list[str]:
         """How this encoder differs from the one that a store or run used, by their hashes."""
-        differences = []
-        for files, expected, actual in (
-            ("weights", weights_hash, self.weights_hash),
-            ("config and tokenizer", files_hash, self.files_hash),
-        ):
-            if expected != actual:
-                hashes = f"SHA-256 {expected[:8]} here, {actual[:8]} there"
-                differences.append(f"{files} are of {model}, not those of {self.name} ({hashes})")
-        return differences
+        hashes = {
+            "weights": (weights_hash, self.weights_hash),
+            "config and tokenizer": (files_hash, self.files_hash),
+        }
+        return [
+            f"{files} are of {model}, not those of {self.name} "
+            f"(SHA-256 {expected[:8]} here, {actual[:8]} there)"
+            for files, (expected, actual) in hashes.items()
+            if expected != actual
+        ]
 
     @property
     def tokenizer_files(self) -> list[Path]:
@@ -391,10 +390,7 @@ def hashed_folder(source: EncoderSource, what: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def refusing(what: str, hidden: str = "") -> Iterator[None]:
-    """Raises InputError, "`what`: reason", in place of errors of transformers.
-
-    The path `hidden` is removed from the reason.
-    """
+    """Raises InputError, "`what`: reason", for errors of transformers. The path `hidden` is cut."""
     try:
         yield
     except BaseException as error:

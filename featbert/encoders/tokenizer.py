@@ -9,11 +9,11 @@ import importlib.util
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 from tokenizers.models import WordPiece
 
 from featbert.encoders.batching import Ints, ranges
@@ -25,6 +25,8 @@ from featbert.progress import stage
 # results take many times the memory of the piece ids.
 STRINGS_AT_A_TIME, STRINGS_OF_A_TEXT = 16_384, 64
 CHARACTERS_AT_A_TIME = 1 << 20
+# Strings of a call are not divided into words, and get no special pieces.
+_PLAIN = {"is_pretokenized": True, "add_special_tokens": False}
 
 
 @dataclass(frozen=True)
@@ -94,19 +96,15 @@ class WordPieces:
         # Places of strings one after the other, with a gap between them
         ends = np.cumsum(sizes) + np.repeat(np.arange(len(distinct)), n_words)
         begins = ends - sizes
-        ids, of_string, starts, stops = self._without_shared_unknowns(
+        encoded = self._without_shared_unknowns(
             self._encoded(["".join(string) for string in distinct]), distinct
         )
-        n_pieces = np.bincount(of_string, minlength=len(distinct)).astype(np.int64)
-        if (silent := n_pieces == 0).any():
-            at = np.cumsum(n_pieces)[silent]
-            whole = ends[last[silent]] - begins[first[silent]]
-            ids, starts = np.insert(ids, at, self.unknown_id), np.insert(starts, at, 0)
-            of_string, stops = (
-                np.insert(of_string, at, silent.nonzero()[0]),
-                np.insert(stops, at, whole),
-            )
-            n_pieces = np.maximum(n_pieces, 1)
+        silent = np.setdiff1d(np.arange(len(distinct)), encoded[1])  # strings without pieces
+        whole = ends[last[silent]] - begins[first[silent]]
+        rows = np.full_like(silent, self.unknown_id), silent, np.zeros_like(silent), whole
+        encoded = np.concatenate([encoded, rows], axis=1)
+        ids, of_string, starts, stops = encoded[:, np.argsort(encoded[1], kind="stable")]
+        n_pieces = np.bincount(of_string, minlength=len(distinct))
         base = begins[first][of_string]
         starts, stops = (np.maximum.accumulate(base + places) for places in (starts, stops))
         until = np.cumsum(n_pieces)
@@ -143,32 +141,19 @@ class WordPieces:
         """
         if not isinstance(self.backend.model, WordPiece):
             return pieces
-        sizes = np.array([len(word) for string in strings for word in string], dtype=np.int64)
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        base = ends[np.cumsum([0, *map(len, strings)])][pieces[1]]
-        first = np.searchsorted(ends, base + pieces[2], "right") - 1
-        last = np.searchsorted(ends, base + pieces[3])
-        parts: list[tuple[int, int, str]] = []  # number of the piece, place in its string, text
-        for n in np.flatnonzero((pieces[0] == self.unknown_id) & (last - first > 1)).tolist():
+        runs: list[Ints] = []
+        begin = 0
+        for n in np.flatnonzero(pieces[0] == self.unknown_id).tolist():
             string, start, stop = pieces[1:, n].tolist()
-            edges = (ends[first[n] + 1 : last[n]] - base[n]).tolist()
+            edges = [end for end in accumulate(map(len, strings[string])) if start < end < stop]
+            if not edges:
+                continue
             text = "".join(strings[string])
-            parts += [(n, a, text[a:b]) for a, b in pairwise([start, *edges, stop])]
-        if not parts:
-            return pieces
-        number_of = {text: n for n, text in enumerate(dict.fromkeys(text for *_, text in parts))}
-        alone = self._encoded([*number_of])
-        sizes = np.bincount(alone[1], minlength=len(number_of))
-        numbers, places = np.array([part[:2] for part in parts]).T
-        parted = np.array([number_of[text] for *_, text in parts])
-        # (4, Q) pieces of the parts, and the number of the piece that each replaces
-        rows = ranges((np.cumsum(sizes) - sizes)[parted], sizes[parted])
-        replaced = np.repeat(numbers, sizes[parted])
-        new = alone[:, rows]
-        new[1], new[2:] = pieces[1, replaced], new[2:] + np.repeat(places, sizes[parted])
-        unchanged = np.setdiff1d(np.arange(pieces.shape[1]), numbers)
-        order = np.argsort(np.concatenate([unchanged, replaced]), kind="stable")
-        return np.concatenate([pieces[:, unchanged], new], axis=1)[:, order]
+            runs.append(pieces[:, begin:n])
+            begin = n + 1
+            for a, b in pairwise([start, *edges, stop]):
+                runs.append(_table(self.backend.encode([text[a:b]], **_PLAIN), string, a))
+        return np.concatenate([*runs, pieces[:, begin:]], axis=1)
 
     def _encoded(self, strings: Sequence[str]) -> Ints:
         """(4, P) pieces of strings: id, number of the string, first and end character in it."""
@@ -179,17 +164,18 @@ class WordPieces:
         with stage("tokenizing", "distinct words", len(strings)) as advance:
             for start, stop in pairwise(edges):
                 firsts = range(start, stop, STRINGS_OF_A_TEXT)
-                encoded = self.backend.encode_batch(
-                    [strings[n : min(n + STRINGS_OF_A_TEXT, stop)] for n in firsts],
-                    is_pretokenized=True,
-                    add_special_tokens=False,
-                )
-                for first, text in zip(firsts, encoded, strict=True):
-                    places = np.array(text.offsets, dtype=np.int64).reshape(-1, 2).T
-                    portions.append(np.array([text.ids, text.word_ids, *places], dtype=np.int64))
-                    portions[-1][1] += first
+                texts = [strings[n : min(n + STRINGS_OF_A_TEXT, stop)] for n in firsts]
+                portions += map(_table, self.backend.encode_batch(texts, **_PLAIN), firsts)
                 advance(stop - start)
         return np.concatenate(portions, axis=1)
+
+
+def _table(encoded: Encoding, first: int, start: int = 0) -> Ints:
+    """(4, P) pieces of strings, as `_encoded`. `first` is the number of the first string."""
+    places = np.array(encoded.offsets, dtype=np.int64).reshape(-1, 2).T
+    table: Ints = np.array([encoded.ids, encoded.word_ids, *places], dtype=np.int64)
+    table += np.array([[0], [first], [start], [start]])
+    return table
 
 
 def _strings(words: Sequence[str], touches: Sequence[bool]) -> Iterator[tuple[str, ...]]:
@@ -237,7 +223,6 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         unknown = end
     if unknown is None:
         raise InputError(f"the tokenizer of {source.name} has no unknown token")
-    pad = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
     space = None
     if not isinstance(backend.model, WordPiece):
         space = backend.token_to_id("Ġ" if _has_byte_level(backend) else "▁")
@@ -246,7 +231,7 @@ def load_wordpieces(source: EncoderSource) -> WordPieces:
         prefix,
         suffix,
         middle,
-        pad_id=int(pad),
+        pad_id=int(tokenizer.pad_token_id or 0),
         unknown_id=int(unknown),
         space_id=-1 if space is None else space,
         lowercases=_lowercases(backend),
@@ -305,11 +290,8 @@ def transformers_tokenizer(
     if raw:
         parts = [{"type": "WhitespaceSplit"}, *filter(None, [ours["pre_tokenizer"]])]
         state["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
-    kinds = set()
-    for node in _nodes(state["pre_tokenizer"]):
-        kinds.add(node["type"])
-        if raw and node["type"] == "Metaspace":
-            node["prepend_scheme"] = "always"
+    for node in _nodes(state["pre_tokenizer"], "Metaspace") if raw else ():
+        node["prepend_scheme"] = "always"
     backend = Tokenizer.from_str(json.dumps(state))
     specials = pieces.prefix, pieces.middle, pieces.suffix
     before, between, after = ([str(backend.id_to_token(i)) for i in ids] for ids in specials)
@@ -318,7 +300,7 @@ def transformers_tokenizer(
         pair=[*before, "$A", *between, "$B:1", *(f"{token}:1" for token in after)],
         special_tokens=[(str(backend.id_to_token(i)), i) for ids in specials for i in ids],
     )
-    trim = [processors.ByteLevel(trim_offsets=True)] if "ByteLevel" in kinds else []
+    trim = [processors.ByteLevel(trim_offsets=True)] if _has_byte_level(backend) else []
     backend.post_processor = processors.Sequence([*trim, template])
     names = {"pad_token": backend.id_to_token(pieces.pad_id)} | checkpoint.special_tokens_map
     make: Any = PreTrainedTokenizerFast
@@ -345,18 +327,16 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
     """The tokenizer without truncation and padding, words beginning as inside a sentence."""
     state: dict[str, Any] = json.loads(serialized)
     state["truncation"] = state["padding"] = None
-    cut = any(node.get("type") == "Split" for node in _nodes(state.get("pre_tokenizer")))
-    for node in (byte_level := _byte_levels(state.get("pre_tokenizer"))):
+    cut = bool(_nodes(state.get("pre_tokenizer"), "Split"))
+    for node in (byte_level := _nodes(state.get("pre_tokenizer"), "ByteLevel")):
         node["add_prefix_space"] = not cut
     if byte_level and cut:  # a space before a word, not before each part of it
         space = {"type": "Prepend", "prepend": " "}
         steps = [node for node in (state.get("normalizer"), space) if node]
         state["normalizer"] = {"type": "Sequence", "normalizers": steps}
     if keep_case:
-        for node in _nodes(state.get("normalizer")):
-            if node.get("type") == "BertNormalizer":
-                # strip_accents follows lowercase if it is null
-                node["lowercase"] = False
+        for node in _nodes(state.get("normalizer"), "BertNormalizer"):
+            node["lowercase"] = False  # strip_accents follows it if it is null
     if state["model"].get("type") == "Unigram":
         _hide_specials(state)
     backend = Tokenizer.from_str(json.dumps(state))
@@ -365,10 +345,7 @@ def _word_backend(serialized: str, *, keep_case: bool = False) -> Tokenizer:
 
 
 def _hide_specials(state: dict[str, Any]) -> None:
-    """Hides special tokens from a Unigram model, which treats them as other pieces.
-
-    Ids and scores stay. The names get a NUL, which no word of a corpus contains.
-    """
+    """Hides special pieces from a Unigram model by a NUL, which no word of a corpus contains."""
     special = {token["content"] for token in state["added_tokens"] if token["special"]}
     state["added_tokens"] = [t for t in state["added_tokens"] if not t["special"]]
     for piece in state["model"]["vocab"]:
@@ -376,21 +353,18 @@ def _hide_specials(state: dict[str, Any]) -> None:
             piece[0] = "\0" + piece[0]
 
 
-def _nodes(component: Any) -> list[dict[str, Any]]:
-    """A tokenizer component and, if it is a sequence, its parts."""
+def _nodes(component: Any, kind: str | None = None) -> list[dict[str, Any]]:
+    """A tokenizer component and, if it is a sequence, its parts. All, or those of a type."""
     if not isinstance(component, dict):
         return []
     parts = component.get("pretokenizers") or component.get("normalizers") or []
-    return [component, *(n for part in parts for n in _nodes(part))]
-
-
-def _byte_levels(pre_tokenizer: Any) -> list[dict[str, Any]]:
-    return [n for n in _nodes(pre_tokenizer) if n.get("type") == "ByteLevel"]
+    nodes = [component, *(n for part in parts for n in _nodes(part))]
+    return [node for node in nodes if kind in (None, node.get("type"))]
 
 
 def _has_byte_level(backend: Tokenizer) -> bool:
     steps = backend.pre_tokenizer
-    return steps is not None and bool(_byte_levels(json.loads(steps.__getstate__())))
+    return steps is not None and bool(_nodes(json.loads(steps.__getstate__()), "ByteLevel"))
 
 
 def _lowercases(backend: Tokenizer) -> bool:

@@ -3,10 +3,10 @@
 Blocks of whole context units are the unit of writing, checksum and journal.
 """
 
-import dataclasses
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -48,7 +48,7 @@ def run_extraction(
     if another process writes the store, or has finished it since it was planned.
     """
     device = find_device(plan.manifest.device)
-    manifest = dataclasses.replace(plan.manifest, **device.facts)
+    manifest = replace(plan.manifest, **device.facts)
     check_disk(plan.path.parent, plan)
     encoder = _load_encoder(plan, device, {} if encoders is None else encoders)
     alignments = {
@@ -96,34 +96,27 @@ def run_extraction(
                     writing.result()
                     writing = thread.submit(_write, writer, plan, name, k, copies)
                 writing.result()
-            writer.finish(
-                dataclasses.replace(
-                    manifest,
-                    uncased=encoder.wordpieces.lowercases,
-                    encoder_parameters=encoder.n_parameters,
-                    flops=sum(
-                        forward_flops(
-                            encoder, alignment.window_lengths, highest=max(manifest.layers)
-                        )
-                        for alignment in alignments.values()
-                    ),
-                    splits={
-                        name: dataclasses.replace(stored, counts=alignments[name].counts)
-                        for name, stored in manifest.splits.items()
-                    },
-                    seconds=writer.seconds,
-                    peak_memory_bytes=peak_memory(device),
-                    created=datetime.now(UTC).isoformat(timespec="seconds"),
-                )
+            splits = {
+                name: replace(stored, counts=alignments[name].counts)
+                for name, stored in manifest.splits.items()
+            }
+            lengths = (alignment.window_lengths for alignment in alignments.values())
+            finished = replace(
+                manifest,
+                uncased=encoder.wordpieces.lowercases,
+                encoder_parameters=encoder.n_parameters,
+                flops=sum(forward_flops(encoder, n, highest=max(manifest.layers)) for n in lengths),
+                splits=splits,
+                seconds=writer.seconds,
+                peak_memory_bytes=peak_memory(device),
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
             )
+            writer.finish(finished)
     return FeatureStore(plan.path)
 
 
 def _load_encoder(plan: ExtractionPlan, device: Device, encoders: dict[str, Encoder]) -> Encoder:
-    """The plan's encoder on the device, from `encoders` if it is there.
-
-    Starts the measurement of peak memory. InputError if memory does not suffice.
-    """
+    """The plan's encoder, from or for `encoders`. The measurement of peak memory starts."""
     m, name = plan.manifest, plan.source.reference
     dtype = torch_dtype(m.precision)
     words = min(m.block_words, max((split.words for split in m.splits.values()), default=0))

@@ -1,11 +1,9 @@
 """The manifest of a feature store: its text, its encoder, and how it was computed."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -156,7 +154,7 @@ class Manifest:
         return json.dumps({"format_version": FORMAT_VERSION, **dataclasses.asdict(self)})
 
     @classmethod
-    def from_json(cls, text: str) -> Manifest:
+    def from_json(cls, text: str) -> Self:
         """Raises ValueError if the text is no manifest."""
         # validate_json would refuse paths that are no UTF-8. json keeps their bytes.
         return TypeAdapter(cls).validate_python(json.loads(text))

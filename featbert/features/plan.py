@@ -1,10 +1,9 @@
 """The plan of an extraction, which is checked before any work and before torch is loaded."""
 
-import dataclasses
 import resource
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -62,7 +61,7 @@ def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
 def plan_extraction(
     corpus: Corpus,
     source: EncoderSource,
-    options: EncodingOptions | None = None,
+    options: EncodingOptions,
     *,
     cache_dir: str | Path = "cache",
     shards: int = 1,
@@ -73,7 +72,6 @@ def plan_extraction(
     A set that lacks shards is refused, unless it is to be made in `shards`. Only a device or
     precision that this machine lacks is refused after torch is loaded.
     """
-    options = options or EncodingOptions()
     num_layers, hidden_size = source.num_layers, source.hidden_size
     assert num_layers is not None
     assert hidden_size is not None
@@ -135,9 +133,7 @@ def plan_whole_store(
     if plan.finished is not None:
         return plan
     every_layer = tuple(range(plan.manifest.num_layers + 1))
-    return dataclasses.replace(
-        plan, manifest=dataclasses.replace(plan.manifest, layers=every_layer)
-    )
+    return replace(plan, manifest=replace(plan.manifest, layers=every_layer))
 
 
 def stored_split(fingerprint: str, index: SplitIndex) -> StoredSplit:
@@ -157,19 +153,19 @@ def with_store(plan: ExtractionPlan, folder: Path, *, incomplete: bool = False) 
     path, store = _existing(manifest, folder, incomplete=incomplete)
     if store is not None:
         if {*manifest.layers} <= {*store.layers}:
-            return dataclasses.replace(plan, path=path, finished=store)
+            return replace(plan, path=path, finished=store)
         union = tuple(sorted({*manifest.layers, *store.layers}))
-        manifest = dataclasses.replace(manifest, layers=union)
+        manifest = replace(manifest, layers=union)
     if manifest.keep == "pooled":  # a store of words may have all of it
-        words = dataclasses.replace(plan.manifest, keep="words")
+        words = replace(plan.manifest, keep="words")
         words_path, whole = _existing(words, folder)
         if (
             whole is not None
             and {*words.layers} <= {*whole.layers}
             and {*manifest.kinds} <= {*whole.manifest.kinds}
         ):
-            return dataclasses.replace(plan, path=words_path, manifest=words, finished=whole)
-    return dataclasses.replace(plan, path=path, manifest=manifest)
+            return replace(plan, path=words_path, manifest=words, finished=whole)
+    return replace(plan, path=path, manifest=manifest)
 
 
 def _existing(
@@ -188,10 +184,7 @@ def _existing(
                 raise
     if store is not None:
         identity = store.manifest.identity
-        differences = [
-            key for key, value in manifest.identity.items() if identity.get(key) != value
-        ]
-        if differences:
+        if differences := [k for k, value in manifest.identity.items() if identity.get(k) != value]:
             raise InputError(
                 f"{path} was extracted with another {', '.join(differences)} than its name says; "
                 "move it away and extract again"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from featbert.data.corpus import UNLABELLED, Corpus
 from featbert.encoders.layers import LayerCombination
 from featbert.features.store import FeatureStore
-from featbert.progress import stage
+from featbert.progress import track
 from featbert.tasks.base import Task
 
 
@@ -37,18 +37,16 @@ def probe(
     gold = corpus["dev"].tags
     tags = {name: [tag for row in corpus[name].tags for tag in row] for name in ("train", "dev")}
     labelled = [i for i, tag in enumerate(tags["train"]) if tag != UNLABELLED]
-    with stage("probing", "combinations", len(combinations)) as advance:
-        for combination in combinations:
-            train, dev = (_vectors(store, split, combination) for split in tags)
-            model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, C=0.1))
-            with warnings.catch_warnings():  # a probe need not converge to the last digit
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                model.fit(train[labelled], [tags["train"][i] for i in labelled])
-            by_word = model.predict(dev).tolist()
-            predicted = [by_word[a:b] for a, b in pairwise(store.offsets("dev"))]
-            scores = task.score(*task.with_gold(gold, predicted)).values
-            yield Probed(combination.name, scores, gold, predicted)
-            advance(1)
+    for combination in track(combinations, "probing", "combinations"):
+        train, dev = (_vectors(store, split, combination) for split in tags)
+        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=200, C=0.1))
+        with warnings.catch_warnings():  # a probe need not converge to the last digit
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(train[labelled], [tags["train"][i] for i in labelled])
+        by_word = model.predict(dev).tolist()
+        predicted = [by_word[a:b] for a, b in pairwise(store.offsets("dev"))]
+        scores = task.score(*task.with_gold(gold, predicted)).values
+        yield Probed(combination.name, scores, gold, predicted)
 
 
 def _vectors(store: FeatureStore, split: str, combination: LayerCombination) -> NDArray[Any]:

@@ -6,10 +6,12 @@ journal and checksums. The set is a file with index, checksums and virtual datas
 of the store in one piece.
 """
 
-import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 
 import h5py
 import numpy as np
@@ -81,27 +83,18 @@ Texts = Mapping[str, Sequence[Sentence]]
 
 
 def _parts(plan: ExtractionPlan, shards: int) -> Iterator[Texts]:
-    """Parts of a text, with about as many whole blocks each, at most one part per block.
-
-    Pairs that are encoded apart become single texts.
-    """
-    apart, context = plan.manifest.packing == "apart", plan.manifest.context
+    """Parts of about as many whole blocks. Pairs that are encoded apart become single texts."""
+    m = plan.manifest
+    texts = {n: texts_of(text, m.context, m.packing)[0] for n, text in plan.texts.items()}
+    begins = {name: np.cumsum([0, *map(len, text)]) for name, text in texts.items()}
     blocks = [(name, k) for name, index in plan.indexes.items() for k in range(index.n_blocks)]
-    encoded = (
-        {name: texts_of(t, context, "apart")[0] for name, t in plan.texts.items()}
-        if apart
-        else plan.texts
-    )
     for numbers in np.array_split(np.arange(len(blocks)), max(1, min(shards, len(blocks)))):
         part = {}
-        for name in dict.fromkeys(blocks[i][0] for i in numbers):
-            index = plan.indexes[name]
-            block_numbers = [blocks[i][1] for i in numbers if blocks[i][0] == name]
-            begins = index.units if apart else index.offsets
-            edges = np.searchsorted(
-                begins, index.edges("words")[[block_numbers[0], block_numbers[-1] + 1]]
-            )
-            part[name] = [dataclasses.replace(s, tags=None) for s in encoded[name][slice(*edges)]]
+        for name, group in groupby((blocks[i] for i in numbers), key=itemgetter(0)):
+            block_numbers = [k for _, k in group]
+            ends = plan.indexes[name].edges("words")[[block_numbers[0], block_numbers[-1] + 1]]
+            chosen = texts[name][slice(*np.searchsorted(begins[name], ends))]
+            part[name] = [replace(text, tags=None) for text in chosen]
         yield part
 
 
@@ -121,12 +114,10 @@ def _shard_plans(
             for name, text in texts.items()
         }
         of_texts = any(s.touches for text in texts.values() for s in text)
-        manifest = dataclasses.replace(
+        manifest = replace(
             m, splits=splits, layers=layers, casing="original", packing=packing, of_texts=of_texts
         )
-        part = dataclasses.replace(
-            plan, manifest=manifest, texts=texts, indexes=indexes, finished=None
-        )
+        part = replace(plan, manifest=manifest, texts=texts, indexes=indexes)
         plans.append(with_store(part, shards_folder(plan.path)))
     return plans
 
@@ -136,7 +127,11 @@ def _write_set(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureS
     manifests = [shard.manifest for shard in shards]
     once = {shard.path: shard.manifest for shard in shards}.values()  # equal parts are one shard
     first, names = manifests[0], next(iter(manifests[0].splits.values())).counts
-    manifest = dataclasses.replace(
+    splits = {}
+    for name, stored in plan.manifest.splits.items():
+        counts = [m.splits[name].counts for m in manifests if name in m.splits]
+        splits[name] = replace(stored, counts={c: sum(n[c] for n in counts) for c in names})
+    manifest = replace(
         plan.manifest,
         layers=tuple(k for k in first.layers if all(k in m.layers for m in manifests)),
         uncased=first.uncased,
@@ -147,16 +142,7 @@ def _write_set(plan: ExtractionPlan, shards: Sequence[FeatureStore]) -> FeatureS
         seconds=sum(m.seconds for m in once),
         peak_memory_bytes=max(m.peak_memory_bytes for m in manifests),
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        splits={
-            name: dataclasses.replace(
-                stored,
-                counts={
-                    c: sum(m.splits[name].counts[c] for m in manifests if name in m.splits)
-                    for c in names
-                },
-            )
-            for name, stored in plan.manifest.splits.items()
-        },
+        splits=splits,
         shards=tuple(shard.path.name for shard in shards),
     )
     folder = shards_folder(plan.path)

@@ -1,7 +1,4 @@
-"""The feature store: one HDF5 file with the hidden states of a text.
-
-Its groups, datasets and attributes are listed in `docs/reference/store-format.md`.
-"""
+"""The feature store: one HDF5 file of a text's states (`docs/reference/store-format.md`)."""
 
 from __future__ import annotations
 
@@ -101,7 +98,6 @@ class FeatureStore:
 
     @property
     def file_bytes(self) -> int:
-        """Size on disk."""
         shards = {shard.path: shard.file_bytes for shard in self.shards}
         return self.path.stat().st_size + sum(shards.values())
 
@@ -275,10 +271,7 @@ class FeatureStore:
     def _dataset(
         self, file: h5py.File, name: str, shape: tuple[int, ...] | None = None
     ) -> h5py.Dataset:
-        """A dataset of this file. Its shape is compared, if given, before memory is taken for it.
-
-        Its numbers are contiguous in this file, or in the store's shards.
-        """
+        """A dataset with numbers here or in the shards. Its shape is compared before it is read."""
         item = file
         for part in name.split("/"):
             link = item.get(part, getlink=True) if isinstance(item, h5py.Group) else None
@@ -302,9 +295,8 @@ class FeatureStore:
         """The index of a split. Every unit is in a block, or its vectors would be unchecked."""
         stored = self.manifest.splits[split]
 
-        def numbers(name: str, *shape: int) -> Ints:
-            array: Ints = self._dataset(file, f"{split}/{name}", shape)[:]
-            return array
+        def numbers(name: str, *shape: int) -> Any:
+            return self._dataset(file, f"{split}/{name}", shape)[:]
 
         n_edges = min(self._dataset(file, f"{split}/blocks").size, stored.units + 1)
         index = SplitIndex(

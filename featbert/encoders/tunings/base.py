@@ -1,13 +1,8 @@
 """A tuning: which parameters of the encoder are trained, in which epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from torch import nn
+from typing import Any, Self
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,7 @@ class Tuning:
     trains: Callable[[str, int, Any, int, int], bool] = lambda *_: False
     settings: tuple[str, ...] = ()
     frozen: bool = False
-    prepare: Callable[[nn.Module, Any], None] = field(default=lambda *_: None, repr=False)
+    prepare: Callable[[Any, Any], None] = field(default=lambda *_: None, repr=False)
     check: Callable[[Any, int], None] = lambda *_: None
-    numbered: Callable[[int], Tuning] | None = None
+    numbered: Callable[[int], Self] | None = None
     trainer: str = "gradient"

@@ -1,17 +1,12 @@
 """BitFit: only the biases of the encoder are trained (Ben Zaken, Goldberg and Ravfogel 2022)."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.encoders.tunings.base import Tuning
 from featbert.errors import InputError
 
-if TYPE_CHECKING:
-    from torch import nn
 
-
-def _prepare(model: nn.Module, settings: Any) -> None:
+def _prepare(model: Any, settings: Any) -> None:
     if not any(name.endswith("bias") for name, _ in model.named_parameters()):
         raise InputError(f"{type(model).__name__} has no biases to train; use another tuning")
 
