@@ -28,8 +28,6 @@ Sources: Efron and Stein 1981 (jackknife). Welch 1947. Satterthwaite 1946. Searl
 McCulloch 1992, Variance Components, chapter 4. Bouthillier et al. 2021, MLSys (seeds and text).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -160,7 +158,7 @@ def score_estimate(counts: Counts, of: Of, *, null: float = 0.0) -> Estimate:
     `of` maps counts (..., K) to values (...). `null` is the value that `p_value` tests, such as a
     floor. InputError for fewer than two units.
     """
-    return estimate([moments(*contributions(_checked(counts), of))], null)
+    return estimate([_moments_of(counts, of)], null)
 
 
 def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
@@ -176,8 +174,13 @@ def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
     """
     if first.shape[1:] != second.shape[1:]:
         raise InputError(f"counts of two rows have shapes {first.shape} and {second.shape}")
-    rows = [moments(*contributions(_checked(counts), of)) for counts in (first, second)]
-    return estimate(rows)
+    return estimate([_moments_of(first, of), _moments_of(second, of)])
+
+
+def _moments_of(counts: Counts, of: Of) -> Moments:
+    if counts.ndim != 3 or not len(counts) or counts.shape[1] < 2:
+        raise InputError(f"an interval needs counts of a run on two units; shape {counts.shape}")
+    return moments(*contributions(counts.astype(np.float64), of))
 
 
 def seeds_estimate(*rows: Sequence[float]) -> Estimate | None:
@@ -259,9 +262,9 @@ def estimate(rows: Sequence[Moments], null: float = 0.0) -> Estimate:
 
     spread = variance(rows)
     value = float(rows[-1].value - (rows[0].value if len(rows) == 2 else 0))
-    seeds, text, df, half = (float(x) for x in (spread.seeds, spread.text, spread.df, spread.half))
     value = null if abs(value - null) <= TIE else value
     distance = abs(value - null)
+    seeds, text, df, half = map(float, (spread.seeds, spread.text, spread.df, spread.half))
     error = (seeds + text) ** 0.5
     p_value = 2 * float(stdtr(df, -distance / error)) if error else float(distance == 0)
     counts = tuple(row.runs for row in rows)
@@ -292,12 +295,6 @@ def estimate(rows: Sequence[Moments], null: float = 0.0) -> Estimate:
 def _per_run(variances: Sequence[Any], runs: Sequence[Any]) -> Any:
     """Variance of a mean over runs, or of the difference of two: numbers or arrays."""
     return sum(v / n for v, n in zip(variances, runs, strict=True))
-
-
-def _checked(counts: Counts) -> NDArray[np.float64]:
-    if counts.ndim != 3 or not len(counts) or counts.shape[1] < 2:
-        raise InputError(f"an interval needs counts of a run on two units; shape {counts.shape}")
-    return counts.astype(np.float64)
 
 
 # What would settle it -----------------------------------------------------------------------------
@@ -346,12 +343,8 @@ def _settled(
     units = result.units * times
     df = units - 1
     if result.covers_seeds:
-        parts = [
-            (over_seeds + of_run / times) / n
-            for over_seeds, of_run, n in zip(
-                result.seed_variances, result.run_variances, runs, strict=True
-            )
-        ]
+        variances = zip(result.seed_variances, result.run_variances, runs, strict=True)
+        parts = [(over_seeds + of_run / times) / n for over_seeds, of_run, n in variances]
         squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
         df = _df(seeds, text, np.asarray(sum(parts)), squares, units)
     quantiles = stdtrit(df, (1 + level) / 2) + stdtrit(df, power)
