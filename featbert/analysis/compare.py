@@ -1,7 +1,5 @@
 """From runs to comparisons: everything that is shown is computed here, once."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -156,7 +154,7 @@ def _with_results(
     if request.scorers or everything:
         comparison = dataclasses.replace(comparison, scorers=tuple(comparison.task.scorers))
     if request.budget or everything or "budget" in request.figures:
-        comparison = with_budgets(comparison, members, searches)
+        comparison = with_budgets(comparison, searches)
     if not by and "types" in request.figures:
         by = facets[:1]
     if by:
