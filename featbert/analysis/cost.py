@@ -35,16 +35,17 @@ _PARTS = ("corpus", "scorer")
 def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with the prices of its rows."""
     places, rows = comparison.speed_machines, comparison.rows
-    notes = f"labelling was timed on different hardware ({'; '.join(places)})"
-    prices = {row.name: _price(row, rows) for row in rows}
+    note = f"labelling was timed on different hardware ({'; '.join(places)})"
     return dataclasses.replace(
-        comparison, prices=prices, cost_notes=(notes,) if len(places) > 1 else ()
+        comparison,
+        prices={row.name: _price(row, rows) for row in rows},
+        cost_notes=(note,) if len(places) > 1 else (),
     )
 
 
-def cheaper_from(once: float, run: float, other: float) -> int | None:
-    """The fewest runs n with once + n * run < n * other. None if there are none."""
-    return None if run >= other else math.floor(once / (other - run)) + 1
+def cheaper_from(once: float, run: float, other: float) -> float:
+    """The fewest runs n with once + n * run < n * other. Infinite if there are none."""
+    return math.inf if run >= other else math.floor(once / (other - run)) + 1.0
 
 
 def _price(row: Row, rows: Sequence[Row]) -> Price:
@@ -54,11 +55,8 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
     cheaper: list[float | None] = []
     for currency in ("seconds", "flops"):
         once, run = spent(row, currency)
-        if once is None:  # what extraction took is unknown
-            cheaper.append(None)
-        else:
-            n_runs = cheaper_from(once, run, spent(tuned, currency)[1])
-            cheaper.append(float(n_runs or math.inf))
+        _, other = spent(tuned, currency)
+        cheaper.append(None if once is None else cheaper_from(once, run, other))
     return Price(tuned.name, *cheaper)
 
 
