@@ -122,7 +122,7 @@ def with_confusions(comparison: Comparison, members: Members) -> Comparison:
         for row in sorted(scored, key=lambda row: -row.mean(first))[:1]:
             with contextlib.suppress(MissingError):
                 pairs = sorted(confused(members[row.name], split).items())
-                counts = tuple((gold, predicted, n) for (gold, predicted), n in pairs)
+                counts = tuple((*classes, n) for classes, n in pairs)
                 confusions.append(Confusion(row.name, split, counts))
     return dataclasses.replace(comparison, confusions=tuple(confusions))
 
@@ -140,7 +140,8 @@ def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
         rows = zip(spans(predictions.gold), spans(predictions.predicted), strict=True)
         for gold, predicted in rows:
             pairs.update((name, name) for name, *_ in gold & predicted)
-            missed, extra = _by_place(gold - predicted), _by_place(predicted - gold)
+            missed = grouped(((first, last), name) for name, first, last in gold - predicted)
+            extra = grouped(((first, last), name) for name, first, last in predicted - gold)
             for place in missed.keys() | extra.keys():
                 missed_classes, extra_classes = missed.get(place, []), extra.get(place, [])
                 if len(missed_classes) == len(extra_classes) == 1:
@@ -149,13 +150,6 @@ def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
                     pairs.update((name, NONE) for name in missed_classes)
                     pairs.update((NONE, name) for name in extra_classes)
     return pairs
-
-
-def _by_place(spans: set[tuple[str, int, int]]) -> dict[tuple[int, int], list[str]]:
-    places: dict[tuple[int, int], list[str]] = {}
-    for name, first, last in spans:
-        places.setdefault((first, last), []).append(name)
-    return places
 
 
 # Sentences of the error browser ------------------------------------------------------------------
@@ -209,10 +203,7 @@ def _judged(
     predictions = [run.predictions(split) for run in runs]
     first, marks = predictions[0], rows[0].task.marks
     gold = _spans(first, marks(first, first.gold))
-    answers = [
-        _spans(answers_of_run, marks(answers_of_run, answers_of_run.predicted))
-        for answers_of_run in predictions
-    ]
+    answers = [_spans(of_run, marks(of_run, of_run.predicted)) for of_run in predictions]
     wrong = [i for i, right in enumerate(gold) if any(spans[i] != right for spans in answers)]
     seeds = sorted({run.record.seed for run in runs})
     about = (

@@ -1,7 +1,5 @@
 """Lines that a reader of a comparison should know: runs left out, unequal seeds, other machines."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
