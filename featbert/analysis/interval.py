@@ -136,11 +136,6 @@ class Variance:
     text: Floats
     df: Floats
 
-    @property
-    def half(self) -> Floats:
-        """Half the width of the interval."""
-        return half_width(self.seeds + self.text, self.df)
-
 
 def half_width(squared_error: Any, df: Any, level: float = LEVEL) -> Floats:
     """Half the width of the interval (...) at `level`. 0 without an error."""
@@ -237,10 +232,8 @@ def variance(rows: Sequence[Moments]) -> Variance:
         return Variance(np.zeros_like(text), text, np.full_like(text, units - 1))
     runs = [row.runs for row in rows]
     parts = [row.over_seeds / row.runs for row in rows]
-    total = np.sum(parts, axis=0)
-    seeds = _sound(total - _per_run([row.residual for row in rows], runs))
-    squares = _per_run([part**2 for part in parts], [n - 1 for n in runs])
-    return Variance(seeds, text, _df(seeds, text, total, squares, units))
+    seeds = _sound(sum(parts) - _per_run([row.residual for row in rows], runs))
+    return Variance(seeds, text, _df(seeds, text, parts, runs, units))
 
 
 def _sound(squared: Floats) -> Floats:
@@ -248,8 +241,12 @@ def _sound(squared: Floats) -> Floats:
     return np.where(squared > TIE**2, squared, 0)
 
 
-def _df(seeds: Floats, text: Floats, total: Floats, squares: Floats, units: Any) -> Floats:
-    """Degrees of freedom. `squares` / `total`^2 is 1 / k of Welch."""
+def _df(
+    seeds: Floats, text: Floats, parts: Sequence[Any], runs: Sequence[Any], units: Any
+) -> Floats:
+    """Degrees of freedom. `parts`: S / n of each row. `squares` / `total`^2 is 1 / k of Welch."""
+    total = np.sum(parts, axis=0)
+    squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.minimum(np.sqrt(seeds * total) / (seeds + text), 1)
         inverse = share * squares / total**2 + (1 - share) ** 2 / (units - 1)
@@ -264,7 +261,8 @@ def estimate(rows: Sequence[Moments], null: float = 0.0) -> Estimate:
     value = float(rows[-1].value - (rows[0].value if len(rows) == 2 else 0))
     value = null if abs(value - null) <= TIE else value
     distance = abs(value - null)
-    seeds, text, df, half = map(float, (spread.seeds, spread.text, spread.df, spread.half))
+    seeds, text, df = float(spread.seeds), float(spread.text), float(spread.df)
+    half = float(half_width(seeds + text, df))
     error = (seeds + text) ** 0.5
     p_value = 2 * float(stdtr(df, -distance / error)) if error else float(distance == 0)
     counts = tuple(row.runs for row in rows)
@@ -345,8 +343,7 @@ def _settled(
     if result.covers_seeds:
         variances = zip(result.seed_variances, result.run_variances, runs, strict=True)
         parts = [(over_seeds + of_run / times) / n for over_seeds, of_run, n in variances]
-        squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
-        df = _df(seeds, text, np.asarray(sum(parts)), squares, units)
+        df = _df(seeds, text, parts, runs, units)
     quantiles = stdtrit(df, (1 + level) / 2) + stdtrit(df, power)
     return np.asarray(abs(result.value - result.null) >= quantiles * np.sqrt(seeds + text))
 
