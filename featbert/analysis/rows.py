@@ -322,8 +322,8 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         for run in runs
         if (cost := run.record.cost).extraction_seconds
     )
-    of_newest = dataclasses.asdict(newest.cost)
-    whole: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
+    names = [field.name for field in dataclasses.fields(RowCost)]
+    whole: dict[str, Any] = {name: getattr(newest.cost, name, None) for name in names}
     whole |= {
         "training_seconds": Statistic.of([cost.training_seconds for cost in costs]),
         "training_flops": statistics.fmean(cost.training_flops for cost in costs),

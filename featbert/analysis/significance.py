@@ -77,7 +77,9 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
         for row, base in track(pairs, f"testing differences on {split}", "pairs"):
             tests += estimates.of_pair(row, base, split)
         differences += _adjusted(tests)
-        few_units += _few_units(tests)
+        largest = max(tests, key=lambda test: test.estimate.units, default=None)
+        if largest is not None and 0 < (n_units := largest.estimate.units) < 2 * FEWEST_UNITS:
+            few_units.append(f"{n_units} {largest.units} of {split} are few: intervals are rough")
     comparison = dataclasses.replace(comparison, differences=tuple(differences))
     return dataclasses.replace(
         comparison,
@@ -210,13 +212,6 @@ class _Estimates:
             values = contributions(np.array(counts, np.float64), runs[0].task.measure.of)
             self.moments[key] = moments(*values)
         return self.moments[key]
-
-
-def _few_units(differences: Sequence[Difference]) -> Iterator[str]:
-    """A note if the split of the differences has so few units that intervals are rough."""
-    most = max(differences, key=lambda test: test.estimate.units, default=None)
-    if most is not None and 0 < most.estimate.units < 2 * FEWEST_UNITS:
-        yield f"{most.estimate.units} {most.units} of {most.split} are few: intervals are rough"
 
 
 def _adjusted(differences: Sequence[Difference]) -> Iterator[Difference]:

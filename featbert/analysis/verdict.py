@@ -7,7 +7,7 @@ search are left out. Further sentences give the costs of rows and their largest 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -27,7 +27,7 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name, head_parts, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import ONLY_SCORES, Analyses, unchecked
+from featbert.config import Analyses, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -82,8 +82,8 @@ class _Case:
 def with_contests(
     comparison: Comparison,
     members: Members,
-    request: Analyses = ONLY_SCORES,
-    searches: Sequence[SearchRecord] = (),
+    request: Analyses,
+    searches: Sequence[SearchRecord],
 ) -> Comparison:
     """The comparison with a contest for each freed part of it, in the order of its rows."""
     contests = []
@@ -144,7 +144,6 @@ def _contest(case: _Case) -> Contest:
 
 
 def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
-    """Topics and sentences."""
     yield "Answer", _answer(case)
     if cheapest is not None:
         yield "Cheapest", _cheapest_line(case, cheapest)
@@ -357,11 +356,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if rising := [_called(case, row) for row in shown if _still_rising(row)]:
         pronoun = "its" if len(rising) == 1 else "their"
         yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
-    at_edge = [
-        (edge, row)
-        for row in shown
-        for edge in _edges(case.searches, [run.name for run in row.runs])
-    ]
+    at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [f"{_called(case, row)}{_few_steps(row)}" for row in case.rows if not row.competes]
@@ -385,11 +380,11 @@ def _few_steps(row: Row) -> str:
     return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""
 
 
-def _edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[str]:
-    """Phrases about rates at the edge of the search that found the runs of these names."""
-    runs = {*names}
+def _edges(searches: Sequence[SearchRecord], row: Row) -> Iterator[str]:
+    """Phrases about rates at the edge of the search that found the row."""
+    runs = {run.name for run in row.runs}
     for search in searches:
-        if search.chosen is None or not runs & {*search.rows}:
+        if search.chosen is None or runs.isdisjoint(search.rows):
             continue
         for setting in _SEARCHED_RATES:
             values = {trial.settings.get(setting) for trial in search.tried if trial.dev}
@@ -479,9 +474,8 @@ def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    if not parts:
-        return f"By {breakdown.meaning} on {breakdown.split}, neither row leads anywhere."
-    return f"By {breakdown.meaning} on {breakdown.split}, the widest leads: {' and '.join(parts)}."
+    leads = f"the widest leads: {' and '.join(parts)}" if parts else "neither row leads anywhere"
+    return f"By {breakdown.meaning} on {breakdown.split}, {leads}."
 
 
 def _lead(difference: Difference, measure: str = "") -> str:
