@@ -43,6 +43,7 @@ from featbert.analysis.interval import (
     Estimate,
     contributions,
     difference_estimate,
+    half_width,
     moments,
     needed,
     variance,
@@ -280,6 +281,7 @@ def _cell(rows: list[tuple[Array, Array]], truth: float, random: np.random.Gener
     first, second = (moments(*row) for row in rows)
     runs, units = rows[0][1].shape[1:]
     one = variance([first, second])
+    half = half_width(one.seeds + one.text, one.df)
     parts = [row.over_seeds / runs for row in (first, second)]
     both = (first.residual + second.residual) / runs
     total = parts[0] + parts[1]
@@ -312,7 +314,7 @@ def _cell(rows: list[tuple[Array, Array]], truth: float, random: np.random.Gener
         runs=runs,
         units=units,
         halves={
-            CHOSEN: (one.half, one.half),
+            CHOSEN: (half, half),
             "sum": symmetric(one.text + total, satterthwaite(one.text + total)),
             "less both": symmetric(one.text + seeds, satterthwaite(one.text + seeds)),
             "pooled": symmetric(one.text + seeds, pooled),

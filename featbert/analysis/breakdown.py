@@ -26,7 +26,7 @@ from featbert.analysis.comparison import (
     grouped,
 )
 from featbert.analysis.rows import Members
-from featbert.errors import FeatbertError, MissingError, check_known
+from featbert.errors import FeatbertError, MissingError
 from featbert.progress import track
 from featbert.runs.run import Run, TrainingTexts
 from featbert.tasks.base import Predictions
@@ -40,14 +40,12 @@ _JOINERS = "\u200c\u200d"
 
 
 def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[str]) -> Comparison:
-    """The comparison with a breakdown by each facet on each split. InputError for an unknown facet.
+    """The comparison with a breakdown by each facet on each split.
 
     Rows of each text are apart, and by a facet that depends on the training text those that
     learned from as much of it. Predictions that cannot be read are in `missing_breakdowns`.
     """
-    task = comparison.task
-    check_known("facet", facets, task.facets)
-    facets = [*dict.fromkeys(facets)]
+    task, facets = comparison.task, [*dict.fromkeys(facets)]
     texts = TrainingTexts()
     breakdowns: list[Breakdown] = []
     unread: list[tuple[tuple[str, ...], str]] = []
@@ -122,7 +120,7 @@ def with_confusions(comparison: Comparison, members: Members) -> Comparison:
         for row in sorted(scored, key=lambda row: -row.mean(first))[:1]:
             with contextlib.suppress(MissingError):
                 pairs = sorted(confused(members[row.name], split).items())
-                counts = tuple((gold, predicted, n) for (gold, predicted), n in pairs)
+                counts = tuple((*classes, n) for classes, n in pairs)
                 confusions.append(Confusion(row.name, split, counts))
     return dataclasses.replace(comparison, confusions=tuple(confusions))
 
@@ -140,7 +138,8 @@ def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
         rows = zip(spans(predictions.gold), spans(predictions.predicted), strict=True)
         for gold, predicted in rows:
             pairs.update((name, name) for name, *_ in gold & predicted)
-            missed, extra = _by_place(gold - predicted), _by_place(predicted - gold)
+            missed = grouped(((first, last), name) for name, first, last in gold - predicted)
+            extra = grouped(((first, last), name) for name, first, last in predicted - gold)
             for place in missed.keys() | extra.keys():
                 missed_classes, extra_classes = missed.get(place, []), extra.get(place, [])
                 if len(missed_classes) == len(extra_classes) == 1:
@@ -151,20 +150,13 @@ def confused(runs: Sequence[Run], split: str) -> Counter[tuple[str, str]]:
     return pairs
 
 
-def _by_place(spans: set[tuple[str, int, int]]) -> dict[tuple[int, int], list[str]]:
-    places: dict[tuple[int, int], list[str]] = {}
-    for name, first, last in spans:
-        places.setdefault((first, last), []).append(name)
-    return places
-
-
 # Sentences of the error browser ------------------------------------------------------------------
 
 
-def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) -> Comparison:
+def with_texts(comparison: Comparison, members: Members) -> Comparison:
     """The comparison with each evaluated text, and a line for each that has no predictions.
 
-    Texts hold the first `most` sentences in which a row is wrong. One run represents each row: its
+    Texts hold the first `MOST` sentences in which a row is wrong. One run represents each row: its
     seed is the lowest that all rows of the text have, else the row's lowest. The page first
     compares the best row on features with its baseline, if a text has them.
     """
@@ -178,7 +170,7 @@ def with_texts(comparison: Comparison, members: Members, *, most: int = MOST) ->
             corpus = rows[0].corpus
             name = f"{visible(corpus)} {split}" if "corpus" in comparison.varied else split
             try:
-                texts.append(_judged(name, _sides(rows, best, bases), rows, members, split, most))
+                texts.append(_judged(name, _sides(rows, best, bases), rows, members, split))
             except FeatbertError as error:
                 reasons.append(f"no sentences of {corpus} {split}: {error}")
     return dataclasses.replace(comparison, texts=tuple(texts), missing_texts=tuple(reasons))
@@ -199,7 +191,6 @@ def _judged(
     rows: Sequence[Row],
     members: Members,
     split: str,
-    most: int,
 ) -> JudgedText:
     seed = min(set.intersection(*(set(row.seeds) for row in rows)), default=None)
     runs = [
@@ -209,18 +200,15 @@ def _judged(
     predictions = [run.predictions(split) for run in runs]
     first, marks = predictions[0], rows[0].task.marks
     gold = _spans(first, marks(first, first.gold))
-    answers = [
-        _spans(answers_of_run, marks(answers_of_run, answers_of_run.predicted))
-        for answers_of_run in predictions
-    ]
+    answers = [_spans(of_run, marks(of_run, of_run.predicted)) for of_run in predictions]
     wrong = [i for i, right in enumerate(gold) if any(spans[i] != right for spans in answers)]
     seeds = sorted({run.record.seed for run in runs})
     about = (
         f"some row is wrong in {len(wrong):,} of {counted(len(gold), rows[0].task.unit)}; "
         f"runs of seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
     )
-    if most < len(wrong):
-        about += f"; the first {most:,} of them are listed"
+    if len(wrong) > MOST:
+        about += f"; the first {MOST:,} of them are listed"
     return JudgedText(
         name,
         *sides,
@@ -235,7 +223,7 @@ def _judged(
                 gold[i],
                 tuple(None if spans[i] == gold[i] else spans[i] for spans in answers),
             )
-            for i in wrong[:most]
+            for i in wrong[:MOST]
         ),
         about=about,
     )

@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 
 from featbert.analysis.comparison import BudgetCurve, BudgetLead, Comparison, Row, same_task
 from featbert.analysis.cost import machines_of
-from featbert.analysis.interval import LEVEL
-from featbert.analysis.rows import Members
+from featbert.analysis.interval import LEVEL, Floats
 from featbert.runs.record import SearchRecord, TriedSettings
 
-Floats = NDArray[np.float64]
 # Trials of a row, from which on something is said of it.
 FEWEST_TRIALS = 8
 # Level of differences. In simulations an interval of 99% excludes a true difference of 0 in 1 to 6%
@@ -35,40 +33,29 @@ CLAIM = 0.99
 RESAMPLES = 2000
 
 
-def with_budgets(
-    comparison: Comparison, members: Members, searches: Sequence[SearchRecord]
-) -> Comparison:
+def with_budgets(comparison: Comparison, searches: Sequence[SearchRecord]) -> Comparison:
     """The comparison with curves of the rows that a random search found, and who is ahead.
 
     `searches` come from the experiments in the runs directories.
     """
-    searched = [
-        (row, trials, left_out)
-        for row, trials, left_out in _searched(comparison, members, searches)
-        if len(trials) >= FEWEST_TRIALS
-    ]
+    searched = [*_searched(comparison, searches)]
     n_numbers = 1 + max((max(trials) for _, trials, _ in searched), default=0)
     numbers = np.random.default_rng(0).integers(0, n_numbers, (RESAMPLES, 4 * n_numbers))
-    resampled = {
-        row.name: _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
-        for row, trials, _ in searched
-    }
-    curves = {
-        row.name: _curve(row, [*trials.values()], left_out, resampled[row.name])
-        for row, trials, left_out in searched
-    }
+    resampled, curves = dict[str, Floats](), dict[str, BudgetCurve]()
+    for row, trials, left_out in searched:
+        drawn = _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
+        resampled[row.name] = drawn
+        curves[row.name] = _curve(row, [*trials.values()], left_out, drawn)
     currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
     pairs = [
         (a.name, b.name)
         for (a, *_), (b, *_) in itertools.product(searched, searched)
         if a.frozen and not b.frozen and same_task(a, b)
     ]
-    leads = [
-        BudgetLead(
-            a, b, name, tuple(_spans(curves[a], curves[b], resampled[a], resampled[b], name))
-        )
-        for name, (a, b) in itertools.product(currencies, pairs)
-    ]
+    leads = []
+    for currency, (a, b) in itertools.product(currencies, pairs):
+        spans = tuple(_spans(curves[a], curves[b], resampled[a], resampled[b], currency))
+        leads.append(BudgetLead(a, b, currency, spans))
     return dataclasses.replace(
         comparison, budgets=tuple(curves.values()), budget_leads=tuple(leads)
     )
@@ -90,9 +77,12 @@ def expected_best(scores: Sequence[float]) -> Floats:
 
 
 def _searched(
-    comparison: Comparison, members: Members, searches: Sequence[SearchRecord]
+    comparison: Comparison, searches: Sequence[SearchRecord]
 ) -> Iterator[tuple[Row, dict[int, TriedSettings], int]]:
-    """Rows that a random search found, its finished trials by number, and how many others ended."""
+    """Rows that a random search found, its finished trials by number, and how many others ended.
+
+    Rows with fewer than `FEWEST_TRIALS` finished trials are left out.
+    """
     rows = [row for row in comparison.rows if row.trained_on == ("train",)]
     for row in rows:
         names = {run.name for run in row.runs}
@@ -101,9 +91,9 @@ def _searched(
             for search in searches
             if search.sampler == "random" and names & {*search.rows}
         ]
-        if of_row:
-            ended = max(of_row, key=len)
-            finished = {n: trial for n, trial in ended.items() if trial.dev is not None}
+        ended = max(of_row, key=len, default={})
+        finished = {n: trial for n, trial in ended.items() if trial.dev is not None}
+        if len(finished) >= FEWEST_TRIALS:
             yield row, finished, len(ended) - len(finished)
 
 

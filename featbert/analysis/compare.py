@@ -1,7 +1,5 @@
 """From runs to comparisons: everything that is shown is computed here, once."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
@@ -156,11 +154,10 @@ def _with_results(
     if request.scorers or everything:
         comparison = dataclasses.replace(comparison, scorers=tuple(comparison.task.scorers))
     if request.budget or everything or "budget" in request.figures:
-        comparison = with_budgets(comparison, members, searches)
+        comparison = with_budgets(comparison, searches)
     if not by and "types" in request.figures:
         by = facets[:1]
-    if by:
-        comparison = with_breakdowns(comparison, members, by)
+    comparison = with_breakdowns(comparison, members, by)
     if everything:  # one group repeats the score, such as words in both texts of single texts
         shown = {part.facet for part in comparison.breakdowns if len(part.gold) > 1}
         parts = [p for p in comparison.breakdowns if p.facet in shown.union(request.by)]
@@ -169,10 +166,10 @@ def _with_results(
         comparison = with_confusions(comparison, members)
     comparison = with_contests(comparison, members, request, searches)
     if everything:
-        facts = {run.name: _facts(run.record) for runs in members.values() for run in runs}
         rows = []
         for row in comparison.rows:
-            runs = (dataclasses.replace(run, facts=facts[run.name]) for run in row.runs)
+            pairs = zip(row.runs, members[row.name], strict=True)
+            runs = (dataclasses.replace(r, facts=_facts(run.record)) for r, run in pairs)
             rows.append(dataclasses.replace(row, runs=tuple(runs)))
         comparison = dataclasses.replace(comparison, rows=tuple(rows))
         if request.sentences:

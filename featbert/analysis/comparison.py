@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -231,7 +231,6 @@ class Row:
 
     @property
     def part_name(self) -> str:
-        """`25% of train`, `8 examples of each class`, or nothing for all of train."""
         return part_name(self.settings)
 
     @property
@@ -259,7 +258,7 @@ class Row:
 
 
 def part_name(settings: Mapping[str, Any]) -> str:
-    """The part of train in a run's settings, for people. Nothing for all of train."""
+    """`25% of train`, `8 examples of each class`, or nothing for all of train."""
     if shots := settings.get("shots"):
         return f"{counted(shots, 'example')} of each class"
     share = float(settings.get("train_share", 1.0))
@@ -537,11 +536,6 @@ class JudgedText:
     about: str
 
 
-def _shown_by(option: str, empty: type = tuple) -> Any:
-    """A field of an analysis that is shown if a `View` has the option."""
-    return field(default_factory=empty, metadata={"option": option})
-
-
 @dataclass(frozen=True)
 class Comparison:
     """Comparable runs side by side.
@@ -581,15 +575,15 @@ class Comparison:
     published: tuple[PublishedFigures, ...] = ()
     best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     differences: tuple[Difference, ...] = ()
-    test_notes: tuple[str, ...] = _shown_by("stats")
-    prices: Mapping[str, Price] = _shown_by("cost", dict)
-    cost_notes: tuple[str, ...] = _shown_by("cost")
-    scorers: tuple[str, ...] = _shown_by("scorers")
+    test_notes: tuple[str, ...] = ()
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    cost_notes: tuple[str, ...] = ()
+    scorers: tuple[str, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
     missing_breakdowns: tuple[tuple[tuple[str, ...], str], ...] = ()
     confusions: tuple[Confusion, ...] = ()
-    budgets: tuple[BudgetCurve, ...] = _shown_by("budget")
-    budget_leads: tuple[BudgetLead, ...] = _shown_by("budget")
+    budgets: tuple[BudgetCurve, ...] = ()
+    budget_leads: tuple[BudgetLead, ...] = ()
     texts: tuple[JudgedText, ...] = ()
     missing_texts: tuple[str, ...] = ()
 
@@ -666,16 +660,16 @@ class Comparison:
             (tuple(name for name in view.by if name in facets), reason)
             for facets, reason in self.missing_breakdowns
         )
-        hidden = {
-            part.name: type(getattr(self, part.name))()
-            for part in dataclasses.fields(self)
-            if (option := part.metadata.get("option")) and not getattr(view, option)
-        }
         return dataclasses.replace(
             self,
+            test_notes=self.test_notes if view.stats else (),
+            prices=self.prices if view.cost else {},
+            cost_notes=self.cost_notes if view.cost else (),
+            scorers=self.scorers if view.scorers else (),
             breakdowns=tuple(b for name in view.by for b in self.breakdowns if b.facet == name),
             missing_breakdowns=tuple((facets, reason) for facets, reason in unread if facets),
-            **hidden,
+            budgets=self.budgets if view.budget else (),
+            budget_leads=self.budget_leads if view.budget else (),
         )
 
 
@@ -831,9 +825,6 @@ class Comparisons(Sequence[Comparison]):
 
     def __len__(self) -> int:
         return len(self.comparisons)
-
-    def __iter__(self) -> Iterator[Comparison]:
-        return iter(self.comparisons)
 
     @classmethod
     def of(cls, comparisons: Sequence[Comparison]) -> Comparisons:

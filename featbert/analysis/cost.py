@@ -35,30 +35,31 @@ _PARTS = ("corpus", "scorer")
 def with_costs(comparison: Comparison) -> Comparison:
     """The comparison with the prices of its rows."""
     places, rows = comparison.speed_machines, comparison.rows
-    notes = f"labelling was timed on different hardware ({'; '.join(places)})"
-    prices = {row.name: _price(row, rows) for row in rows}
+    note = f"labelling was timed on different hardware ({'; '.join(places)})"
     return dataclasses.replace(
-        comparison, prices=prices, cost_notes=(notes,) if len(places) > 1 else ()
+        comparison,
+        prices={row.name: _price(row, rows) for row in rows},
+        cost_notes=(note,) if len(places) > 1 else (),
     )
 
 
-def cheaper_from(once: float, run: float, other: float) -> int | None:
-    """The fewest runs n with once + n * run < n * other. None if there are none."""
-    return None if run >= other else math.floor(once / (other - run)) + 1
+def cheaper_from(once: float, run: float, other: float) -> float:
+    """The fewest runs n with once + n * run < n * other. Infinite if there are none."""
+    return math.inf if run >= other else math.floor(once / (other - run)) + 1.0
 
 
 def _price(row: Row, rows: Sequence[Row]) -> Price:
-    tuned = _tuned(row, rows)
+    # Features are compared with the fully tuned row like their baseline, or the first.
+    label = next((r.label for r in rows if r.name == row.baseline), None)
+    candidates = [r for r in rows if row.frozen and r.tuning == BASELINE and same_task(r, row)]
+    tuned = min(candidates, key=lambda r: r.label != label, default=None)
     if tuned is None:
         return Price(None, None, None)
     cheaper: list[float | None] = []
     for currency in ("seconds", "flops"):
         once, run = spent(row, currency)
-        if once is None:  # what extraction took is unknown
-            cheaper.append(None)
-        else:
-            n_runs = cheaper_from(once, run, spent(tuned, currency)[1])
-            cheaper.append(float(n_runs or math.inf))
+        _, other = spent(tuned, currency)
+        cheaper.append(None if once is None else cheaper_from(once, run, other))
     return Price(tuned.name, *cheaper)
 
 
@@ -68,13 +69,6 @@ def spent(row: Row, currency: str) -> tuple[float | None, float]:
     if currency == "seconds":
         return cost.extraction_seconds, cost.training_seconds.mean
     return cost.extraction_flops, cost.training_flops
-
-
-def _tuned(row: Row, rows: Sequence[Row]) -> Row | None:
-    """The fully tuned row that features are compared with: like their baseline, or the first."""
-    label = next((r.label for r in rows if r.name == row.baseline), None)
-    tuned = [r for r in rows if row.frozen and r.tuning == BASELINE and same_task(r, row)]
-    return min(tuned, key=lambda r: r.label != label, default=None)
 
 
 # Quality against cost ---------------------------------------------------------------------------
@@ -87,14 +81,12 @@ class Currency:
     Attributes:
         title: of an axis.
         unit: "operations", "seconds", "bytes" or "parameters".
-        least: description of the row with the least cost.
         field: of `RowCost`. "seconds" and "flops" are of one run, with the whole extraction.
         timed: "training" or "labelling" if it depends on the machine.
     """
 
     title: str
     unit: str
-    least: str
     field: str
     timed: Literal["", "training", "labelling"] = ""
 
@@ -111,37 +103,19 @@ class Currency:
 
 # By figure name. `--figure pareto` means the first.
 CURRENCIES = {
-    "operations": Currency(
-        "operations of one run, extraction included",
-        "operations",
-        "fewest operations to train, with extraction",
-        "flops",
-    ),
-    "time": Currency(
-        "time of one run, extraction included",
-        "seconds",
-        "quickest to train, within a tenth",
-        "seconds",
-        "training",
-    ),
-    "trained": Currency(
-        "trained parameters", "parameters", "fewest trained parameters", "trained_parameters"
-    ),
-    "kept": Currency("bytes to keep for a task", "bytes", "smallest to keep", "run_bytes"),
-    "memory": Currency("peak memory of a run", "bytes", "least memory", "peak_memory_bytes"),
+    "operations": Currency("operations of one run, extraction included", "operations", "flops"),
+    "time": Currency("time of one run, extraction included", "seconds", "seconds", "training"),
+    "trained": Currency("trained parameters", "parameters", "trained_parameters"),
+    "kept": Currency("bytes to keep for a task", "bytes", "run_bytes"),
+    "memory": Currency("peak memory of a run", "bytes", "peak_memory_bytes"),
     "one_by_one": Currency(
         f"time to label {TIMED_SENTENCES:,}, one at a time",
         "seconds",
-        "quickest to label one at a time, within a tenth",
         "one_by_one_seconds",
         "labelling",
     ),
     "batched": Currency(
-        f"time to label {TIMED_SENTENCES:,}, batched",
-        "seconds",
-        "quickest to label in batches, within a tenth",
-        "batched_seconds",
-        "labelling",
+        f"time to label {TIMED_SENTENCES:,}, batched", "seconds", "batched_seconds", "labelling"
     ),
 }
 

@@ -32,23 +32,24 @@ def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
     return {name: sorted(line, key=lambda row: row.train_part) for name, line in lines}
 
 
-def lead_lines(rows: Sequence[Row]) -> list[str]:
+def lead_lines(rows: Sequence[Row]) -> Iterator[str]:
     """Who has the higher mean dev score with which shares of train, in a sentence.
 
     There is one for each line of features and each tuned one on the same data that have two shares
     or more in common.
     """
-    by_name = {
-        name: [row for row in line if _DEV in row.splits]
+    lines = [
+        (name, scored)
         for name, line in learning_lines(rows).items()
-    }
-    lines = [(name, line) for name, line in by_name.items() if line]
-    sentences = []
+        if (scored := [row for row in line if _DEV in row.splits])
+    ]
     for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
         if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
             continue
         means = {row.train_part: row.mean(_DEV) for row in theirs}
         shared_rows = [row for row in ours if row.train_part in means]
+        if len(shared_rows) < 2:
+            continue
         ahead = [row for row in shared_rows if row.mean(_DEV) > means[row.train_part]]
         behind = [row for row in shared_rows if row.mean(_DEV) < means[row.train_part]]
         leaders = [
@@ -56,11 +57,8 @@ def lead_lines(rows: Sequence[Row]) -> list[str]:
             for name, better in ((features, ahead), (tuned, behind))
             if better
         ]
-        if len(shared_rows) > 1:
-            shown = ", ".join(leaders) or "neither"
-            axis = part_axis(shared_rows)
-            sentences.append(f"higher mean on {_DEV} by {axis}: {shown}")
-    return sentences
+        shown = ", ".join(leaders) or "neither"
+        yield f"higher mean on {_DEV} by {part_axis(shared_rows)}: {shown}"
 
 
 def part_tick(row: Row) -> str:
@@ -104,8 +102,7 @@ def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
     epochs = [row.settings.get("epochs", 0) for row in rows]
     on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
     if len({*on_all}) < len({*epochs}):
-        labels = [
-            label | ({"epochs": str(n)} if "epochs" in label else {})
-            for label, n in zip(labels, on_all, strict=True)
-        ]
+        for label, n in zip(labels, on_all, strict=True):
+            if "epochs" in label:
+                label["epochs"] = str(n)
     return labels

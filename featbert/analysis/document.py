@@ -44,8 +44,6 @@ def read_comparisons(path: Path) -> Comparisons:
         text = regular_file(path).read_text("utf-8")
     except FileNotFoundError:
         raise MissingError(f"no file {path}; featbert compare --format json writes one") from None
-    except InputError:
-        raise
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     try:

@@ -6,7 +6,6 @@ task have the same columns (except settings), so their frames can be concatenate
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import re
 from collections import defaultdict
@@ -135,8 +134,7 @@ def _of_row(row: Row) -> dict[str, Any]:
             line |= statistic(f"{split}_{key}", row.score(split, key))
         line[f"{split}_{row.task.measure.key}_difference"] = (row.difference or {}).get(split)
         line |= dict.fromkeys(f"{split}_{name}" for name in _TESTED)
-    costs = {f.name: getattr(row.cost, f.name) for f in dataclasses.fields(row.cost)}
-    costs["operations"] = CURRENCIES["operations"].of(row)
+    costs = {**vars(row.cost), "operations": CURRENCIES["operations"].of(row)}
     return line | statistic("training_seconds", costs.pop("training_seconds")) | costs
 
 

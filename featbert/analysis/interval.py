@@ -28,8 +28,6 @@ Sources: Efron and Stein 1981 (jackknife). Welch 1947. Satterthwaite 1946. Searl
 McCulloch 1992, Variance Components, chapter 4. Bouthillier et al. 2021, MLSys (seeds and text).
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -138,11 +136,6 @@ class Variance:
     text: Floats
     df: Floats
 
-    @property
-    def half(self) -> Floats:
-        """Half the width of the interval."""
-        return half_width(self.seeds + self.text, self.df)
-
 
 def half_width(squared_error: Any, df: Any, level: float = LEVEL) -> Floats:
     """Half the width of the interval (...) at `level`. 0 without an error."""
@@ -160,7 +153,7 @@ def score_estimate(counts: Counts, of: Of, *, null: float = 0.0) -> Estimate:
     `of` maps counts (..., K) to values (...). `null` is the value that `p_value` tests, such as a
     floor. InputError for fewer than two units.
     """
-    return estimate([moments(*contributions(_checked(counts), of))], null)
+    return estimate([_moments_of(counts, of)], null)
 
 
 def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
@@ -176,8 +169,13 @@ def difference_estimate(first: Counts, second: Counts, of: Of) -> Estimate:
     """
     if first.shape[1:] != second.shape[1:]:
         raise InputError(f"counts of two rows have shapes {first.shape} and {second.shape}")
-    rows = [moments(*contributions(_checked(counts), of)) for counts in (first, second)]
-    return estimate(rows)
+    return estimate([_moments_of(first, of), _moments_of(second, of)])
+
+
+def _moments_of(counts: Counts, of: Of) -> Moments:
+    if counts.ndim != 3 or not len(counts) or counts.shape[1] < 2:
+        raise InputError(f"an interval needs counts of a run on two units; shape {counts.shape}")
+    return moments(*contributions(counts.astype(np.float64), of))
 
 
 def seeds_estimate(*rows: Sequence[float]) -> Estimate | None:
@@ -234,10 +232,8 @@ def variance(rows: Sequence[Moments]) -> Variance:
         return Variance(np.zeros_like(text), text, np.full_like(text, units - 1))
     runs = [row.runs for row in rows]
     parts = [row.over_seeds / row.runs for row in rows]
-    total = np.sum(parts, axis=0)
-    seeds = _sound(total - _per_run([row.residual for row in rows], runs))
-    squares = _per_run([part**2 for part in parts], [n - 1 for n in runs])
-    return Variance(seeds, text, _df(seeds, text, total, squares, units))
+    seeds = _sound(sum(parts) - _per_run([row.residual for row in rows], runs))
+    return Variance(seeds, text, _df(seeds, text, parts, runs, units))
 
 
 def _sound(squared: Floats) -> Floats:
@@ -245,8 +241,12 @@ def _sound(squared: Floats) -> Floats:
     return np.where(squared > TIE**2, squared, 0)
 
 
-def _df(seeds: Floats, text: Floats, total: Floats, squares: Floats, units: Any) -> Floats:
-    """Degrees of freedom. `squares` / `total`^2 is 1 / k of Welch."""
+def _df(
+    seeds: Floats, text: Floats, parts: Sequence[Any], runs: Sequence[Any], units: Any
+) -> Floats:
+    """Degrees of freedom. `parts`: S / n of each row. `squares` / `total`^2 is 1 / k of Welch."""
+    total = np.sum(parts, axis=0)
+    squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.minimum(np.sqrt(seeds * total) / (seeds + text), 1)
         inverse = share * squares / total**2 + (1 - share) ** 2 / (units - 1)
@@ -259,9 +259,10 @@ def estimate(rows: Sequence[Moments], null: float = 0.0) -> Estimate:
 
     spread = variance(rows)
     value = float(rows[-1].value - (rows[0].value if len(rows) == 2 else 0))
-    seeds, text, df, half = (float(x) for x in (spread.seeds, spread.text, spread.df, spread.half))
     value = null if abs(value - null) <= TIE else value
     distance = abs(value - null)
+    seeds, text, df = float(spread.seeds), float(spread.text), float(spread.df)
+    half = float(half_width(seeds + text, df))
     error = (seeds + text) ** 0.5
     p_value = 2 * float(stdtr(df, -distance / error)) if error else float(distance == 0)
     counts = tuple(row.runs for row in rows)
@@ -292,12 +293,6 @@ def estimate(rows: Sequence[Moments], null: float = 0.0) -> Estimate:
 def _per_run(variances: Sequence[Any], runs: Sequence[Any]) -> Any:
     """Variance of a mean over runs, or of the difference of two: numbers or arrays."""
     return sum(v / n for v, n in zip(variances, runs, strict=True))
-
-
-def _checked(counts: Counts) -> NDArray[np.float64]:
-    if counts.ndim != 3 or not len(counts) or counts.shape[1] < 2:
-        raise InputError(f"an interval needs counts of a run on two units; shape {counts.shape}")
-    return counts.astype(np.float64)
 
 
 # What would settle it -----------------------------------------------------------------------------
@@ -346,14 +341,9 @@ def _settled(
     units = result.units * times
     df = units - 1
     if result.covers_seeds:
-        parts = [
-            (over_seeds + of_run / times) / n
-            for over_seeds, of_run, n in zip(
-                result.seed_variances, result.run_variances, runs, strict=True
-            )
-        ]
-        squares = _per_run([part**2 for part in parts], [np.maximum(n - 1, 1) for n in runs])
-        df = _df(seeds, text, np.asarray(sum(parts)), squares, units)
+        variances = zip(result.seed_variances, result.run_variances, runs, strict=True)
+        parts = [(over_seeds + of_run / times) / n for over_seeds, of_run, n in variances]
+        df = _df(seeds, text, parts, runs, units)
     quantiles = stdtrit(df, (1 + level) / 2) + stdtrit(df, power)
     return np.asarray(abs(result.value - result.null) >= quantiles * np.sqrt(seeds + text))
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -125,25 +125,6 @@ def signature_line(runs: Sequence[Run]) -> str:
 
 
 @dataclass(frozen=True)
-class Scope:
-    """Ways among which a setting or condition is compared: those that agree in all other fields.
-
-    Attributes:
-        name: of the setting or condition.
-        side: whether the encoder is frozen, and the trainer.
-        layers: None for a tuned encoder, "" for ways on any layers.
-    """
-
-    name: str
-    table: Any
-    cell: Any = None
-    side: tuple[bool, str | None] | None = None
-    tuning: str = ""
-    body: str = ""
-    layers: str | None = ""
-
-
-@dataclass(frozen=True)
 class Way:
     """Parts of a label of runs that differ only in their seed.
 
@@ -178,20 +159,22 @@ class Way:
             values.pop("store_dtype", None)
         return values
 
-    def scopes(self, name: str) -> list[Scope]:
-        """The scopes of a setting or condition. Labels name it if one of them has two values."""
+    def scopes(self, name: str) -> list[tuple[object, ...]]:
+        """Keys that ways share among which a setting or condition is compared.
+
+        Labels name it if the ways of one key have two values.
+        """
         if name in self.conditions:
             if name != "training_precision":
-                return [Scope(name, self.table, self.cell)]
+                return [(name, self.table, self.cell)]
             # A solver's precision follows from the body, which is named.
             trainer = BODIES[self.body].trainer if self.body in BODIES else None
-            side = get_tuning(self.tuning).frozen, trainer
-            return [Scope(name, self.table, self.cell, side)]
+            return [(name, self.table, self.cell, get_tuning(self.tuning).frozen, trainer)]
         if name in OF_HEADS:
-            return [Scope(name, self.table)]
+            return [(name, self.table)]
         # What follows from the tuning or the body, such as learning rates, is named within these.
-        on_any_layers = Scope(name, self.table, tuning=self.tuning, body=self.body)
-        on_layers = dataclasses.replace(on_any_layers, layers=self.layers)
+        on_any_layers = (name, self.table, self.tuning, self.body)
+        on_layers = (*on_any_layers, self.layers)
         return [on_layers] if self.searched else [on_layers, on_any_layers]
 
 
@@ -199,21 +182,18 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
     """For each way the settings and conditions that its label names, as labels show them."""
     values = [way.values for way in ways]
     names_by_way = _compared_names(ways, values)
-    values_by_scope: dict[Scope, set[str | None]] = {}
+    values_by_scope: defaultdict[tuple[object, ...], set[str | None]] = defaultdict(set)
     for way, valued, names in zip(ways, values, names_by_way, strict=True):
         for name in names:
             scopes = way.scopes(name)
             # Only namesakes may lack a setting.
             for scope in scopes if name in valued else scopes[:1]:
-                value = canonical(valued[name]) if name in valued else None
-                values_by_scope.setdefault(scope, set()).add(value)
+                values_by_scope[scope].add(canonical(valued[name]) if name in valued else None)
     # `--precision` is of both: it is named once unless a store had another.
     one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
     differences = []
     for way, valued, names in zip(ways, values, names_by_way, strict=True):
-        shown = [
-            n for n in names if any(len(values_by_scope.get(s, ())) > 1 for s in way.scopes(n))
-        ]
+        shown = [n for n in names if any(len(values_by_scope[s]) > 1 for s in way.scopes(n))]
         if {*shown} >= _INSTEAD:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
         texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
@@ -235,9 +215,9 @@ def _compared_names(ways: Sequence[Way], values: Sequence[Mapping[str, Any]]) ->
     )
     names_by_way = []
     for key, valued in zip(namesakes, values, strict=True):
-        further = {*settings_by_namesake.get(key, ())} - {*OF_HEADS}
-        names = dict.fromkeys([*OF_HEADS, *valued, *sorted(further)])
-        names_by_way.append([name for name in names if name in valued or name in further])
+        further = {*settings_by_namesake.get(key, ())} - {*OF_HEADS, *valued}
+        names = dict.fromkeys(name for name in (*OF_HEADS, *valued) if name in valued)
+        names_by_way.append([*names, *sorted(further)])
     return names_by_way
 
 

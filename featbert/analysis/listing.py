@@ -1,7 +1,5 @@
 """Runs of a folder as lines, and runs by ids, parts of names, folders, or labels of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,19 +108,17 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
     """The run with this name or part of a name, or all runs of the rows with this label."""
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():
-        tables = [
-            comparable_rows(group, freed) for group, freed in group_comparable(find_runs(runs_dir))
-        ]
+        groups = group_comparable(find_runs(runs_dir))
+        tables = [comparable_rows(group, freed) for group, freed in groups]
         called = [
             run
-            for table in tables
-            for called_row in rows_called(name, [row for row, _ in table])
-            for row, runs in table
-            for run in (runs if row is called_row else ())
+            for rows, members in tables
+            for row in rows_called(name, rows)
+            for run in members[row.name]
         ]
         if called:
             return called
-        every = [row for table in tables for row, _ in table]
+        every = [row for rows, _ in tables for row in rows]
         labels = [text for row in every for text in (base_name(row.tuning, row.layers), row.label)]
         if not folders and (near := nearest(name, labels)):
             raise MissingError(

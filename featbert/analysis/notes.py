@@ -1,9 +1,6 @@
 """Lines that a reader of a comparison should know: runs left out, unequal seeds, other machines."""
 
-from __future__ import annotations
-
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -59,10 +56,8 @@ def comparison_notes(
         ]
         differences = f"Δ of {listed(unequal)} is of unequal seeds"
         yield differences if unequal else "rows have unequal seeds"
-    machines = Counter(
-        f"{run.record.signature.device_name}, threads: {run.record.signature.threads}"
-        for run in runs
-    )
+    signatures = [run.record.signature for run in runs]
+    machines = dict.fromkeys(f"{s.device_name}, threads: {s.threads}" for s in signatures)
     if len(machines) > 1:
         yield f"run on different hardware ({'; '.join(machines)}): scores compare, times do not"
     if side_by_side(runs):

@@ -5,20 +5,16 @@ settings. If some of these are on the published corpus, only those count. A diff
 only if corpus and encoder are the published ones.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from featbert.analysis.comparison import Comparison, PublishedFigures, Row
 from featbert.analysis.frame import statistic
 from featbert.analysis.labels import base_name
 from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
-
-if TYPE_CHECKING:
-    from featbert.experiments.published import PublishedRow, PublishedTable
+from featbert.experiments.published import PublishedRow, PublishedTable
 
 
 def with_published(
@@ -87,13 +83,9 @@ def _is_called(row: Row, published: PublishedRow) -> bool:
     base = base_name(published.tuning or "full", published.layers)
     if row.part_name or base_name(row.tuning, row.layers) != base:
         return False
-    conditions = published.conditions
-    label_parts = {**row.differing, **row.varied}
-    return all(
-        _agrees(conditions[name], shown)
-        for name, shown in label_parts.items()
-        if name in conditions
-    )
+    conditions, label_parts = published.conditions, {**row.differing, **row.varied}
+    shared_names = conditions.keys() & label_parts.keys()
+    return all(_agrees(conditions[name], label_parts[name]) for name in shared_names)
 
 
 def _agrees(said: object, shown: str) -> bool:

@@ -5,8 +5,6 @@ share its freed part of the comparable key and learned from as much text. Withou
 differences are never taken across texts, encoders or amounts of training text.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import math
@@ -59,17 +57,29 @@ def once(runs: Iterable[Run]) -> list[Run]:
     return sorted(by_folder.values(), key=lambda run: natural(run.name))
 
 
-def comparable_rows(
-    runs: Iterable[Run], freed: frozenset[str]
-) -> list[tuple[Row, tuple[Run, ...]]]:
-    """The rows of comparable runs without baselines, each with its runs, in the order of a table.
+def comparable_rows(runs: Iterable[Run], freed: frozenset[str]) -> tuple[list[Row], Members]:
+    """The rows of comparable runs without baselines, in the order of a table, and their runs.
 
     `freed` are parts of the comparable key.
     """
-    groups = list(grouped((row_key(run, freed), run) for run in runs).values())
-    pairs = build_rows(groups, freed)
+    groups = list(grouped((_row_key(run, freed), run) for run in runs).values())
+    records = [runs_of_row[0].record for runs_of_row in groups]
+    cells = [_cell_of(record, freed) for record in records]
+    ways = [
+        Way(None, r.tuning, r.layers, r.settings, _conditions(r), cell, r.configurations_tried > 1)
+        for r, cell in zip(records, cells, strict=True)
+    ]
+    texts = {way.conditions["train"] for way in ways}
+    parts = zip(groups, cells, _varied(records, cells), named_differences(ways), strict=True)
+    pairs = []
+    for runs_of_row, cell, varied, differences in parts:
+        differing = {name: value for name, value in differences.items() if name not in varied}
+        if "train" in differing:
+            differing["train"] = _training_text(differing["train"], texts)
+        pairs.append(build_row(runs_of_row, varied, differing, dict(cell)))
     by_layer = any((row.layers or "").startswith("layer:") for row, _ in pairs)
-    return sorted(pairs, key=lambda pair: row_order(pair[0], by_layer))
+    pairs.sort(key=lambda pair: row_order(pair[0], by_layer))
+    return [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
 
 
 def compare_group(
@@ -83,8 +93,7 @@ def compare_group(
     `against` names the baseline, see `rows_called`. `trials` are names of runs that searches tried
     and did not choose.
     """
-    pairs = comparable_rows(runs, freed)
-    rows, members = [row for row, _ in pairs], {row.name: row_runs for row, row_runs in pairs}
+    rows, members = comparable_rows(runs, freed)
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     rows = [
@@ -157,7 +166,7 @@ def _machines(runs: Sequence[Run]) -> tuple[str, ...]:
 # One row ------------------------------------------------------------------------------------------
 
 
-def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
+def _row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     """What two runs of one row share: everything but seed, place and time."""
     record, settings = run.record, dict(run.record.settings)
     if name := settings.get("head_from"):  # another run for each seed, with the same settings
@@ -168,34 +177,8 @@ def row_key(run: Run, freed: frozenset[str]) -> tuple[object, ...]:
     return record.task, record.tuning, record.layers, canonical(settings), conditions, cell
 
 
-def build_rows(
-    members: Sequence[Sequence[Run]], freed: frozenset[str]
-) -> list[tuple[Row, tuple[Run, ...]]]:
-    """The rows of one table with their runs, given the runs of each."""
-    records = [runs[0].record for runs in members]
-    cells = [_cell_of(record, freed) for record in records]
-    ways = [
-        Way(None, r.tuning, r.layers, r.settings, _conditions(r), cell, r.configurations_tried > 1)
-        for r, cell in zip(records, cells, strict=True)
-    ]
-    texts = {way.conditions["train"] for way in ways}
-    columns = _varied(records, cells)
-    rows = []
-    for runs, cell, varied, differences in zip(
-        members, cells, columns, named_differences(ways), strict=True
-    ):
-        first = runs[0].record
-        differing = {name: value for name, value in differences.items() if name not in varied}
-        if "train" in differing:
-            differing["train"] = _training_text(differing["train"], texts)
-        label = with_settings(base_name(first.tuning, first.layers), differing)
-        rows.append(build_row(runs, label, varied, differing, dict(cell)))
-    return rows
-
-
 def build_row(
     runs: Sequence[Run],
-    label: str,
     varied: Mapping[str, str],
     differing: Mapping[str, str],
     cell: Mapping[str, str],
@@ -206,7 +189,7 @@ def build_row(
     by_seed = tuple(newest[seed] for seed in sorted(newest))
     first, last = by_seed[0].record, ordered[-1].record
     row = Row(
-        label=label,
+        label=with_settings(base_name(last.tuning, last.layers), differing),
         task_name=last.task,
         tuning=last.tuning,
         layers=last.layers,
@@ -226,9 +209,9 @@ def build_row(
         splits=tuple(s for s in EVALUATED if s in last.scores),
         scores=_scores(by_seed),
         floors={
-            s: split_scores.floor
-            for s, split_scores in first.scores.items()
-            if split_scores.floor is not None
+            split: scores.floor
+            for split, scores in first.scores.items()
+            if scores.floor is not None
         },
         cost=_cost(by_seed, last),
         cell=cell,
@@ -271,18 +254,13 @@ def _scores(runs: Sequence[Run]) -> dict[str, dict[str, Statistic]]:
 
 def _reliability(runs: Sequence[Run]) -> dict[str, Reliability]:
     """Bins of confidence added up over seeds, by split, if all runs have them."""
-    by_split = {
-        split: [run.record.scores[split].probabilities for run in runs]
+    by_split = grouped(
+        (split, scores.probabilities.reliability)
         for split in EVALUATED
-        if all(split in run.record.scores for run in runs)
-    }
-    return {
-        split: Reliability.total(
-            scores.reliability for scores in scores_of_runs if scores is not None
-        )
-        for split, scores_of_runs in by_split.items()
-        if None not in scores_of_runs
-    }
+        for run in runs
+        if (scores := run.record.scores.get(split)) and scores.probabilities
+    )
+    return {s: Reliability.total(bins) for s, bins in by_split.items() if len(bins) == len(runs)}
 
 
 def _mix(runs: Sequence[Run]) -> MixStatistic | None:
@@ -344,8 +322,8 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         for run in runs
         if (cost := run.record.cost).extraction_seconds
     )
-    of_newest = dataclasses.asdict(newest.cost)
-    whole: dict[str, Any] = {f.name: of_newest.get(f.name) for f in dataclasses.fields(RowCost)}
+    names = [field.name for field in dataclasses.fields(RowCost)]
+    whole: dict[str, Any] = {name: getattr(newest.cost, name, None) for name in names}
     whole |= {
         "training_seconds": Statistic.of([cost.training_seconds for cost in costs]),
         "training_flops": statistics.fmean(cost.training_flops for cost in costs),

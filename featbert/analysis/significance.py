@@ -68,37 +68,39 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
     `test_notes` name the rows without counts. `members` are the runs of each row by its name.
     """
     estimates = _Estimates(members)
-    rows = {row.name: estimates.of_row(row) for row in comparison.rows}
-    comparison = dataclasses.replace(comparison, rows=tuple(rows.values()))
+    comparison = dataclasses.replace(comparison, rows=tuple(map(estimates.of_row, comparison.rows)))
     differences: list[Difference] = []
+    few_units: list[str] = []
     for split in comparison.splits:
-        pairs = [*_pairs(comparison, split)]
+        tests: list[Difference] = []
+        pairs = _pairs(comparison, split)
         for row, base in track(pairs, f"testing differences on {split}", "pairs"):
-            differences += estimates.of_pair(row, base, split)
-    comparison = dataclasses.replace(comparison, differences=_adjusted(differences))
+            tests += estimates.of_pair(row, base, split)
+        differences += _adjusted(tests)
+        largest = max(tests, key=lambda test: test.estimate.units, default=None)
+        if largest is not None and 0 < (n_units := largest.estimate.units) < 2 * FEWEST_UNITS:
+            few_units.append(f"{n_units} {largest.units} of {split} are few: intervals are rough")
+    comparison = dataclasses.replace(comparison, differences=tuple(differences))
     return dataclasses.replace(
         comparison,
         best={split: tuple(_best(comparison, split)) for split in comparison.splits},
-        test_notes=(*estimates.notes(), *_few_units(differences)),
+        test_notes=(*estimates.notes(), *few_units),
     )
 
 
-def _pairs(comparison: Comparison, split: str) -> Iterator[tuple[Row, Row]]:
+def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     """Pairs of rows that are tested on a split, each once: (row, its rival)."""
-    yielded: set[frozenset[str]] = set()
     rows = [row for row in comparison.rows if split in row.splits]
     candidates = [(row, comparison.rival(row, split)) for row in rows]
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
         candidates += [(row, best) for row in group if row.competes]
     candidates += [(following, first) for first, following in _first_two(rows, split)]
+    pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
-        if base is None or base is row or not {split} <= {*row.splits} & {*base.splits}:
-            continue
-        pair = frozenset((row.name, base.name))
-        if pair not in yielded:
-            yielded.add(pair)
-            yield row, base
+        if base is not None and base is not row and split in {*row.splits} & {*base.splits}:
+            pairs.setdefault(frozenset((row.name, base.name)), (row, base))
+    return [*pairs.values()]
 
 
 def _first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:
@@ -154,12 +156,10 @@ class _Estimates:
     def notes(self) -> Iterator[str]:
         """Rows without an interval over text, and why."""
         if self.without_counts:
-            yield (
-                "no predictions, so no interval covers other text: "
-                f"{listed([*self.without_counts])}"
-            )
-        for (split, error), names in self.reasons.items():
-            yield f"no interval over text of {split} for {listed(names)}: {error}"
+            names = listed(self.without_counts)
+            yield f"no predictions, so no interval covers other text: {names}"
+        for (split, error), row_names in self.reasons.items():
+            yield f"no interval over text of {split} for {listed(row_names)}: {error}"
         if self.uncounted:
             number = counted(self.uncounted, "interval")
             yield f"{number} from before the predictions were removed, not to be computed again"
@@ -174,7 +174,8 @@ class _Estimates:
             self.without_counts |= dict.fromkeys(row.name for row in rows)
         except FeatbertError as error:
             self.reasons.setdefault((split, str(error)), {}).update({r.name: None for r in rows})
-        values = [_values(row, split) for row in rows]
+        scores = [row.score(split) for row in rows]
+        values = [() if score is None else score.values for score in scores]
         return seeds_estimate(*for_every_seed(values, [row.has_seed for row in rows]))
 
     def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
@@ -213,38 +214,20 @@ class _Estimates:
         return self.moments[key]
 
 
-def _values(row: Row, split: str) -> tuple[float, ...]:
-    score = row.score(split)
-    return () if score is None else score.values
-
-
-def _few_units(differences: Sequence[Difference]) -> Iterator[str]:
-    """A note for each split with so few units that intervals are rough."""
-    for split, tests in grouped((test.split, test) for test in differences).items():
-        test = max(tests, key=lambda test: test.estimate.units)
-        if 0 < test.estimate.units < 2 * FEWEST_UNITS:
-            yield f"{test.estimate.units} {test.units} of {split} are few: intervals are rough"
-
-
-def _adjusted(differences: Sequence[Difference]) -> tuple[Difference, ...]:
-    """Differences with p-values adjusted for all pairs of their split, and fitting levels.
+def _adjusted(differences: Sequence[Difference]) -> Iterator[Difference]:
+    """A split's differences with p-values adjusted for all of them, and fitting levels.
 
     A rejected hypothesis has the level at which Holm rejects it. The others share the level of the
     first one that Holm does not reject (Guilbaud 2008).
     """
-    adjusted: dict[int, Difference] = {}
-    for tests in grouped((d.split, (i, d)) for i, d in enumerate(differences)).values():
-        p_values = [difference.estimate.p_value for _, difference in tests]
-        after_holm = holm(p_values)
-        n_open = sum(p >= 1 - LEVEL for p in after_holm)
-        for (i, difference), before, after in zip(tests, p_values, after_holm, strict=True):
-            tests_at_once = n_open if after >= 1 - LEVEL else after / before if before else 1.0
-            level = 1 - (1 - LEVEL) / tests_at_once
-            low, high = difference.estimate.ends(level)
-            adjusted[i] = dataclasses.replace(
-                difference, adjusted=after, low=low, high=high, level=level
-            )
-    return tuple(adjusted[i] for i in range(len(differences)))
+    p_values = [difference.estimate.p_value for difference in differences]
+    after_holm = holm(p_values)
+    n_open = sum(p >= 1 - LEVEL for p in after_holm)
+    for difference, before, after in zip(differences, p_values, after_holm, strict=True):
+        tests_at_once = n_open if after >= 1 - LEVEL else after / before if before else 1.0
+        level = 1 - (1 - LEVEL) / tests_at_once
+        low, high = difference.estimate.ends(level)
+        yield dataclasses.replace(difference, adjusted=after, low=low, high=high, level=level)
 
 
 def run_estimate(run: Run, split: str) -> Estimate:

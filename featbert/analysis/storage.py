@@ -25,7 +25,6 @@ def cache_lines(cache_dir: Path, runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def _item(cache_dir: Path, name: str, runs: Sequence[Run]) -> dict[str, Any]:
-    """Facts about a store or an adapted encoder, with the names of the runs that use it."""
     path = cache_dir / name
     facts: dict[str, Any] = {"name": name, "bytes": disk(path) + disk(shards_folder(path))}
     try:

@@ -7,7 +7,7 @@ search are left out. Further sentences give the costs of rows and their largest 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -27,7 +27,7 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name, head_parts, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import ONLY_SCORES, Analyses, unchecked
+from featbert.config import Analyses, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
@@ -48,10 +48,7 @@ _FEW_STEPS = 100
 # Settings with a best value that should be inside the searched range.
 _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 # Costs as a ratio of the best row's, by unit.
-_RATIOS = {
-    "operations": "the operations",
-    "seconds": "the time to label",
-}
+_RATIOS = {"operations": "the operations", "seconds": "the time to label"}
 
 
 @dataclass(frozen=True)
@@ -85,8 +82,8 @@ class _Case:
 def with_contests(
     comparison: Comparison,
     members: Members,
-    request: Analyses = ONLY_SCORES,
-    searches: Sequence[SearchRecord] = (),
+    request: Analyses,
+    searches: Sequence[SearchRecord],
 ) -> Comparison:
     """The comparison with a contest for each freed part of it, in the order of its rows."""
     contests = []
@@ -147,7 +144,6 @@ def _contest(case: _Case) -> Contest:
 
 
 def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
-    """Topics and sentences."""
     yield "Answer", _answer(case)
     if cheapest is not None:
         yield "Cheapest", _cheapest_line(case, cheapest)
@@ -161,14 +157,10 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
         yield "Missing", f"There are no runs {side} here to compare with."
         return
     yield "Cost", _cost(case, features, tuned)
-    sides = {features.name, tuned.name}
-    for breakdown in case.comparison.breakdowns:
-        if (
-            breakdown.split == case.split
-            and len(breakdown.gold) > 1
-            and sides <= breakdown.rows.keys()
-        ):
-            yield "Where", _where(case, breakdown, features, tuned)
+    for b in case.comparison.breakdowns:
+        has_both = {features.name, tuned.name} <= b.rows.keys()
+        if b.split == case.split and len(b.gold) > 1 and has_both:
+            yield "Where", _where(case, b, features, tuned)
             break
 
 
@@ -202,18 +194,13 @@ def _answer(case: _Case) -> str:
             f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
             f"{FEWEST} seeds of each."
         )
-    number, ends = (
-        units.short_points(difference.value),
-        units.interval(difference.low, difference.high),
-    )
-    opponent, measure = _as_rival(case, leader, rival), leader.task.measure.name
-    lead = f"{number} {measure} {ends}"
+    lead, basis = _lead(difference, leader.task.measure.name), _basis(difference, leader, rival)
+    opponent = _as_rival(case, leader, rival)
     if difference.sign > 0:
-        return f"{name}: {lead} over {opponent}, {_basis(difference, leader, rival)}."
+        return f"{name}: {lead} over {opponent}, {basis}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
     on_split = f" on {split}" if split != leader.splits[0] else ""
     result = "worse" if difference.sign else "not clearly better"
-    basis = _basis(difference, leader, rival)
     return f"{chosen} {result}{on_split} than {opponent}: {lead}, {basis}."
 
 
@@ -249,12 +236,11 @@ def _nothing_learned(case: _Case) -> str:
     best = best_by_dev(case.rows)
     if best is None:
         return "No row learned."
-    estimate = best.estimates.get(case.split)
-    ends = f" [{', '.join(map(_percent, (estimate.low, estimate.high)))}]" if estimate else ""
-    score = f"{_percent(best.mean(case.split))}{ends} {best.task.measure.name}"
+    split, measure = case.split, best.task.measure.name
     return (
-        f"No row learned: {_called(case, best)}, the best by {best.splits[0]}, reaches {score} on "
-        f"{case.split}.{_floor(best, case.split)}"
+        f"No row learned: {_called(case, best)}, the best by {best.splits[0]}, reaches "
+        f"{_percent(best.mean(split))}{_ends(best, split)} {measure} on {split}."
+        f"{_floor(best, split)}"
     )
 
 
@@ -370,11 +356,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if rising := [_called(case, row) for row in shown if _still_rising(row)]:
         pronoun = "its" if len(rising) == 1 else "their"
         yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
-    at_edge = [
-        (edge, row)
-        for row in shown
-        for edge in _edges(case.searches, [run.name for run in row.runs])
-    ]
+    at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [f"{_called(case, row)}{_few_steps(row)}" for row in case.rows if not row.competes]
@@ -398,11 +380,11 @@ def _few_steps(row: Row) -> str:
     return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""
 
 
-def _edges(searches: Sequence[SearchRecord], names: Iterable[str]) -> Iterator[str]:
-    """Phrases about rates at the edge of the search that found the runs of these names."""
-    runs = {*names}
+def _edges(searches: Sequence[SearchRecord], row: Row) -> Iterator[str]:
+    """Phrases about rates at the edge of the search that found the row."""
+    runs = {run.name for run in row.runs}
     for search in searches:
-        if search.chosen is None or not runs & {*search.rows}:
+        if search.chosen is None or runs.isdisjoint(search.rows):
             continue
         for setting in _SEARCHED_RATES:
             values = {trial.settings.get(setting) for trial in search.tried if trial.dev}
@@ -492,24 +474,26 @@ def _where(case: _Case, breakdown: Breakdown, features: Row, tuned: Row) -> str:
         for row, bucket, is_ahead in leading
         if is_ahead
     ]
-    if not parts:
-        return f"By {breakdown.meaning} on {breakdown.split}, neither row leads anywhere."
-    return f"By {breakdown.meaning} on {breakdown.split}, the widest leads: {' and '.join(parts)}."
+    leads = f"the widest leads: {' and '.join(parts)}" if parts else "neither row leads anywhere"
+    return f"By {breakdown.meaning} on {breakdown.split}, {leads}."
 
 
-def _lead(difference: Difference) -> str:
-    """`+0.5 [-1.2, +2.2]`"""
-    return (
-        f"{units.short_points(difference.value)} {units.interval(difference.low, difference.high)}"
-    )
+def _lead(difference: Difference, measure: str = "") -> str:
+    """`+0.5 [-1.2, +2.2]`, or with a measure `+0.5 F1 [-1.2, +2.2]`"""
+    ends = units.interval(difference.low, difference.high)
+    return " ".join(filter(None, (units.short_points(difference.value), measure, ends)))
 
 
 def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
-    estimate = row.estimates.get(split)
-    ends = f" [{', '.join(map(_percent, (estimate.low, estimate.high)))}]" if estimate else ""
     seeds = f" ({counted(len(row.runs), 'seed')})" if row.has_seed else ""
-    return f"{_percent(row.mean(split))} {row.task.measure.name}{ends}{seeds}"
+    return f"{_percent(row.mean(split))} {row.task.measure.name}{_ends(row, split)}{seeds}"
+
+
+def _ends(row: Row, split: str) -> str:
+    """` [82.0, 86.2]`, if the score has an interval."""
+    estimate = row.estimates.get(split)
+    return f" [{_percent(estimate.low)}, {_percent(estimate.high)}]" if estimate else ""
 
 
 def _percent(share: float) -> str:

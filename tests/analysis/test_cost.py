@@ -9,8 +9,8 @@ from featbert.analysis.cost import cheaper_from
 from tests.analysis.records import compare, make_run, make_seeds, usual_runs
 
 
-def brute_force(once: float, run: float, other: float) -> int | None:
-    return next((n for n in range(1, 5000) if once + n * run < n * other), None)
+def brute_force(once: float, run: float, other: float) -> float:
+    return next((n for n in range(1, 5000) if once + n * run < n * other), math.inf)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Sentences in which rows differ, against a look at every tag."""
 
-from featbert.analysis.breakdown import with_texts
+from featbert.analysis import breakdown
 from featbert.analysis.rows import compare_group
 from featbert.units import visible
 from tests.conlleval import chunks
@@ -11,9 +11,8 @@ def spans(tags: list[str]) -> list[tuple[int, int, str]]:
     return [(first, end, name) for name, first, end in chunks(tags)]
 
 
-def judged(runs, **options):
-    comparison, members = compare_group(runs, frozenset())
-    return with_texts(comparison, members, **options)
+def judged(runs):
+    return breakdown.with_texts(*compare_group(runs, frozenset()))
 
 
 def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None:
@@ -43,9 +42,14 @@ def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None
         assert 10 < len(expected) < 90
 
 
-def test_a_page_has_a_most_one_seed_stands_for_the_rows_and_what_is_missing_is_told(tmp_path):
+def test_a_page_has_a_most_one_seed_stands_for_the_rows_and_what_is_missing_is_told(
+    tmp_path, monkeypatch
+):
     runs = [run for run in usual(tmp_path) if run.name not in ("last-1", "concat-3")]
-    whole, cut = judged(runs).texts[0], judged(runs, most=5).texts[0]
+    whole = judged(runs).texts[0]
+    with monkeypatch.context() as patch:
+        patch.setattr(breakdown, "MOST", 5)
+        cut = judged(runs).texts[0]
     assert {row.seed for row in whole.rows} == {2}
     assert cut.sentences == whole.sentences[:5]
     assert cut.about.startswith(whole.about)

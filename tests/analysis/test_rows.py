@@ -10,7 +10,7 @@ from tests.analysis.records import make_epoch, make_run
 
 
 def build(runs):
-    return build_row(runs, "x", {}, {}, {})[0]
+    return build_row(runs, {}, {}, {})[0]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
