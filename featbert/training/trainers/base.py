@@ -1,13 +1,10 @@
 """What fits a model. A class of each trainer is in this folder, or in `training/loop.py`."""
 
-from __future__ import annotations
+from typing import Any, Protocol
 
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from featbert.progress import Advance
-    from featbert.training.checkpoint import Learner
-    from featbert.training.history import Epoch, Progress
+from featbert.progress import Advance
+from featbert.training.checkpoint import Learner
+from featbert.training.history import Epoch, Progress
 
 
 class Epochs(Protocol):
