@@ -6,13 +6,6 @@ from torch import Tensor, nn
 from featbert.models.combination import full_precision
 
 
-def divide_parameters(module: nn.Module, divisor: float) -> None:
-    """Divides all parameters of a module."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.div_(divisor)
-
-
 class Logits(nn.Module):
     """A linear layer from vectors to C logits. Outputs add the loss and the answers."""
 
@@ -25,10 +18,6 @@ class Logits(nn.Module):
         with full_precision(vectors):
             logits: Tensor = self.classifier(vectors.float())
         return logits
-
-    def scale(self, temperature: float) -> None:
-        """Divides all logits, which changes probabilities and no answer."""
-        divide_parameters(self, temperature)
 
     def linear(self) -> tuple[Tensor, Tensor]:
         """W (C, D) and b (C,), for export."""

@@ -57,7 +57,7 @@ OUTPUTS = Registry(
             answers=("class", "tags"),
         ),
         "focal": Part(
-            "featbert.models.focal:Focal",
+            "featbert.models.softmax:Focal",
             "focal loss",
             ("class_weight", "gamma"),
             answers=("class", "tags"),
