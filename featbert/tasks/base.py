@@ -3,8 +3,6 @@
 Code outside of a task never asks which one it has.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod
@@ -470,6 +468,10 @@ class Task(ABC):
         """The texts of an example as a JSON object, given its sequence or group."""
         return dict(zip(("text", "pair"), sentences[0].texts, strict=False))
 
+    def as_json(self, answer: str) -> Any:
+        """The answer of an example as JSON objects have it."""
+        return answer
+
     def answered(
         self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
     ) -> tuple[list[str], dict[str, Any]]:
@@ -480,7 +482,7 @@ class Task(ABC):
             shares: the probabilities of its items, {} for scores.
         """
         (text,), row = answer, self.shown(sentences)
-        row |= {"answer": text if shares[0] else float(text)}
+        row |= {"answer": self.as_json(text) if shares[0] else float(text)}
         row |= {"probabilities": shares[0]} if shares[0] else {}
         return [*sentences[0].texts, text], row
 

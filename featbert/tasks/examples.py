@@ -138,7 +138,11 @@ class ExampleTask(Task):
 
     def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
         """Gold answer, None if it is hidden, and predicted answer for a line of predictions."""
-        return {"gold": (sentences[0].tags or (None,))[0], "predicted": answer[0]}
+        gold = sentences[0].tags
+        return {
+            "gold": self.as_json(gold[0]) if gold else None,
+            "predicted": self.as_json(answer[0]),
+        }
 
     def read_predictions(self, path: Path) -> Predictions:
         """Reads the examples with a gold answer, or all if no example has one."""
@@ -159,17 +163,19 @@ class ExampleTask(Task):
             sizes, places = tuple(map(len, cut)), [place for places in cut for place in places]
             rows.append((words, gold, answer, document, sizes, places, number))
         rows = [row for row in rows if row[1]] or rows
-        return (
-            Predictions(*map(list, zip(*rows, strict=True)))
-            if rows
-            else Predictions([], [], [], [])
-        )
+        if not rows:
+            return Predictions([], [], [], [])
+        return Predictions(*map(list, zip(*rows, strict=True)))
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         """Texts, gold answer ([] if it is hidden) and predicted answer of a line of predictions."""
         texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
-        gold = [] if row["gold"] is None else [str(row["gold"])]
-        return texts, gold, [str(row["predicted"])]
+        gold = [] if row["gold"] is None else [self._tag(row["gold"])]
+        return texts, gold, [self._tag(row["predicted"])]
+
+    def _tag(self, value: Any) -> str:
+        """An answer from `as_json`."""
+        return str(value)
 
 
 def single(rows: Rows) -> list[str]:

@@ -37,6 +37,7 @@ from featbert.tasks.measures import (
     Counts,
     ExampleMeasure,
     accuracy_of,
+    counts_by_class,
     f1_of,
     macro_f1_of,
     prf,
@@ -56,18 +57,13 @@ def members(answers: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]
     return has
 
 
-def _by_class(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    """(S, C, 3) true positives, predicted and gold."""
-    return np.stack([gold & predicted, predicted, gold], axis=2).astype(np.int64)
-
-
 def _micro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    counts: Counts = _by_class(gold, predicted).sum(axis=1)
+    counts: Counts = counts_by_class(gold, predicted).sum(axis=1)
     return counts
 
 
 def _macro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    return _by_class(gold, predicted).reshape(len(gold), -1)
+    return counts_by_class(gold, predicted).reshape(len(gold), -1)
 
 
 def _exact(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
@@ -117,10 +113,8 @@ class Multilabel(ExampleTask):
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         classes = self.classes_in([*gold, *predicted])
         sides = [members(single(rows), classes) for rows in (gold, predicted)]
-        by_class = {
-            name: prf(*counts)
-            for name, counts in zip(classes, _by_class(*sides).sum(axis=0).tolist(), strict=True)
-        }
+        totals = counts_by_class(*sides).sum(axis=0).tolist()
+        by_class = {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
         floor = self._floor(gold, classes) if gold else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
@@ -218,7 +212,7 @@ class Multilabel(ExampleTask):
         classes = self.classes_in([*found.gold, *found.predicted])
         gold, predicted = (members(single(rows), classes) for rows in (found.gold, found.predicted))
         texts, places = np.nonzero(gold | predicted)
-        of_items = _by_class(gold, predicted)[texts, places]
+        of_items = counts_by_class(gold, predicted)[texts, places]
         counts = of_items
         if self.measure.key == "macro_f1":
             counts = np.zeros((len(texts), len(classes), 3), dtype=np.int64)
@@ -250,24 +244,11 @@ class Multilabel(ExampleTask):
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
         return [joined(mapping.get(name, name) for name in classes_of(tag)) for tag in tags]
 
-    def answered(
-        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
-    ) -> tuple[list[str], dict[str, Any]]:
-        (text,) = answer
-        row = self.shown(sentences) | {"answer": classes_of(text), "probabilities": shares[0]}
-        return [*sentences[0].texts, text], row
+    def as_json(self, answer: str) -> list[str]:
+        return classes_of(answer)
 
-    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
-        gold = sentences[0].tags
-        return {
-            "gold": None if gold is None else classes_of(gold[0]),
-            "predicted": classes_of(answer[0]),
-        }
-
-    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
-        texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
-        gold = [] if row["gold"] is None else [joined(map(str, row["gold"]))]
-        return texts, gold, [joined(map(str, row["predicted"]))]
+    def _tag(self, value: Any) -> str:
+        return joined(map(str, value))
 
 
 def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
