@@ -284,12 +284,9 @@ class Task(ABC):
         right = np.array([number.get(name, -1) for name in names], dtype=np.int64)
         return Forecasts(shares[labelled], right[labelled])
 
-    def probability_values(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
-    ) -> dict[str, float]:
-        """Values of probabilities (T, C) by key of `probability_columns`, {} without any."""
-        forecasts = self.forecasts(gold, shares, classes, scheme)
-        return {} if forecasts is None else forecasts.values()
+    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
+        """Values of probabilities (T, C) by key of `probability_columns`, without `CALIBRATION`."""
+        return {}
 
     def with_probabilities(
         self, scores: Scores, split: Split, shares: Floats, classes: Sequence[str], scheme: str
@@ -301,7 +298,7 @@ class Task(ABC):
         forecasts = self.forecasts(gold, shares, classes, scheme)
         if forecasts is None or not len(forecasts.right):
             return scores
-        values = self.probability_values(gold, shares, classes, scheme)
+        values = forecasts.values() | self.ranking(gold, shares, classes)
         return replace(scores, probabilities=ProbabilityScores(values, forecasts.reliability()))
 
     def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:

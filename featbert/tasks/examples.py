@@ -16,7 +16,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
-from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
+from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Task, in_buckets
 from featbert.tasks.measures import Counts, ExampleMeasure
 from featbert.text import excerpt
 
@@ -122,8 +122,11 @@ class ExampleTask(Task):
         return in_buckets(map(_overlap, found.words, found.texts), OVERLAPS)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The answer, before the first word."""
-        return [{(answer, 0, -1)} for answer in self._answers(rows)]
+        """The names of each answer, before the first word, for matrices of confusion."""
+        return [{(name, 0, -1) for name in self._marked(row)} for row in rows]
+
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return self._answers([answer])
 
     def predictions_name(self, split: str) -> str:
         return f"{split}.jsonl"
@@ -183,6 +186,18 @@ def single(rows: Rows) -> list[str]:
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]
+
+
+def best_threshold(scores: Floats, values: Floats, lower: float, upper: float) -> float:
+    """The middle of the gap between scores (S,) with the highest value, the first of equals.
+
+    The scores ascend, between `lower` and `upper`. values (S + 1,) are of each gap.
+    """
+    values = np.round(values, 12)
+    values[1:-1][scores[1:] == scores[:-1]] = -1  # no threshold is between equal scores
+    gap = int(values.argmax())
+    edges = [lower, *scores.tolist(), upper]
+    return float((edges[gap] + edges[gap + 1]) / 2)
 
 
 def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float:

@@ -31,7 +31,7 @@ from featbert.tasks.base import (
     TargetSummary,
     Threshold,
 )
-from featbert.tasks.examples import FACETS, ExampleTask, single
+from featbert.tasks.examples import FACETS, ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import CALIBRATION, Forecasts
 from featbert.tasks.measures import (
     Counts,
@@ -180,15 +180,12 @@ class Multilabel(ExampleTask):
         pairs = np.stack([without, shares], axis=2).reshape(-1, 2)
         return Forecasts(pairs, self._known(gold, classes).ravel().astype(np.int64))
 
-    def probability_values(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
-    ) -> dict[str, float]:
-        """Also label ranking average precision, as scikit-learn computes it."""
+    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
+        """Label ranking average precision, as scikit-learn computes it."""
         from sklearn.metrics import label_ranking_average_precision_score
 
         right = self._known(gold, classes)
-        lrap = float(label_ranking_average_precision_score(right, shares))
-        return super().probability_values(gold, shares, classes, scheme) | {"lrap": lrap}
+        return {"lrap": float(label_ranking_average_precision_score(right, shares))}
 
     def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
         if threshold is None:
@@ -234,9 +231,8 @@ class Multilabel(ExampleTask):
         names = [" + ".join(s) or "none" if facet == "class" else str(len(s)) for s in sets]
         return names, sorted({*names}, key=natural)
 
-    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The classes, before the first word."""
-        return [{(name, 0, -1) for name in classes_of(answer)} for answer in single(rows)]
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return classes_of(*single([answer]))
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         return super().model_config(classes) | {"problem_type": "multi_label_classification"}
@@ -255,13 +251,11 @@ def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
     """The lowest threshold with the best F1 of a class, 0.5 if no text has it."""
     if not right.any():
         return 0.5
-    order = np.argsort(-shares, kind="stable")
-    ordered = shares[order]
-    f1 = 2 * right[order].cumsum() / (np.arange(1, len(right) + 1) + right.sum())
-    f1[:-1][ordered[:-1] == ordered[1:]] = -1  # no threshold is between equal shares
-    k = len(f1) - 1 - int(np.round(f1, 12)[::-1].argmax())
-    below = ordered[k + 1] if k + 1 < len(ordered) else 0.0
-    return float((ordered[k] + below) / 2)
+    order = np.argsort(shares, kind="stable")
+    n_gold, n_refused = right.sum(), np.arange(len(right) + 1)
+    n_right = n_gold - np.append(0, right[order].cumsum())  # (S + 1,)
+    f1 = 2 * n_right / (len(right) - n_refused + n_gold)
+    return best_threshold(shares[order], f1, 0.0, 1.0)
 
 
 TASK = Multilabel()
