@@ -7,7 +7,6 @@ else after it. If the words of two texts that are encoded apart are read, they a
 before the body.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, Self, cast
@@ -141,18 +140,6 @@ class Model(nn.Module):
             return {name: 1 for name, _ in self.named_parameters()}
         depths = {f"states.model.{name}": d for name, d in encoder.parameter_depths.items()}
         return {n: depths.get(n, encoder.num_layers + 1) for n, _ in self.named_parameters()}
-
-    def set_trained(self, trains: Callable[[str, int], bool]) -> None:
-        """Marks which parameters of the encoder are trained, by name and depth. Heads always are.
-
-        Modules in which nothing is trained go to eval mode.
-        """
-        if (encoder := self.encoder) is None:
-            return
-        depths = encoder.parameter_depths
-        for name, parameter in encoder.model.named_parameters():
-            parameter.requires_grad_(trains(name, depths[name]))
-        self.train(self.training)
 
     def train(self, mode: bool = True) -> Self:
         """As in torch, but modules of the encoder without trained parameters stay in eval mode."""
