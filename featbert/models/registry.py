@@ -51,25 +51,25 @@ OUTPUTS = Registry(
     "output",
     {
         "softmax": Part(
-            "featbert.models.softmax:Softmax",
+            "featbert.models.logits:Softmax",
             "softmax",
             ("class_weight", "label_smoothing"),
             answers=("class", "tags"),
         ),
         "focal": Part(
-            "featbert.models.softmax:Focal",
+            "featbert.models.logits:Focal",
             "focal loss",
             ("class_weight", "gamma"),
             answers=("class", "tags"),
         ),
         "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
         "sigmoid": Part(
-            "featbert.models.sigmoid:Sigmoid",
+            "featbert.models.logits:Sigmoid",
             "sigmoid",
             ("thresholds", "class_weight"),
             answers=("set",),
         ),
-        "score": Part("featbert.models.score:Score", "score", answers=("score",)),
+        "score": Part("featbert.models.logits:Score", "score", answers=("score",)),
         "choice": Part("featbert.models.choice:GroupSoftmax", "choice", answers=("choice",)),
         "span": Part(
             "featbert.models.span:Span",

@@ -13,7 +13,7 @@ from featbert.errors import InputError, MissingError
 from featbert.inference.evaluate import elsewhere, evaluate, evaluations
 from featbert.inference.load import load
 from featbert.io import file_hash
-from featbert.models.softmax import Softmax
+from featbert.models.logits import Softmax
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, stored_run, tuned_run, write_corpus
 
