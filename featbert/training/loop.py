@@ -30,6 +30,7 @@ from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
 from featbert.training.sampler import count_steps, epoch_batches
+from featbert.training.trainers.base import Epochs
 
 
 @dataclass(frozen=True)
@@ -139,19 +140,11 @@ class GradientWatch:
         return f"{fault} in step {int(step)}"
 
 
-class GradientSteps:
+class GradientSteps(Epochs):
     """A model that is fitted by steps of AdamW along the gradients of its loss.
 
     InputError if the loss or gradients are not finite, or a batch does not fit in memory.
-
-    Attributes:
-        steps: of all epochs.
-        learner: the trained weights, and the other state of the training.
     """
-
-    @classmethod
-    def check(cls, settings: Settings, task: Any, combination: Any) -> None:
-        """See `Epochs`. Fits every model."""
 
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
