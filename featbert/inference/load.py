@@ -232,7 +232,7 @@ def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
     network = make_model(states, record.targets, settings, texts)
     load_weights(usable.folder / WEIGHTS, network, record.weights)
     if record.temperature is not None:
-        network.output.scale(record.temperature)
+        network.scale(record.temperature)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.word_casing)
     return kind(*parts, network.to(found_device.torch).eval(), Backend(found_device, precision))

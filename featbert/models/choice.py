@@ -11,7 +11,6 @@ from torch.nn.utils.rnn import pad_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.models.combination import full_precision
-from featbert.models.logits import divide_parameters
 from featbert.tasks.base import TargetSummary
 
 
@@ -36,10 +35,6 @@ class GroupSoftmax(nn.Module):
     def loss(self, vectors: Tensor, lengths: Ints, targets: Tensor) -> Tensor:
         """Sum of the groups' cross-entropies. lengths (G,), targets (W,) with one 1 per group."""
         return -(_flat(self._log_shares(vectors, lengths), lengths) * targets).sum()
-
-    def scale(self, temperature: float) -> None:
-        """Divides all scores, which changes probabilities and no answer."""
-        divide_parameters(self, temperature)
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) 1 for the most probable vector of each group, the first of equals, else 0."""

@@ -16,18 +16,16 @@ import torch
 from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
-from featbert.models.combination import full_precision
-from featbert.models.logits import divide_parameters
+from featbert.models.logits import Logits
 from featbert.tasks.base import TargetSummary
 
 
-class CRF(nn.Module):
-    """Emissions of a linear layer, and learned scores of neighbouring classes."""
+class CRF(Logits):
+    """Logits as emissions, and learned scores of neighbouring classes."""
 
     def __init__(self, width: int, targets: TargetSummary) -> None:
-        super().__init__()
         n = len(targets.classes)
-        self.classifier = nn.Linear(width, n)
+        super().__init__(width, n)
         self.start = nn.Parameter(torch.zeros(n))
         self.transitions = nn.Parameter(torch.zeros(n, n))  # from row to column
         self.end = nn.Parameter(torch.zeros(n))
@@ -37,61 +35,51 @@ class CRF(nn.Module):
 
         targets (W,) are class numbers, negative for words without a gold class.
         """
-        with full_precision(vectors):
-            emissions = self.classifier(vectors.float())  # (W, C)
-            padded, mask = _padded(emissions, lengths)
-            forward = self._forward(padded, mask)
-            partition = (forward[:, -1] + self.end).logsumexp(1)  # (B,)
-            if (free := targets < 0).any():
-                right = torch.arange(emissions.shape[1], device=targets.device) == targets[:, None]
-                allowed = emissions.masked_fill(~(right | free[:, None]), -torch.inf)
-                forward = self._forward(*_padded(allowed, lengths))
-                return (partition - (forward[:, -1] + self.end).logsumexp(1)).sum()
-            ends = torch.from_numpy(lengths).to(targets.device).cumsum(0)
-            firsts = torch.cat([ends.new_zeros(1), ends[:-1]])
-            inner = torch.ones_like(targets, dtype=torch.bool).index_fill(0, firsts, False)
-            before = targets.roll(1)[inner]
-            score = (
-                emissions.gather(1, targets[:, None]).sum()
-                + self.start[targets[firsts]].sum()
-                + self.transitions[before, targets[inner]].sum()
-                + self.end[targets[ends - 1]].sum()
-            )
-            loss: Tensor = partition.sum() - score
-        return loss
-
-    def scale(self, temperature: float) -> None:
-        """Divides all scores, which changes probabilities and no answer."""
-        divide_parameters(self, temperature)
+        emissions = self.logits(vectors)  # (W, C)
+        forward = self._forward(*_padded(emissions, lengths))
+        partition = (forward[:, -1] + self.end).logsumexp(1)  # (B,)
+        if (free := targets < 0).any():
+            right = torch.arange(emissions.shape[1], device=targets.device) == targets[:, None]
+            allowed = emissions.masked_fill(~(right | free[:, None]), -torch.inf)
+            forward = self._forward(*_padded(allowed, lengths))
+            return (partition - (forward[:, -1] + self.end).logsumexp(1)).sum()
+        ends = torch.from_numpy(lengths).to(targets.device).cumsum(0)
+        firsts = torch.cat([ends.new_zeros(1), ends[:-1]])
+        inner = torch.ones_like(targets, dtype=torch.bool).index_fill(0, firsts, False)
+        before = targets.roll(1)[inner]
+        score = (
+            emissions.gather(1, targets[:, None]).sum()
+            + self.start[targets[firsts]].sum()
+            + self.transitions[before, targets[inner]].sum()
+            + self.end[targets[ends - 1]].sum()
+        )
+        return partition.sum() - score
 
     def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
         """(W,) class numbers of the most probable sequences."""
-        with full_precision(vectors):
-            padded, mask = _padded(self.classifier(vectors.float()), lengths)
-            best, choices = self.start + padded[:, 0], []
-            for t in range(1, padded.shape[1]):
-                # (B, from, to): the best sequence that ends in each class
-                scores, chosen = (best[:, :, None] + self.transitions).max(1)
-                best = torch.where(mask[:, t, None], scores + padded[:, t], best)
-                choices.append(chosen)
-            last = (best + self.end).argmax(1)  # (B,)
-            path = [last]
-            for t in range(padded.shape[1] - 1, 0, -1):
-                earlier = choices[t - 1].gather(1, path[-1][:, None]).squeeze(1)
-                path.append(torch.where(mask[:, t], earlier, path[-1]))
-            return torch.stack(path[::-1], 1)[mask]
+        padded, mask = _padded(self.logits(vectors), lengths)
+        best, choices = self.start + padded[:, 0], []
+        for t in range(1, padded.shape[1]):
+            # (B, from, to): the best sequence that ends in each class
+            scores, chosen = (best[:, :, None] + self.transitions).max(1)
+            best = torch.where(mask[:, t, None], scores + padded[:, t], best)
+            choices.append(chosen)
+        path = [(best + self.end).argmax(1)]  # (B,) each, from the last word to the first
+        for t in range(padded.shape[1] - 1, 0, -1):
+            earlier = choices[t - 1].gather(1, path[-1][:, None]).squeeze(1)
+            path.append(torch.where(mask[:, t], earlier, path[-1]))
+        return torch.stack(path[::-1], 1)[mask]
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
         """(W,) answers as in `decode`, and (W, C) the marginal probability of every class."""
-        with full_precision(vectors):
-            padded, mask = _padded(self.classifier(vectors.float()), lengths)
-            forward = self._forward(padded, mask)
-            later = [self.end.expand(len(padded), -1)]
-            for t in range(padded.shape[1] - 1, 0, -1):
-                # (B, from, to): what follows each class
-                follows = self.transitions + (padded[:, t] + later[-1])[:, None, :]
-                later.append(torch.where(mask[:, t, None], follows.logsumexp(2), later[-1]))
-            marginals = (forward + torch.stack(later[::-1], 1))[mask].softmax(1)
+        padded, mask = _padded(self.logits(vectors), lengths)
+        forward = self._forward(padded, mask)
+        later = [self.end.expand(len(padded), -1)]
+        for t in range(padded.shape[1] - 1, 0, -1):
+            # (B, from, to): what follows each class
+            follows = self.transitions + (padded[:, t] + later[-1])[:, None, :]
+            later.append(torch.where(mask[:, t, None], follows.logsumexp(2), later[-1]))
+        marginals = (forward + torch.stack(later[::-1], 1))[mask].softmax(1)
         return self.decode(vectors, lengths), marginals
 
     def _forward(self, padded: Tensor, mask: Tensor) -> Tensor:

@@ -7,14 +7,12 @@ else after it. If the words of two texts that are encoded apart are read, they a
 before the body.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
 from featbert.encoders.batching import Ints
@@ -67,9 +65,6 @@ class Output(Protocol):
 
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
         """The answers, and the probability of every class of every item, (W, C)."""
-
-    def scale(self, temperature: float) -> None:
-        """Divides the parameters, so that logits are divided by the temperature."""
 
 
 class Model(nn.Module):
@@ -130,6 +125,12 @@ class Model(nn.Module):
         modules: list[Any] = [module for module in before if module is not None]
         return sum(map(matrix_entries, modules)), matrix_entries(cast(nn.Module, self.output))
 
+    def scale(self, temperature: float) -> None:
+        """Divides the output's parameters, and so its logits. Answers stay the same."""
+        with torch.no_grad():
+            for parameter in cast(nn.Module, self.output).parameters():
+                parameter.div_(temperature)
+
     def parameter_depths(self) -> dict[str, int]:
         """Depth by parameter name: 0 the embeddings, 1..L the layers, L + 1 the head.
 
@@ -140,19 +141,7 @@ class Model(nn.Module):
         depths = {f"states.model.{name}": d for name, d in encoder.parameter_depths.items()}
         return {n: depths.get(n, encoder.num_layers + 1) for n, _ in self.named_parameters()}
 
-    def set_trained(self, trains: Callable[[str, int], bool]) -> None:
-        """Marks which parameters of the encoder are trained, by name and depth. Heads always are.
-
-        Modules in which nothing is trained go to eval mode.
-        """
-        if (encoder := self.encoder) is None:
-            return
-        depths = encoder.parameter_depths
-        for name, parameter in encoder.model.named_parameters():
-            parameter.requires_grad_(trains(name, depths[name]))
-        self.train(self.training)
-
-    def train(self, mode: bool = True) -> Model:
+    def train(self, mode: bool = True) -> Self:
         """As in torch, but modules of the encoder without trained parameters stay in eval mode."""
         super().train(mode)
         if mode and (encoder := self.encoder) is not None:

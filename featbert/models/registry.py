@@ -51,25 +51,25 @@ OUTPUTS = Registry(
     "output",
     {
         "softmax": Part(
-            "featbert.models.softmax:Softmax",
+            "featbert.models.logits:Softmax",
             "softmax",
             ("class_weight", "label_smoothing"),
             answers=("class", "tags"),
         ),
         "focal": Part(
-            "featbert.models.focal:Focal",
+            "featbert.models.logits:Focal",
             "focal loss",
             ("class_weight", "gamma"),
             answers=("class", "tags"),
         ),
         "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
         "sigmoid": Part(
-            "featbert.models.sigmoid:Sigmoid",
+            "featbert.models.logits:Sigmoid",
             "sigmoid",
             ("thresholds", "class_weight"),
             answers=("set",),
         ),
-        "score": Part("featbert.models.score:Score", "score", answers=("score",)),
+        "score": Part("featbert.models.logits:Score", "score", answers=("score",)),
         "choice": Part("featbert.models.choice:GroupSoftmax", "choice", answers=("choice",)),
         "span": Part(
             "featbert.models.span:Span",
@@ -109,16 +109,18 @@ class Trainer(Entry):
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
+# Settings of AdamW and of its steps.
+_ADAMW = (
+    *("batch_size", "learning_rate", "warmup", "schedule", "bias_correction"),
+    *("weight_decay", "clip_norm"),
+)
 TRAINERS = Registry(
     "trainer",
     {
         "gradient": Trainer(
             "featbert.training.loop:GradientSteps",
             "gradient steps",
-            (
-                *("batch_size", "learning_rate", "mix_learning_rate", "head_learning_rate"),
-                *("warmup", "schedule", "bias_correction", "weight_decay", "clip_norm", "dropout"),
-            ),
+            (*_ADAMW, "mix_learning_rate", "head_learning_rate", "dropout"),
         ),
         "logistic": Trainer(
             "featbert.training.trainers.logistic:LogisticPath",
@@ -131,10 +133,7 @@ TRAINERS = Registry(
         "contrastive": Trainer(
             "featbert.training.trainers.contrastive:ContrastiveRounds",
             "contrastive tuning",
-            (
-                *("max_pairs", "batch_size", "learning_rate", "warmup", "schedule"),
-                *("bias_correction", "weight_decay", "clip_norm"),
-            ),
+            (*_ADAMW, "max_pairs"),
             passes=False,
             ignores=("label_smoothing",),
             defaults={

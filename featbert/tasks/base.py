@@ -3,8 +3,6 @@
 Code outside of a task never asks which one it has.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from abc import ABC, abstractmethod
@@ -285,12 +283,9 @@ class Task(ABC):
         right = np.array([number.get(name, -1) for name in names], dtype=np.int64)
         return Forecasts(shares[labelled], right[labelled])
 
-    def probability_values(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
-    ) -> dict[str, float]:
-        """Values of probabilities (T, C) by key of `probability_columns`, {} without any."""
-        forecasts = self.forecasts(gold, shares, classes, scheme)
-        return {} if forecasts is None else forecasts.values()
+    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
+        """Values of probabilities (T, C) by key of `probability_columns`, without `CALIBRATION`."""
+        return {}
 
     def with_probabilities(
         self, scores: Scores, split: Split, shares: Floats, classes: Sequence[str], scheme: str
@@ -302,7 +297,7 @@ class Task(ABC):
         forecasts = self.forecasts(gold, shares, classes, scheme)
         if forecasts is None or not len(forecasts.right):
             return scores
-        values = self.probability_values(gold, shares, classes, scheme)
+        values = forecasts.values() | self.ranking(gold, shares, classes)
         return replace(scores, probabilities=ProbabilityScores(values, forecasts.reliability()))
 
     def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
@@ -469,6 +464,10 @@ class Task(ABC):
         """The texts of an example as a JSON object, given its sequence or group."""
         return dict(zip(("text", "pair"), sentences[0].texts, strict=False))
 
+    def as_json(self, answer: str) -> Any:
+        """The answer of an example as JSON objects have it."""
+        return answer
+
     def answered(
         self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
     ) -> tuple[list[str], dict[str, Any]]:
@@ -479,7 +478,7 @@ class Task(ABC):
             shares: the probabilities of its items, {} for scores.
         """
         (text,), row = answer, self.shown(sentences)
-        row |= {"answer": text if shares[0] else float(text)}
+        row |= {"answer": self.as_json(text) if shares[0] else float(text)}
         row |= {"probabilities": shares[0]} if shares[0] else {}
         return [*sentences[0].texts, text], row
 

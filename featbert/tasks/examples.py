@@ -16,7 +16,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
-from featbert.tasks.base import Facet, Parts, Predictions, Rows, Task, in_buckets
+from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Task, in_buckets
 from featbert.tasks.measures import Counts, ExampleMeasure
 from featbert.text import excerpt
 
@@ -122,8 +122,11 @@ class ExampleTask(Task):
         return in_buckets(map(_overlap, found.words, found.texts), OVERLAPS)
 
     def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The answer, before the first word."""
-        return [{(answer, 0, -1)} for answer in self._answers(rows)]
+        """The names of each answer, before the first word, for matrices of confusion."""
+        return [{(name, 0, -1) for name in self._marked(row)} for row in rows]
+
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return self._answers([answer])
 
     def predictions_name(self, split: str) -> str:
         return f"{split}.jsonl"
@@ -138,7 +141,11 @@ class ExampleTask(Task):
 
     def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
         """Gold answer, None if it is hidden, and predicted answer for a line of predictions."""
-        return {"gold": (sentences[0].tags or (None,))[0], "predicted": answer[0]}
+        gold = sentences[0].tags
+        return {
+            "gold": self.as_json(gold[0]) if gold else None,
+            "predicted": self.as_json(answer[0]),
+        }
 
     def read_predictions(self, path: Path) -> Predictions:
         """Reads the examples with a gold answer, or all if no example has one."""
@@ -159,17 +166,19 @@ class ExampleTask(Task):
             sizes, places = tuple(map(len, cut)), [place for places in cut for place in places]
             rows.append((words, gold, answer, document, sizes, places, number))
         rows = [row for row in rows if row[1]] or rows
-        return (
-            Predictions(*map(list, zip(*rows, strict=True)))
-            if rows
-            else Predictions([], [], [], [])
-        )
+        if not rows:
+            return Predictions([], [], [], [])
+        return Predictions(*map(list, zip(*rows, strict=True)))
 
     def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
         """Texts, gold answer ([] if it is hidden) and predicted answer of a line of predictions."""
         texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
-        gold = [] if row["gold"] is None else [str(row["gold"])]
-        return texts, gold, [str(row["predicted"])]
+        gold = [] if row["gold"] is None else [self._tag(row["gold"])]
+        return texts, gold, [self._tag(row["predicted"])]
+
+    def _tag(self, value: Any) -> str:
+        """An answer from `as_json`."""
+        return str(value)
 
 
 def single(rows: Rows) -> list[str]:
@@ -177,6 +186,18 @@ def single(rows: Rows) -> list[str]:
     if any(len(row) != 1 for row in rows):
         raise InputError("an example has one answer; these predictions are of another task")
     return [row[0] for row in rows]
+
+
+def best_threshold(scores: Floats, values: Floats, lower: float, upper: float) -> float:
+    """The middle of the gap between scores (S,) with the highest value, the first of equals.
+
+    The scores ascend, between `lower` and `upper`. values (S + 1,) are of each gap.
+    """
+    values = np.round(values, 12)
+    values[1:-1][scores[1:] == scores[:-1]] = -1  # no threshold is between equal scores
+    gap = int(values.argmax())
+    edges = [lower, *scores.tolist(), upper]
+    return float((edges[gap] + edges[gap + 1]) / 2)
 
 
 def _overlap(words: Sequence[str], sizes: Sequence[int]) -> float:

@@ -12,11 +12,9 @@ softmax(log p / T) = softmax(logits / T), no logits are needed.
 Sources: Guo et al. 2017, and Brier 1950.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pydantic.dataclasses
@@ -52,7 +50,7 @@ class Reliability:
     confidence: list[Amount]
 
     @classmethod
-    def total(cls, parts: Iterable[Reliability]) -> Reliability:
+    def total(cls, parts: Iterable[Self]) -> Self:
         """The bins of several texts or runs together."""
         columns = zip(*((part.items, part.right, part.confidence) for part in parts), strict=True)
         return cls(*(np.sum(column, axis=0).tolist() for column in columns))

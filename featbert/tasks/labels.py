@@ -7,6 +7,7 @@ The mean is across labels that occur in gold or prediction, as in scikit-learn's
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -130,8 +131,8 @@ class Labels(WordTask):
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
     def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        labels = _flat(found.gold)
-        pairs = zip(labels, _flat(found.predicted), strict=True)
+        labels = [*chain(*found.gold)]
+        pairs = zip(labels, chain(*found.predicted), strict=True)
         # A word without a label counts nowhere.
         counts = np.array(
             [(g == p and g != "", g != "") for g, p in pairs], dtype=np.int64
@@ -142,23 +143,19 @@ class Labels(WordTask):
                 return in_buckets((len(row) for row in found.words for _ in row), _LENGTHS)
             names = labels
             if facet == "seen":
-                names = ["seen" if word in known else "unseen" for word in _flat(found.words)]
+                names = ["seen" if word in known else "unseen" for word in chain(*found.words)]
             return names, sorted({*names} - {UNLABELLED})
 
         return counts, counts[:, 1], buckets
 
     def known(self, words: Rows, gold: Rows) -> set[str]:
         """Every word, as it is written."""
-        return {*_flat(words)}
-
-
-def _flat(rows: Rows) -> list[str]:
-    return [item for row in rows for item in row]
+        return {*chain(*words)}
 
 
 def labelled(gold: Rows, predicted: Rows) -> tuple[list[str], list[str]]:
     """Gold and predicted labels of all words that have a gold one."""
-    pairs = zip(_flat(gold), _flat(predicted), strict=True)
+    pairs = zip(chain(*gold), chain(*predicted), strict=True)
     labels = [pair for pair in pairs if pair[0] != UNLABELLED]
     return [right for right, _ in labels], [answer for _, answer in labels]
 

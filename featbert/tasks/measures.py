@@ -132,6 +132,11 @@ def _one_hot(names: Sequence[str], classes: Sequence[str]) -> Counts:
     return np.array(rows[:, None] == columns, dtype=np.int64)
 
 
+def counts_by_class(gold: NDArray[Any], predicted: NDArray[Any]) -> Counts:
+    """(S, C) 1 for the classes of each example -> (S, C, 3) true positives, predicted and gold."""
+    return np.stack([gold & predicted, predicted, gold], axis=2).astype(np.int64)
+
+
 def _accuracy(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
     return np.array([(g == p, 1) for g, p in zip(gold, predicted, strict=True)]).reshape(-1, 2)
 
@@ -141,9 +146,8 @@ def _f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -
 
 
 def _macro_f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    of_gold, of_predicted = _one_hot(gold, classes), _one_hot(predicted, classes)
-    counts = [of_gold * of_predicted, of_predicted, of_gold]
-    return np.stack(counts, axis=2).reshape(len(gold), -1)
+    counts = counts_by_class(_one_hot(gold, classes), _one_hot(predicted, classes))
+    return counts.reshape(len(gold), -1)
 
 
 def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:

@@ -31,12 +31,13 @@ from featbert.tasks.base import (
     TargetSummary,
     Threshold,
 )
-from featbert.tasks.examples import FACETS, ExampleTask, single
+from featbert.tasks.examples import FACETS, ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import CALIBRATION, Forecasts
 from featbert.tasks.measures import (
     Counts,
     ExampleMeasure,
     accuracy_of,
+    counts_by_class,
     f1_of,
     macro_f1_of,
     prf,
@@ -56,18 +57,13 @@ def members(answers: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]
     return has
 
 
-def _by_class(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    """(S, C, 3) true positives, predicted and gold."""
-    return np.stack([gold & predicted, predicted, gold], axis=2).astype(np.int64)
-
-
 def _micro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    counts: Counts = _by_class(gold, predicted).sum(axis=1)
+    counts: Counts = counts_by_class(gold, predicted).sum(axis=1)
     return counts
 
 
 def _macro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    return _by_class(gold, predicted).reshape(len(gold), -1)
+    return counts_by_class(gold, predicted).reshape(len(gold), -1)
 
 
 def _exact(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
@@ -117,10 +113,8 @@ class Multilabel(ExampleTask):
     def score(self, gold: Rows, predicted: Rows) -> Scores:
         classes = self.classes_in([*gold, *predicted])
         sides = [members(single(rows), classes) for rows in (gold, predicted)]
-        by_class = {
-            name: prf(*counts)
-            for name, counts in zip(classes, _by_class(*sides).sum(axis=0).tolist(), strict=True)
-        }
+        totals = counts_by_class(*sides).sum(axis=0).tolist()
+        by_class = {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
         floor = self._floor(gold, classes) if gold else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
@@ -186,15 +180,12 @@ class Multilabel(ExampleTask):
         pairs = np.stack([without, shares], axis=2).reshape(-1, 2)
         return Forecasts(pairs, self._known(gold, classes).ravel().astype(np.int64))
 
-    def probability_values(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
-    ) -> dict[str, float]:
-        """Also label ranking average precision, as scikit-learn computes it."""
+    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
+        """Label ranking average precision, as scikit-learn computes it."""
         from sklearn.metrics import label_ranking_average_precision_score
 
         right = self._known(gold, classes)
-        lrap = float(label_ranking_average_precision_score(right, shares))
-        return super().probability_values(gold, shares, classes, scheme) | {"lrap": lrap}
+        return {"lrap": float(label_ranking_average_precision_score(right, shares))}
 
     def scaled_threshold(self, threshold: Threshold, temperature: float) -> Threshold:
         if threshold is None:
@@ -218,7 +209,7 @@ class Multilabel(ExampleTask):
         classes = self.classes_in([*found.gold, *found.predicted])
         gold, predicted = (members(single(rows), classes) for rows in (found.gold, found.predicted))
         texts, places = np.nonzero(gold | predicted)
-        of_items = _by_class(gold, predicted)[texts, places]
+        of_items = counts_by_class(gold, predicted)[texts, places]
         counts = of_items
         if self.measure.key == "macro_f1":
             counts = np.zeros((len(texts), len(classes), 3), dtype=np.int64)
@@ -240,9 +231,8 @@ class Multilabel(ExampleTask):
         names = [" + ".join(s) or "none" if facet == "class" else str(len(s)) for s in sets]
         return names, sorted({*names}, key=natural)
 
-    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The classes, before the first word."""
-        return [{(name, 0, -1) for name in classes_of(answer)} for answer in single(rows)]
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return classes_of(*single([answer]))
 
     def model_config(self, classes: Sequence[str]) -> dict[str, Any]:
         return super().model_config(classes) | {"problem_type": "multi_label_classification"}
@@ -250,37 +240,22 @@ class Multilabel(ExampleTask):
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
         return [joined(mapping.get(name, name) for name in classes_of(tag)) for tag in tags]
 
-    def answered(
-        self, sentences: Sequence[Sentence], answer: Sequence[str], shares: list[dict[str, float]]
-    ) -> tuple[list[str], dict[str, Any]]:
-        (text,) = answer
-        row = self.shown(sentences) | {"answer": classes_of(text), "probabilities": shares[0]}
-        return [*sentences[0].texts, text], row
+    def as_json(self, answer: str) -> list[str]:
+        return classes_of(answer)
 
-    def _row(self, sentences: Sequence[Sentence], answer: Sequence[str]) -> dict[str, Any]:
-        gold = sentences[0].tags
-        return {
-            "gold": None if gold is None else classes_of(gold[0]),
-            "predicted": classes_of(answer[0]),
-        }
-
-    def _read(self, row: Any) -> tuple[list[str], list[str], list[str]]:
-        texts = [row["text"], *([row["pair"]] if "pair" in row else [])]
-        gold = [] if row["gold"] is None else [joined(map(str, row["gold"]))]
-        return texts, gold, [joined(map(str, row["predicted"]))]
+    def _tag(self, value: Any) -> str:
+        return joined(map(str, value))
 
 
 def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
     """The lowest threshold with the best F1 of a class, 0.5 if no text has it."""
     if not right.any():
         return 0.5
-    order = np.argsort(-shares, kind="stable")
-    ordered = shares[order]
-    f1 = 2 * right[order].cumsum() / (np.arange(1, len(right) + 1) + right.sum())
-    f1[:-1][ordered[:-1] == ordered[1:]] = -1  # no threshold is between equal shares
-    k = len(f1) - 1 - int(np.round(f1, 12)[::-1].argmax())
-    below = ordered[k + 1] if k + 1 < len(ordered) else 0.0
-    return float((ordered[k] + below) / 2)
+    order = np.argsort(shares, kind="stable")
+    n_gold, n_refused = right.sum(), np.arange(len(right) + 1)
+    n_right = n_gold - np.append(0, right[order].cumsum())  # (S + 1,)
+    f1 = 2 * n_right / (len(right) - n_refused + n_gold)
+    return best_threshold(shares[order], f1, 0.0, 1.0)
 
 
 TASK = Multilabel()

@@ -55,9 +55,8 @@ class Regression(ExampleTask):
         """Scores with six decimals."""
         return np.array([f"{number:.6f}" for number in numbers.tolist()], dtype=object)
 
-    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """The score with one decimal, before the first word."""
-        return [{(f"{float(answer):.1f}", 0, -1) for answer in row} for row in rows]
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return [f"{float(score):.1f}" for score in answer]
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet != "score":

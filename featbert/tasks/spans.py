@@ -39,7 +39,7 @@ from featbert.tasks.base import (
     Threshold,
     in_buckets,
 )
-from featbert.tasks.examples import ExampleTask, single
+from featbert.tasks.examples import ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import Forecasts
 from featbert.tasks.measures import Counts, accuracy_of
 
@@ -192,17 +192,12 @@ class Spans(ExampleTask):
         margins = numbers[:, 2].astype(np.float64)
         order = np.argsort(margins, kind="stable")
         margins = margins[order]
-        start = np.zeros((1, 3))
         refused = self.counts(gold, [NO_ANSWER] * len(gold))[order]
         answered = self.counts(gold, spans)[order]
         # (S + 1, 3) counts if the questions with the k lowest margins are not answered
-        totals = np.concatenate([start, (refused - answered).cumsum(axis=0)]) + answered.sum(axis=0)
-        values = np.round(self.measure.of(totals), 12)
-        values[1:-1][margins[1:] == margins[:-1]] = -1  # no threshold is between equal margins
-        k = int(values.argmax())
-        low = margins[k - 1] if k else margins[0] - 2
-        high = margins[k] if k < len(margins) else margins[-1] + 2
-        return float((low + high) / 2)
+        changes = np.concatenate([np.zeros((1, 3)), (refused - answered).cumsum(axis=0)])
+        totals = changes + answered.sum(axis=0)
+        return best_threshold(margins, self.measure.of(totals), margins[0] - 2, margins[-1] + 2)
 
     def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
         return (
@@ -231,9 +226,8 @@ class Spans(ExampleTask):
             return names, [*order, "no answer"]
         return in_buckets((len(words) - pair for words, pair in texts), _PASSAGES)
 
-    def spans(self, rows: Rows) -> list[set[tuple[str, int, int]]]:
-        """Whether there is an answer, before the first word, for matrices of confusion."""
-        return [{(_class_of(row), 0, -1)} for row in rows]
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return [_class_of(answer)]
 
     def marks(self, found: Predictions, rows: Rows) -> list[set[tuple[str, int, int]]]:
         """The words of the answer. A right one is marked as the first gold answer."""

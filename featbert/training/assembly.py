@@ -55,8 +55,14 @@ def _pooling(width: int, settings: Settings, texts: int) -> Pooling:
 
 
 def set_trained(model: Model, settings: Settings, epoch: int) -> None:
-    """Marks the parameters that an epoch (from 1) trains."""
+    """Marks the encoder's parameters that an epoch (from 1) trains. A head is always trained.
+
+    Modules in which nothing is trained go to eval mode.
+    """
     if (encoder := model.encoder) is None:
         return
-    trains, layers = get_tuning(settings.tuning).trains, encoder.num_layers
-    model.set_trained(lambda name, depth: trains(name, depth, settings, layers, epoch))
+    trains, depths = get_tuning(settings.tuning).trains, encoder.parameter_depths
+    for name, parameter in encoder.model.named_parameters():
+        trained = trains(name, depths[name], settings, encoder.num_layers, epoch)
+        parameter.requires_grad_(trained)
+    model.train(model.training)

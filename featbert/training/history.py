@@ -1,7 +1,5 @@
 """The history of a training, one row per epoch, as checkpoints and run records hold it."""
 
-from __future__ import annotations
-
 from dataclasses import field
 
 import pydantic.dataclasses

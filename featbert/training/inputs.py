@@ -3,12 +3,10 @@
 A batch is a set of sequence numbers. Its parts under a token budget are computed one by one.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -43,8 +41,7 @@ class Inputs(Protocol):
 
     offsets: Ints
 
-    @property
-    def prediction_factor(self) -> Mapping[str, float]: ...
+    prediction_factor: Mapping[str, float]
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Each sentence once, in parts of at most the budget. A longer one is a part by itself."""
@@ -71,7 +68,7 @@ class FeatureInputs:
     They are of words, or of whole texts: one a sequence, or two of a pair that was encoded apart.
     """
 
-    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.5, "cuda": 4, "mps": 1}
+    prediction_factor: Mapping[str, float] = {"cpu": 0.5, "cuda": 4, "mps": 1}
 
     def __init__(
         self,
@@ -149,18 +146,19 @@ def stored_inputs(
         chosen: numbers of the sentences to read, in their order. None means all.
         sentences: the sentences themselves, if sequences are read.
     """
-    layers, m = combination.indices, store.manifest
-    places_by_kind: list[Ints] = []  # (S, T, 2) each
-    n_vectors = 0
-    for kind in (kinds := KINDS[reads]):
-        places, n_of_kind = _places(store, names, kind, chosen)
-        places_by_kind.append(places + n_vectors)
-        n_vectors += n_of_kind
-    places = np.stack(places_by_kind, axis=2).reshape(len(places_by_kind[0]), -1, 2)
+    layers, m, kinds = combination.indices, store.manifest, KINDS[reads]
+    parts = [(name, kind) for kind in kinds for name in names]
+    *before, n_vectors = np.cumsum([0, *(m.rows(*part) for part in parts)]).tolist()
+    places_by_part = [store.index(name).places(kind) for name, kind in parts]
+    moved = [places + n for places, n in zip(places_by_part, before, strict=True)]
+    # (kinds, S, T, 2) places in the vectors of all parts, one after the other
+    by_kind = np.concatenate(moved).reshape(len(kinds), -1, *moved[0].shape[1:])
+    by_kind = by_kind if chosen is None else by_kind[:, chosen]
+    places = np.moveaxis(by_kind, 0, 2).reshape(by_kind.shape[1], -1, 2)
     offsets = pairs = None
     if reads == "sequence":
         pairs = np.diff(np.array([(0, s.pair or 0, len(s)) for s in sentences]))
-        places = np.concatenate([places_by_kind[1][:, :1], places_by_kind[0]], axis=1)
+        places = np.concatenate([by_kind[1][:, :1], by_kind[0]], axis=1)
     elif reads != "words":
         lengths = np.concatenate([np.diff(store.offsets(name)) for name in names])
         lengths = lengths if chosen is None else lengths[chosen]
@@ -169,27 +167,17 @@ def stored_inputs(
     # One whole layer is in memory for a moment, with the chosen vectors.
     numbers = (len(layers) * len(read_vectors) + n_vectors) * m.hidden_size
     if available_memory() * MEMORY_SHARE < numbers * np.dtype(m.dtype).itemsize:
-        mapped = (store.mapped(name, layers, kind) for kind in kinds for name in names)
-        arrays = [[*map(torch.from_numpy, part)] for parts in mapped for part in parts]
+        mapped = (text for name, kind in parts for text in store.mapped(name, layers, kind))
+        arrays = [[*map(torch.from_numpy, text)] for text in mapped]
         return FeatureInputs(arrays, places, device, offsets=offsets, pairs=pairs)
     states = torch.empty(
         (len(layers), len(read_vectors), m.hidden_size), dtype=getattr(torch, m.dtype)
     )
     for row, layer in zip(states, layers, strict=True):
-        parts = (store.read(name, [layer], kind=kind)[0] for kind in kinds for name in names)
-        whole = torch.cat([*map(torch.from_numpy, parts)])
+        read = (store.read(name, [layer], kind=kind)[0] for name, kind in parts)
+        whole = torch.cat([*map(torch.from_numpy, read)])
         torch.index_select(whole, 0, torch.from_numpy(read_vectors), out=row)
     return FeatureInputs(states.to(device), read_places, device, offsets=offsets, pairs=pairs)
-
-
-def _places(
-    store: FeatureStore, names: Sequence[str], kind: str, sentences: Ints | None
-) -> tuple[Ints, int]:
-    """(S, T, 2) places of a kind's vectors in splits that follow one another, and how many."""
-    before = np.cumsum([0, *(store.manifest.rows(name, kind) for name in names)])
-    places_by_split = (store.index(name).places(kind) for name in names)
-    places = np.concatenate([p + n for p, n in zip(places_by_split, before, strict=False)])
-    return places if sentences is None else places[sentences], int(before[-1])
 
 
 def _without_gaps(places: Ints) -> tuple[Ints, Ints]:
@@ -217,7 +205,7 @@ def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
 class PieceInputs:
     """Subwords of one text for an encoder that is tuned."""
 
-    prediction_factor: ClassVar[Mapping[str, float]] = {"cpu": 0.25, "cuda": 4, "mps": 1}
+    prediction_factor: Mapping[str, float] = {"cpu": 0.25, "cuda": 4, "mps": 1}
 
     def __init__(
         self, alignment: Alignment, encoder: Encoder, device: torch.device, *, reads: str = "words"

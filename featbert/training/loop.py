@@ -10,7 +10,6 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
 from featbert.training.sampler import count_steps, epoch_batches
+from featbert.training.trainers.base import Epochs
 
 
 @dataclass(frozen=True)
@@ -89,68 +89,6 @@ class TrainingText:
     name_of: Callable[[int], str] = "sentence {}".format
 
 
-@dataclass(frozen=True)
-class Step:
-    """The mean loss of a batch, and its gradients.
-
-    Attributes:
-        answers: of all sequences, their values on the device.
-        scaler: scales the loss under fp16, and does nothing in other precisions.
-    """
-
-    model: Model
-    inputs: Inputs
-    answers: GoldAnswers
-    scaler: torch.amp.GradScaler
-    backend: Backend
-    budget: int
-
-    @cached_property
-    def parameters(self) -> list[nn.Parameter]:
-        """The model's parameters. Listing them in every step would take as long as a short step."""
-        return list(self.model.parameters())
-
-    def gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
-        """Sets the gradients and returns `loss_sum` plus the loss of each item, and operations.
-
-        InputError if the batch does not fit in memory.
-        """
-        n_losses, flops = max(1, self.answers.losses(sequences)), 0.0
-        loss_sum, device = loss_sum.clone(), self.backend.device.torch
-        for parameter in self.parameters:
-            parameter.grad = None
-        try:
-            for ids in self.inputs.parts(sequences, self.budget):
-                rows = to_device(torch.from_numpy(self.answers.rows(ids)), device)
-                with autocast(self.backend.device, self.backend.precision):
-                    batch, layout = self.inputs.batch(ids, self.budget), self.inputs.layout(ids)
-                    loss = self.model.loss(batch, layout, self.answers.values[rows])
-                self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
-                loss_sum += loss.detach()
-                flops += self.inputs.flops(self.model, ids, training=True)
-        except (RuntimeError, MemoryError) as error:
-            if not out_of_memory(error):
-                raise
-            raise InputError(
-                f"a batch of {self.budget:,} tokens does not fit in memory ({memory_lack(error)}); "
-                f"lower {spelling('token_budget')}, for example to {max(1, self.budget // 2)}"
-            ) from None
-        return loss_sum, flops
-
-    def culprit(self, sequences: Ints) -> int | None:
-        """The first sequence with a loss or gradients that are not finite.
-
-        None if no sequence has, or all have: then the weights are the reason.
-        """
-        wrong, nothing = [], torch.zeros((), device=self.backend.device.torch)
-        for sequence in sequences:
-            loss, _ = self.gradients(np.array([sequence]), nothing)
-            gradients = [p.grad for p in self.parameters if p.grad is not None]
-            if not all(bool(values.isfinite().all()) for values in [loss, *gradients]):
-                wrong.append(int(sequence))
-        return wrong[0] if 0 < len(wrong) < len(sequences) else None
-
-
 class GradientWatch:
     """Clips the gradients of a module's parameters and notes values that are not finite.
 
@@ -202,25 +140,20 @@ class GradientWatch:
         return f"{fault} in step {int(step)}"
 
 
-class GradientSteps:
+class GradientSteps(Epochs):
     """A model that is fitted by steps of AdamW along the gradients of its loss.
 
     InputError if the loss or gradients are not finite, or a batch does not fit in memory.
-
-    Attributes:
-        steps: of all epochs.
-        learner: the trained weights, and the other state of the training.
     """
-
-    @classmethod
-    def check(cls, settings: Settings, task: Any, combination: Any) -> None:
-        """See `Epochs`. Fits every model."""
 
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:
-        self.model, self.text, self.settings = model, text, settings
-        device = backend.device
+        self.model, self.settings, self.backend = model, settings, backend
+        answers = replace(text.answers, values=text.answers.values.to(backend.device.torch))
+        self.text, self.loss = replace(text, answers=answers), model.loss
+        # Listing them in every step would take as long as a short step.
+        self.parameters = list(model.parameters())
         self.lengths: Ints = np.diff(text.inputs.offsets)
         self.drawing: dict[str, Any] = {
             "batch_size": settings.batch_size,
@@ -231,10 +164,8 @@ class GradientSteps:
         self.optimizer = make_optimizer(model, settings)
         trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self.schedule = make_schedule(self.optimizer, settings, total=self.steps)
-        self.scaler = torch.amp.GradScaler(device.kind, enabled=backend.precision == "fp16")
-        answers = replace(text.answers, values=text.answers.values.to(device.torch))
-        self.step = Step(model, text.inputs, answers, self.scaler, backend, settings.token_budget)
-        self.watch = GradientWatch(model, device.torch)
+        self.scaler = torch.amp.GradScaler(backend.device.kind, enabled=backend.precision == "fp16")
+        self.watch = GradientWatch(model, backend.device.torch)
         parts = {"optimizer": self.optimizer, "schedule": self.schedule, "scaler": self.scaler}
         self.learner = Learner(model, trained, parts)
 
@@ -244,11 +175,11 @@ class GradientSteps:
         set_trained(self.model, self.settings, epoch)
         parameters = self.model.named_parameters()
         progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
-        loss_sum = torch.zeros((), device=self.step.backend.device.torch)
+        loss_sum = torch.zeros((), device=self.backend.device.torch)
         batches = epoch_batches(self.lengths, epoch=epoch, **self.drawing)
         first_step = progress.step
         for number, sequences in enumerate(batches, 1):
-            loss_sum, flops = self.step.gradients(sequences, loss_sum)
+            loss_sum, flops = self._gradients(sequences, loss_sum)
             progress.flops += flops
             self.scaler.unscale_(self.optimizer)
             self.watch.clip(self.settings.clip_norm, number, loss_sum)
@@ -269,12 +200,43 @@ class GradientSteps:
         share = max(map(self.schedule.lr_lambdas[0], range(first_step, progress.step)))
         return Epoch(epoch, mean_loss, None, 0.0, describe_groups(self.optimizer, share))
 
+    def _gradients(self, sequences: Ints, loss_sum: Tensor) -> tuple[Tensor, float]:
+        """Sets the gradients and returns `loss_sum` plus the loss of each item, and operations."""
+        inputs, answers, budget = self.text.inputs, self.text.answers, self.settings.token_budget
+        n_losses, flops = max(1, answers.losses(sequences)), 0.0
+        loss_sum, device = loss_sum.clone(), self.backend.device
+        for parameter in self.parameters:
+            parameter.grad = None
+        try:
+            for ids in inputs.parts(sequences, budget):
+                rows = to_device(torch.from_numpy(answers.rows(ids)), device.torch)
+                with autocast(device, self.backend.precision):
+                    batch, layout = inputs.batch(ids, budget), inputs.layout(ids)
+                    loss = self.loss(batch, layout, answers.values[rows])
+                self.scaler.scale(loss / n_losses).backward()  # type: ignore[no-untyped-call]
+                loss_sum += loss.detach()
+                flops += inputs.flops(self.model, ids, training=True)
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            raise InputError(
+                f"a batch of {budget:,} tokens does not fit in memory ({memory_lack(error)}); "
+                f"lower {spelling('token_budget')}, for example to {max(1, budget // 2)}"
+            ) from None
+        return loss_sum, flops
+
     def _place(self, sequences: Ints) -> str:
-        """The sequence of a batch with gradients that are not finite, or the first of all."""
-        culprit = self.step.culprit(sequences)
-        if culprit is None:
-            return f"in a batch with {self.text.name_of(int(sequences[0]))}"
-        return f"in {self.text.name_of(culprit)}"
+        """The first sequence of a batch with a loss or gradients that are not finite."""
+        wrong, nothing = [], torch.zeros((), device=self.backend.device.torch)
+        for sequence in sequences:
+            loss, _ = self._gradients(np.array([sequence]), nothing)
+            gradients = [p.grad for p in self.parameters if p.grad is not None]
+            if not all(bool(values.isfinite().all()) for values in [loss, *gradients]):
+                wrong.append(int(sequence))
+        if 0 < len(wrong) < len(sequences):
+            return f"in {self.text.name_of(wrong[0])}"
+        # If no sequence has, or all have, the weights are the reason.
+        return f"in a batch with {self.text.name_of(int(sequences[0]))}"
 
 
 def _diverged(problem: str) -> InputError:

@@ -12,9 +12,7 @@ from torch.nn import functional
 
 from featbert.models.choice import GroupSoftmax
 from featbert.models.crf import CRF
-from featbert.models.focal import Focal
-from featbert.models.sigmoid import Sigmoid
-from featbert.models.softmax import Softmax
+from featbert.models.logits import Focal, Sigmoid, Softmax
 from featbert.models.span import Span
 from featbert.tasks.base import IGNORED, TargetSummary
 from tests.models.support import classes

@@ -13,7 +13,7 @@ from featbert.errors import InputError, MissingError
 from featbert.inference.evaluate import elsewhere, evaluate, evaluations
 from featbert.inference.load import load
 from featbert.io import file_hash
-from featbert.models.softmax import Softmax
+from featbert.models.logits import Softmax
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, stored_run, tuned_run, write_corpus
 
@@ -44,7 +44,9 @@ def test_a_run_keeps_the_probabilities_that_it_was_scored_on(made, tuning):
         assert best == predicted
         task, gold = run.task, run.predictions(split).gold
         floats = shares.astype(float)
-        values = task.probability_values(gold, floats, run.record.targets.classes, "bio")
+        forecasts = task.forecasts(gold, floats, run.record.targets.classes, "bio")
+        assert forecasts is not None
+        values = forecasts.values()
         assert scores.probabilities is not None
         assert scores.probabilities.values == values
         assert run.record.score(split, "ece") == values["ece"]

@@ -1,13 +1,10 @@
 """What fits a model. A class of each trainer is in this folder, or in `training/loop.py`."""
 
-from __future__ import annotations
+from typing import Any, Protocol
 
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from featbert.progress import Advance
-    from featbert.training.checkpoint import Learner
-    from featbert.training.history import Epoch, Progress
+from featbert.progress import Advance
+from featbert.training.checkpoint import Learner
+from featbert.training.history import Epoch, Progress
 
 
 class Epochs(Protocol):
@@ -24,6 +21,7 @@ class Epochs(Protocol):
     @classmethod
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
         """Raises InputError if it cannot fit a run on this layer combination (None: tuned)."""
+        return  # by default it can
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
         """Trains an epoch, from 1, and returns its row of the history, without values on dev.

@@ -14,26 +14,27 @@ occurs several times on one side of a batch is encoded once, and the head reads 
 vectors.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
 
+from featbert.config import Settings
+from featbert.encoders.batching import Ints
+from featbert.encoders.device import autocast
 from featbert.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import numpy as np
-    from torch import Tensor, nn
-
-    from featbert.config import Settings
-    from featbert.encoders.batching import Ints
-    from featbert.models.model import Model
-    from featbert.progress import Advance
-    from featbert.training.history import Epoch, Progress
-    from featbert.training.inputs import Inputs
-    from featbert.training.loop import Backend, TrainingText
+from featbert.models.model import Model
+from featbert.models.registry import KEPT_POOLINGS
+from featbert.progress import Advance
+from featbert.training.checkpoint import Learner
+from featbert.training.history import Epoch, Progress
+from featbert.training.inputs import Inputs
+from featbert.training.loop import Backend, GoldAnswers, GradientSteps, TrainingText
+from featbert.training.trainers.logistic import LogisticPath
 
 # C of the head in the epochs of a round.
 PENALTIES = (1.0, 10.0, 0.1, 100.0, 0.01)
@@ -49,8 +50,6 @@ class Pairs:
     """
 
     def __init__(self, inputs: Inputs, classes: Ints, most: int) -> None:
-        import numpy as np
-
         self.inputs, self.prediction_factor = inputs, inputs.prediction_factor
         self._texts: Ints = np.argsort(classes, kind="stable")  # in the order of their classes
         numbers = np.arange(len(classes))
@@ -66,8 +65,6 @@ class Pairs:
 
     def draw(self, random: np.random.Generator) -> None:
         """Draws the pairs of a pass."""
-        import numpy as np
-
         halves = []
         for first, sizes in (self._same, self._other):
             ends = np.cumsum(sizes)
@@ -98,37 +95,23 @@ class Pairs:
         """For each side the layout of its texts, and (P,) the text of each pair among them."""
         return [(self.inputs.layout(texts), places) for texts, places in self._sides(pairs)]
 
-    def flops(self, model: Any, pairs: Ints, *, training: bool) -> float:
+    def flops(self, model: Model, pairs: Ints, *, training: bool) -> float:
         sides = self._sides(pairs)
-        return sum(self.inputs.flops(model.model, texts, training=training) for texts, _ in sides)
+        return sum(self.inputs.flops(model, texts, training=training) for texts, _ in sides)
 
     def _sides(self, pairs: Ints) -> list[tuple[Ints, Ints]]:
         """For each side of the pairs its texts, each once, and the place of each pair's text."""
-        import numpy as np
-
         return [np.unique(side, return_inverse=True) for side in self.members[pairs].T]
 
 
-class Cosine:
-    """A model with the loss of pairs instead of its own."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    def parameters(self) -> Iterator[nn.Parameter]:
-        return self.model.parameters()
-
-    def loss(self, batch: Any, layout: Any, targets: Tensor) -> Tensor:
-        """Sum of the squared errors of the cosines of pairs. targets (P,) are 1 or 0."""
-        import torch
-        from torch.nn import functional
-
-        sides = []
-        for states, (lengths, places) in zip(batch, layout, strict=True):
-            assert self.model.pooling is not None
-            vectors = self.model.pooling(self.model.states(states), lengths.lengths).float()
-            sides.append(vectors[torch.from_numpy(places).to(vectors.device)])  # (P, D)
-        return functional.mse_loss(functional.cosine_similarity(*sides), targets, reduction="sum")
+def cosine_loss(model: Model, batch: Any, layout: Any, targets: Tensor) -> Tensor:
+    """Sum of the squared errors of the cosines of pairs. targets (P,) are 1 or 0."""
+    assert model.pooling is not None
+    sides = []
+    for states, (lengths, places) in zip(batch, layout, strict=True):
+        vectors = model.pooling(model.states(states), lengths.lengths).float()
+        sides.append(vectors[torch.from_numpy(places).to(vectors.device)])  # (P, D)
+    return functional.mse_loss(functional.cosine_similarity(*sides), targets, reduction="sum")
 
 
 class ContrastiveRounds:
@@ -136,8 +119,6 @@ class ContrastiveRounds:
 
     @classmethod
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
-        from featbert.models.registry import KEPT_POOLINGS
-
         if task.answer != "class" or settings.output != "softmax":
             raise InputError(
                 f"contrastive tuning is for one class for each text and the output softmax, not "
@@ -153,11 +134,6 @@ class ContrastiveRounds:
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:
-        import torch
-
-        from featbert.training.checkpoint import Learner
-        from featbert.training.loop import GoldAnswers, GradientSteps, TrainingText
-
         self.model, self.text, self.settings = model, text, settings
         self.backend, self.seed = backend, seed
         classes = text.answers.values.numpy()
@@ -172,8 +148,7 @@ class ContrastiveRounds:
         )
         rounds = settings.but(epochs=-(-settings.epochs // len(PENALTIES)))
         self.steps_of_pairs = GradientSteps(model, of_pairs, rounds, backend, seed)
-        loss: Any = Cosine(model)
-        self.steps_of_pairs.step = replace(self.steps_of_pairs.step, model=loss)
+        self.steps_of_pairs.loss = partial(cosine_loss, model)
         self.steps = self.steps_of_pairs.steps
         of_steps = self.steps_of_pairs.learner
         self.learner = Learner(model, of_steps.names, of_steps.parts)
@@ -181,12 +156,6 @@ class ContrastiveRounds:
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
         """A pass over pairs if a round begins, and a head on the vectors of texts."""
-        import numpy as np
-
-        from featbert.encoders.device import autocast
-        from featbert.training.history import Epoch
-        from featbert.training.trainers.logistic import LogisticPath
-
         number, place = divmod(epoch - 1, len(PENALTIES))
         groups = []
         if place == 0:

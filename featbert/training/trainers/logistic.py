@@ -5,18 +5,17 @@ k - 1. Classes that exclude each other have one regression. Independent ones hav
 class weights (`class_weight`) multiply the losses of items, not the penalty.
 """
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import torch
+
+from featbert.config import Settings
 from featbert.errors import InputError
+from featbert.models.model import Model
+from featbert.training.loop import Backend, TrainingText
 from featbert.training.trainers.solver import Solution, SolverPath
-
-if TYPE_CHECKING:
-    from featbert.config import Settings
-    from featbert.models.model import Model
-    from featbert.training.loop import Backend, TrainingText
 
 # Iterations of L-BFGS for one C.
 MOST_ITERATIONS = 1000
@@ -33,7 +32,6 @@ class LogisticPath(SolverPath):
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:
-        import numpy as np
         from sklearn.linear_model import LogisticRegression
         from sklearn.utils.class_weight import compute_sample_weight
 
@@ -53,7 +51,6 @@ class LogisticPath(SolverPath):
         return float(10 ** (-4 + (epoch - 1) / 2))
 
     def solve(self, value: float) -> Solution:
-        import numpy as np
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.metrics import log_loss
 
@@ -87,8 +84,6 @@ class LogisticPath(SolverPath):
 
     def state_dict(self) -> dict[str, Any]:
         """The solutions of the last epoch, from which the next one begins."""
-        import torch
-
         return {
             f"{number}.{name}": torch.from_numpy(getattr(solver, name))
             for number, solver in enumerate(self.solvers)

@@ -6,10 +6,10 @@ Epoch k has the penalty alpha = 10^(4 - (k - 1) / 2). scikit-learn's Ridge has t
 and computes X'X for every alpha.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from featbert.training.trainers.solver import Solution, SolverPath
 
@@ -38,7 +38,6 @@ class RidgePath(SolverPath):
         return float(10 ** (4 - (epoch - 1) / 2))
 
     def solve(self, value: float) -> Solution:
-        import numpy as np
         from scipy.linalg import solve
 
         width = len(self.gram)

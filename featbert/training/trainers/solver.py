@@ -9,22 +9,23 @@ An epoch is one value of the parameter, from the strongest penalty to the weakes
 dev chooses it as it chooses the epoch of other trainers.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from featbert.config import Settings
+from featbert.encoders.device import find_device
+from featbert.encoders.memory import check_memory
 from featbert.errors import InputError, spelling
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from featbert.config import Settings
-    from featbert.models.model import Model
-    from featbert.progress import Advance
-    from featbert.training.history import Epoch, Progress
-    from featbert.training.loop import Backend, TrainingText
+from featbert.models.model import Model
+from featbert.progress import Advance
+from featbert.training.checkpoint import Learner
+from featbert.training.history import Epoch, Progress
+from featbert.training.loop import Backend, TrainingText
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,7 @@ class SolverPath(ABC):
     def __init__(
         self, model: Model, text: TrainingText, settings: Settings, backend: Backend, seed: int
     ) -> None:
-        import numpy as np
-        import torch
         from sklearn.preprocessing import StandardScaler
-
-        from featbert.encoders.device import find_device
-        from featbert.encoders.memory import check_memory
-        from featbert.training.checkpoint import Learner
 
         self.model, self.steps = model.eval(), settings.epochs
         self.output = cast(Any, model.output)
@@ -122,8 +117,6 @@ class SolverPath(ABC):
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
         """Solves for the value of an epoch, from 1."""
-        from featbert.training.history import Epoch
-
         value = self.value(epoch)
         loss = self.set_solution(value, progress)
         progress.trained = {name: p.numel() for name, p in self.model.named_parameters()}
@@ -133,8 +126,6 @@ class SolverPath(ABC):
 
     def set_solution(self, value: float, progress: Progress) -> float:
         """Sets the output to the solution for a value, and returns its mean loss."""
-        import torch
-
         solution = self.solve(value)
         weight = solution.weight / self.scaler.scale_
         bias = solution.bias - weight @ self.scaler.mean_
