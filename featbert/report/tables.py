@@ -236,15 +236,14 @@ def interval_column(prefix: str = "") -> Column:
 
 
 def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table]:
-    differences = comparison.differences
-    if not differences:
-        return []
     lines = [line for line in all_lines if line["baseline_row"] is not None]
+    if not lines:  # nothing was tested, or only other pairs of rows
+        return []
     baselines = [*dict.fromkeys(line["baseline_row"] for line in lines)]
     columns = [name_column("row")]
     if len(baselines) > 1:
         columns.append(name_column("against", "baseline_row"))
-    for split in dict.fromkeys(d.split for d in differences):
+    for split in dict.fromkeys(d.split for d in comparison.differences):
         p_values = [line[f"{split}_p_adjusted"] for line in lines]
         clear = [i for i, p in enumerate(p_values) if p is not None and p < 1 - LEVEL]
         columns += [
@@ -263,7 +262,7 @@ def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table
         columns,
         " · ".join(about),
         _sections(lines),
-        [*_trust_legend(differences)],
+        [*_trust_legend(comparison.differences)],
     )
     return [table]
 
