@@ -9,10 +9,7 @@ from featbert.text import printable
 from featbert.units import size
 
 
-@o.command(
-    "export RUN my-tagger",
-    arguments=("run", "folder"),
-)
+@o.command("export RUN my-tagger", arguments=("run", "folder"))
 def export(request: api.ExportRequest) -> None:
     """Write a finished run as a folder to use or share.
 

@@ -38,19 +38,19 @@ COMMANDS = Registry(
             ("extract", "extract:extract", "Store the hidden states of every word, once."),
             ("train", "train:train", "Train a small model on stored features."),
             ("finetune", "train:finetune", "Fine-tune the encoder with a head on top."),
-            ("adapt", "adapt:adapt", "Train the encoder as a language model on your text first."),
+            ("adapt", "train:adapt", "Train the encoder as a language model on your text first."),
             ("compare", "compare:compare", "Compare finished runs: quality and cost."),
             ("evaluate", "evaluate:evaluate", "Score a finished run on another corpus or split."),
             ("predict", "predict:predict", "Tag text with a finished run."),
             ("export", "export:export", "Write a finished run as a folder to use or share."),
-            ("speed", "speed:speed", "Time how fast finished runs label sentences."),
+            ("speed", "evaluate:speed", "Time how fast finished runs label sentences."),
             ("run", "run:run", "Run an experiment file: extract, train, compare."),
             ("runs", "runs:runs_app", "List, show and delete runs."),
-            ("cache", "cache:cache_app", "List and delete feature stores and adapted encoders."),
+            ("cache", "stores:cache_app", "List and delete feature stores and adapted encoders."),
             ("check", "check:check", "Check that a corpus is read as you expect."),
-            ("embed", "embed:embed", "Write a vector for each text of a file."),
-            ("inspect", "inspect:inspect", "Show the content of a feature store."),
-            ("verify", "inspect:verify", "Compare feature stores with their checksums."),
+            ("embed", "predict:embed", "Write a vector for each text of a file."),
+            ("inspect", "stores:inspect", "Show the content of a feature store."),
+            ("verify", "stores:verify", "Compare feature stores with their checksums."),
             ("probe", "probe:probe", "Check features quickly with logistic regression."),
         )
     },
@@ -293,9 +293,8 @@ def main() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if (
-            getattr(sys, name) is None
-        ):  # closed, as by `>&-`: the next open file would get its number
+        # Closed, as by `>&-`: the next open file would get its number.
+        if getattr(sys, name) is None:
             os.dup2(os.open(os.devnull, os.O_RDWR), number)
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
     try:

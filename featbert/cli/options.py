@@ -47,9 +47,14 @@ def argument(
     return typer.Argument(default, metavar=metavar, help=text, autocompletion=complete)
 
 
-def flag(name: str, text: str, *short: str) -> Any:
-    """An option without a value."""
-    return typer.Option(False, name, *short, help=text)
+def flag(name: str, text: str, *short: str, **more: Any) -> Any:
+    """An option without a value. `more` is for typer."""
+    return typer.Option(False, name, *short, help=text, **more)
+
+
+def output(text: str, default: Any = ...) -> Any:
+    """The option for a file to write, required unless it has a default."""
+    return option("FILE", text, None, "--out", "-o", default=default)
 
 
 ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
@@ -66,9 +71,7 @@ KEPT_RUNS = option(
     "DIR", "Folder of runs, or a results file.", default=completion.FOLDERS["runs_dir"]
 )
 QUIET = flag("--quiet", "Print only the result: no progress, no notes.", "-q")
-HELP_ALL = typer.Option(
-    False, "--help-all", is_eager=True, callback=show_all, help="Show all options, and exit."
-)
+HELP_ALL = flag("--help-all", "Show all options, and exit.", is_eager=True, callback=show_all)
 RUN_DATA = option("TEXT", "Only runs on corpora with this in their name.")
 RUN_TASK = option("TEXT", "Only runs of this task.")
 REPORT_FORMAT = option(
@@ -117,23 +120,23 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        from featbert.config import PANELS
+        from featbert.config import PANELS, validated
 
+        keyword = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
         sections: dict[str, type[Section]] = {}
-        parameters: list[inspect.Parameter] = []
         of_function: list[inspect.Parameter] = []
-        keyword = inspect.Parameter.KEYWORD_ONLY
-        for parameter in inspect.signature(function, eval_str=True).parameters.values():
-            if hasattr(parameter.annotation, "model_fields"):
-                sections[parameter.name] = parameter.annotation
+        for p in inspect.signature(function, eval_str=True).parameters.values():
+            if hasattr(p.annotation, "model_fields"):
+                sections[p.name] = p.annotation
             else:
-                of_function.append(parameter.replace(kind=keyword))
+                of_function.append(keyword(p.name, default=p.default, annotation=p.annotation))
         fields = {
             name: {n: f for n, f in section.fields().items() if "no option" not in f.metadata}
             for name, section in sections.items()
         }
         options = {name: sections[s] for s, by_name in fields.items() for name in by_name}
         places = {name: section.place(name) for name, section in options.items()}
+        parameters: list[inspect.Parameter] = []
         for name in sorted(options, key=lambda n: (n not in arguments, PANELS.index(places[n][0]))):
             kind, default = _option(
                 options[name],
@@ -142,13 +145,12 @@ def command(
                 complete=(completions or {}).get(name),
                 is_argument=name in arguments,
             )
-            parameters.append(inspect.Parameter(name, keyword, default=default, annotation=kind))
-        parameters += of_function
+            parameters.append(keyword(name, default=default, annotation=kind))
         flags = {"quiet": QUIET}
         if any(is_rare for _, is_rare in places.values()):
             flags["help_all"] = HELP_ALL
-        for name, default in flags.items():
-            parameters.append(inspect.Parameter(name, keyword, default=default, annotation=bool))
+        of_flags = [keyword(n, default=shown, annotation=bool) for n, shown in flags.items()]
+        parameters += [*of_function, *of_flags]
 
         @functools.wraps(function)
         def called(**values: Any) -> None:
@@ -156,14 +158,15 @@ def command(
                 del values[name]
             option_values = {name: values.pop(name) for name in options}
             for section, kind in sections.items():
-                values[section] = _validated(
-                    kind,
-                    {
-                        name: _number(option_values[name], field)
-                        for name, field in fields[section].items()
-                        if option_values[name] not in (None, [])
-                    },
-                )
+                given = {
+                    name: _number(option_values[name], field)
+                    for name, field in fields[section].items()
+                    if option_values[name] not in (None, [])
+                }
+                try:
+                    values[section] = validated(kind, given)
+                except InputError as error:  # names all wrong values
+                    raise typer.BadParameter(str(error)) from None
             function(**values)
 
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -172,16 +175,6 @@ def command(
         return called
 
     return add
-
-
-def _validated(section: type[Section], values: Mapping[str, Any]) -> Section:
-    """The section with these values. BadParameter names all wrong values."""
-    from featbert.config import validated
-
-    try:
-        return validated(section, values)
-    except InputError as error:
-        raise typer.BadParameter(str(error)) from None
 
 
 def _option(
@@ -235,15 +228,13 @@ def _style(field: FieldInfo) -> Option:
     """How the command line shows a field: by its own annotation, or else by its types."""
     from featbert.config import Option
 
-    def styles(annotation: Any) -> Iterator[Option]:
-        yield from (
-            part for part in getattr(annotation, "__metadata__", ()) if isinstance(part, Option)
-        )
+    def parts(annotation: Any) -> Iterator[Any]:
+        yield from getattr(annotation, "__metadata__", ())
         for kind in get_args(annotation):
-            yield from styles(kind)
+            yield from parts(kind)
 
-    outer = [part for part in field.metadata if isinstance(part, Option)]
-    return next(iter([*reversed(outer), *styles(field.annotation)]), Option())
+    styles = [*reversed(field.metadata), *parts(field.annotation)]
+    return next((part for part in styles if isinstance(part, Option)), Option())
 
 
 def _kinds(annotation: Any) -> Iterator[Any]:

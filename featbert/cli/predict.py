@@ -1,6 +1,4 @@
-"""featbert predict"""
-
-from __future__ import annotations
+"""featbert predict and embed"""
 
 import sys
 from collections.abc import Iterable
@@ -14,22 +12,14 @@ from featbert.cli import options as o
 from featbert.data.files import writing
 from featbert.errors import InputError
 from featbert.progress import report
-from featbert.text import printable
+from featbert.text import counted, printable
 
 
-@o.command(
-    "predict RUN notes.txt --format jsonl --out notes.jsonl",
-    arguments=("run", "file"),
-)
+@o.command("predict RUN notes.txt --format jsonl --out notes.jsonl", arguments=("run", "file"))
 def predict(
     request: api.PredictRequest,
-    out: Path | None = o.option(
-        "FILE",
-        "File to write, whole or not at all.  [default: standard output]",
-        None,
-        "--out",
-        "-o",
-        default=None,
+    out: Path | None = o.output(
+        "File to write, whole or not at all.  [default: standard output]", default=None
     ),
 ) -> None:
     """Tag text with a finished run, in one pass.
@@ -62,3 +52,25 @@ def _write(rows: Iterable[str], out: Path | None) -> None:
                 typer.echo(shown.encode(), nl=False)
             else:
                 stream.write(row)
+
+
+@o.command("embed reviews.txt -o vectors.npy", arguments=("texts",))
+def embed(
+    request: api.EmbedRequest,
+    out: Path = o.output("File to write, whole or not at all: .npy, .parquet or .h5."),
+) -> None:
+    """Write a vector for each text of a file, in one pass. Nothing else is stored.
+
+    Row i of the file is the vector of text i, in float32. A blank line is an empty text. With a
+    sentence-transformers checkpoint, its modules give the defaults of pooling and normalisation. A
+    text is never cut: windows cover a text that is longer than the encoder's positions.
+    """
+    from featbert.features.vectors import check_vectors_file, write_vectors
+
+    check_vectors_file(out)
+    if out.exists() and Path(request.texts).exists() and out.samefile(request.texts):
+        raise InputError(f"--out {out} is the file with the texts; name another one")
+    vectors = api.embed(request)
+    write_vectors(out, vectors, {"model": request.source.name, "layer": request.layer})
+    shape = f"{counted(len(vectors), 'vector')} of {counted(vectors.shape[1], 'number')}"
+    typer.echo(printable(f"{out}: {shape}, float32"))

@@ -4,7 +4,7 @@ import typer
 
 from featbert import api
 from featbert.cli import options as o
-from featbert.cli.inspect import EXAMPLE
+from featbert.cli.stores import EXAMPLE
 from featbert.tasks.base import get_task
 from featbert.text import printable
 

@@ -32,12 +32,8 @@ def _list(wanted: bool) -> None:
 def run(
     request: api.RunRequest,
     outputs: Outputs,
-    list_: bool = typer.Option(
-        False,
-        "--list",
-        callback=_list,
-        is_eager=True,
-        help="List the experiments that come with featbert.",
+    list_: bool = o.flag(
+        "--list", "List the experiments that come with featbert.", callback=_list, is_eager=True
     ),
     dry_run: bool = o.flag("--dry-run", "Show the plan, its time and disk, and do nothing."),
     measure: bool = typer.Option(

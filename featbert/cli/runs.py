@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -23,6 +24,11 @@ RUNS_DIR = o.option("DIR", "Folder of runs.  [default: experiments/runs]")
 
 runs_app = typer.Typer(cls=Group, rich_markup_mode=None)
 app.add_typer(runs_app, name="runs", invoke_without_command=True)
+
+
+def _command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a command of `featbert runs`."""
+    return runs_app.command(cls=Command, epilog=f"Example: featbert runs {example}")
 
 
 @runs_app.callback(epilog="Example: featbert runs --runs-dir experiments/runs")
@@ -69,7 +75,7 @@ def runs(
     show_tables([runs_table(lines)], "text")
 
 
-@runs_app.command(cls=Command, epilog="Example: featbert runs show RUN")
+@_command("show RUN")
 def show(
     ctx: typer.Context,
     run: str = o.RUN,
@@ -89,21 +95,17 @@ def show(
         typer.echo(printable(signature_line([chosen])))
         return
     *facts, (_, line) = run_facts(chosen)
-    rows = [(name, [value]) for name, value in facts]
-    table = grid(["", ""], rows, justify="left", width=terminal_width())
+    table = grid(["", ""], facts, justify="left", width=terminal_width())
     typer.echo(f"{printable(str(chosen.folder))}\n{table}")
     show_tables([run_scores_table(chosen), epochs_table(chosen)], "text")
     typer.echo(f"\nsignature: {line}")  # on one line, to be copied
 
 
-@runs_app.command(cls=Command, epilog="Example: featbert runs rm RUN")
+@_command("rm RUN")
 def rm(
     ctx: typer.Context,
     names: list[str] | None = o.argument(
-        "RUN",
-        "Runs: parts of names, or folders. By default all on --data.",
-        completion.runs,
-        default=None,
+        "RUN", "Runs: parts of names, or folders. By default all on --data.", completion.runs, None
     ),
     data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
@@ -125,7 +127,7 @@ def rm(
     remove([*map(folders_of, folders)], "run", yes=yes)
 
 
-@runs_app.command(cls=Command, epilog="Example: featbert runs tag RUN paper")
+@_command("tag RUN paper")
 def tag(
     ctx: typer.Context,
     name: str = o.argument("RUN", "Run folder or name.", completion.runs),
@@ -147,7 +149,7 @@ def tag(
     typer.echo(printable(f"{folder.name}: {', '.join(notes.tags) or 'no tags'}"))
 
 
-@runs_app.command(cls=Command, epilog="Example: featbert runs note RUN 'for the appendix'")
+@_command("note RUN 'for the appendix'")
 def note(
     ctx: typer.Context,
     name: str = o.argument("RUN", "Run folder or name.", completion.runs),
@@ -163,9 +165,7 @@ def note(
     typer.echo(printable(f"{folder.name}: {notes.note or 'no note'}"))
 
 
-@runs_app.command(
-    cls=Command, epilog="Example: featbert runs pack quickstart -o quickstart.jsonl.xz"
-)
+@_command("pack quickstart -o quickstart.jsonl.xz")
 def pack(
     ctx: typer.Context,
     experiment: str | None = o.argument(
@@ -174,9 +174,7 @@ def pack(
         completion.experiments,
         None,
     ),
-    output: Path = o.option(
-        "FILE", "Results file to write, *.jsonl.xz.", None, "--out", "-o", default=...
-    ),
+    output: Path = o.output("Results file to write, *.jsonl.xz."),
     text: bool = o.flag("--predictions", "Keep predictions too, with the sentences of the corpus."),
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:
@@ -191,9 +189,7 @@ def pack(
     typer.echo(printable(f"{output}: {counted(runs, 'run')}, {size(output.stat().st_size)}"))
 
 
-@runs_app.command(
-    cls=Command, epilog="Example: featbert runs unpack results.jsonl.xz --runs-dir experiments/runs"
-)
+@_command("unpack results.jsonl.xz --runs-dir experiments/runs")
 def unpack(
     ctx: typer.Context,
     file: Path = o.argument("FILE", "Results file, *.jsonl.xz."),

@@ -11,7 +11,7 @@ from featbert.report.grid import grid
 from featbert.tasks.base import Task
 from featbert.text import listed, printable, shortened
 
-Row = tuple[str, list[str]]
+Row = tuple[str, ...]
 # Most types or labels to show in rows. The JSON has all.
 MOST_TYPES = 40
 # Rows that are shown if some split has a count above 0.
@@ -42,23 +42,23 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
     of_texts, item = task.of_texts, task.unit
 
     def counts(name: str, field: str) -> Row:
-        return name, [f"{getattr(split, field):,}" for split in splits]
+        return name, *(f"{getattr(split, field):,}" for split in splits)
 
     rows = [counts(f"{item}s", "sentences")]
     if any(split.choices for split in splits):
         rows.append(counts("choices", "choices"))
     if task.group != item and (not of_texts or any(split.documents for split in splits)):
         documents = ["none marked" if s.documents is None else f"{s.documents:,}" for s in splits]
-        rows.append((f"{task.group}s", documents))
+        rows.append((f"{task.group}s", *documents))
     if of_texts:
         rows.append(counts("labelled", "answers"))
     rows += [counts("words", "words"), *_rows_by_kind(report, task)]
     rows.append(counts(f"longest {task.whole or item}, words", "longest_sentence"))
     if task.has_scheme:
-        rows.append(("tag scheme of the file", [split.scheme for split in splits]))
-    rows.append(("encoding", [split.encoding for split in splits]))
+        rows.append(("tag scheme of the file", *(split.scheme for split in splits)))
+    rows.append(("encoding", *(split.encoding for split in splits)))
     for dialect in dict.fromkeys(name for split in splits for name in split.dialects):
-        rows.append((f"read {dialect}", ["yes" if dialect in s.dialects else "" for s in splits]))
+        rows.append((f"read {dialect}", *("yes" * (dialect in s.dialects) for s in splits)))
     for name, field in _UNUSUAL.items():
         if any(map(attrgetter(field), splits)):
             rows.append(counts(name, field))
@@ -66,7 +66,7 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
         rows += _rows_against_train(report, task)
     if report.dev_in_test is not None:
         cells = [f"{report.dev_in_test:,}" if name == "dev" else "" for name in report.splits]
-        rows.append((f"{item}s also in test", cells))
+        rows.append((f"{item}s also in test", *cells))
     about = [f"{report.name}  {report.source}"]
     if report.not_read:
         about.append(f"not read: {listed(report.not_read)}")
@@ -98,16 +98,16 @@ def _rows_by_kind(report: CorpusReport, task: Task) -> list[Row]:
     splits = list(report.splits.values())
     if any(split.scores is not None for split in splits):
         ranges = ["" if s.scores is None else "{:g} to {:g}".format(*s.scores) for s in splits]
-        return [("scores", ranges)]
+        return [("scores", *ranges)]
     counts = [Counter(s.labels) for s in splits]
     total = sum(counts, Counter[str]())
     shown = sorted(kind for kind, _ in total.most_common(MOST_TYPES))
-    rows = [(task.kinds, [f"{len(c):,}" for c in counts])]
+    rows: list[Row] = [(task.kinds, *(f"{len(c):,}" for c in counts))]
     if task.phrases_name:
-        rows = [(task.phrases_name, [f"{c.total():,}" for c in counts])]
-    rows += [(f"  {_cut(kind)}", [f"{c[kind]:,}" for c in counts]) for kind in shown]
+        rows = [(task.phrases_name, *(f"{c.total():,}" for c in counts))]
+    rows += [(f"  {_cut(kind)}", *(f"{c[kind]:,}" for c in counts)) for kind in shown]
     if n_hidden := len(total) - len(shown):
-        rows.append((f"  {n_hidden:,} rarer {task.kinds}: see --format json", [""] * len(splits)))
+        rows.append((f"  {n_hidden:,} rarer {task.kinds}: see --format json",))
     return rows
 
 
@@ -124,7 +124,7 @@ def _rows_against_train(report: CorpusReport, task: Task) -> list[Row]:
     if task.has_classes:
         lacks = f"{task.kinds} missing from train"
         cells[lacks] = lambda _, a: listed(a.new_types) or "none"
-    return [(n, ["" if a is None else of(s, a) for s, a in pairs]) for n, of in cells.items()]
+    return [(n, *("" if a is None else of(s, a) for s, a in pairs)) for n, of in cells.items()]
 
 
 def _share(n: int, total: int) -> str:

@@ -135,14 +135,9 @@ def facts_table(title: str, facts: Sequence[tuple[str, str]]) -> Table:
 def corpus_table(corpus: Corpus) -> Table:
     """A line for each split: its counts, and each of its most frequent labels or types."""
     splits = check_corpus(corpus).splits
-    total = sum(
-        (Counter(counted_split.labels) for counted_split in splits.values()), Counter[str]()
-    )
+    total = sum((Counter(split.labels) for split in splits.values()), Counter[str]())
     kinds = sorted(kind for kind, _ in total.most_common(MOST_KINDS))
-    lines = [
-        {"split": name, **vars(counted_split), **counted_split.labels}
-        for name, counted_split in splits.items()
-    ]
+    lines = [{"split": name, **vars(split), **split.labels} for name, split in splits.items()]
     counts = {"sentences": "sentences", "words": "words", "longest": "longest_sentence"}
     columns = [
         name_column("split"),
@@ -164,10 +159,8 @@ def run_scores_table(run: Run) -> Table:
         splits[f"{evaluation.corpus} {evaluation.split}{mapped}"] = evaluation.scores
     for split, scored in splits.items():
         counts = {n: sum(v.get(n, 0) for v in scored.by_class.values()) for n in _COUNTS}
-        by_name = {
-            "all": {**scored.values, **(counts if scored.by_class else {})},
-            **scored.by_class,
-        }
+        whole = scored.values | (counts if scored.by_class else {})
+        by_name = {"all": whole, **scored.by_class}
         lines += [{"scores": f"{split} {name}", **values} for name, values in by_name.items()]
     columns = [name_column("scores")]
     only_of_classes = {k: h for k, h in _OF_CLASSES.items() if any(k in line for line in lines)}
@@ -180,14 +173,13 @@ def run_scores_table(run: Run) -> Table:
 
 
 def evaluations_tables(
-    found: Iterable[tuple[Run, EvaluationRecord]], notes: Sequence[str]
+    evaluations: Iterable[tuple[Run, EvaluationRecord]], notes: Sequence[str]
 ) -> list[Table]:
     """A table for each task: a line for each run and data that it was evaluated on."""
     tables = []
-    for pairs in grouped(
-        (run.record.task, (run.record, evaluation)) for run, evaluation in found
-    ).values():
-        task, scores = get_task(pairs[0][0].task), pairs[0][1].scores
+    by_task = grouped((run.record.task, (run.record, scored)) for run, scored in evaluations)
+    for name, pairs in by_task.items():
+        task, scores = get_task(name), pairs[0][1].scores
         keys = [key for key in task.columns if key in scores.values][:3]
         lines = [
             {
@@ -215,24 +207,21 @@ def evaluations_tables(
             Column("time", "seconds", units.duration),
         ]
         tables.append(Table("", lines, columns, legend=["scores in percent"]))
-    tables[-1].notes = [f"note: {visible(note)}" for note in notes]
+    tables[-1].notes = notes
     return tables
 
 
 def epochs_table(run: Run) -> Table:
     """Loss, dev score and time of each epoch. The one with the kept weights is marked."""
     history, best = run.record.history, run.record.best_epoch
-    marked = [place for place, epoch_row in enumerate(history) if epoch_row.epoch == best]
+    marked = [place for place, epoch in enumerate(history) if epoch.epoch == best]
     columns = [
         Column("epoch", "epoch", lambda epoch: f"{epoch} best" if epoch == best else str(epoch)),
         Column("train loss", "train_loss", "{:.4f}".format),
         Column("dev", "dev_score", percent, best=marked),
         Column("time", "seconds", units.duration),
     ]
-    lines = [
-        {column.name: getattr(epoch_row, column.name) for column in columns}
-        for epoch_row in history
-    ]
+    lines = [{column.name: getattr(epoch, column.name) for column in columns} for epoch in history]
     return Table("", lines, columns)
 
 

@@ -1,7 +1,6 @@
 """The plan of an experiment as text, with its time and disk space."""
 
 import itertools
-from collections.abc import Mapping, Sequence
 
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import head_parts, run_labels, search_line
@@ -33,7 +32,9 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(whole.jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are tuned",
     ]
-    if untried := _left_out(whole.candidates, chosen):
+    tried = {*map(_method, chosen)}
+    methods = dict.fromkeys(map(_method, itertools.chain(*whole.candidates.values())))
+    if untried := [method for method in methods if method not in tried]:
         head.append(f"not tried: {listed(untried)}; more minutes try more")
     for error, candidates in grouped((str(e), c) for c, e in whole.impossible).items():
         names = dict.fromkeys(map(_method, candidates))
@@ -55,11 +56,9 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "one of each row",
     }
     expected = time_plan.seconds | {"all": sum(time_plan.seconds.values())}
-    stages = [
-        (name, [rows.get(name, ""), duration(s) if s else ""]) for name, s in expected.items()
-    ]
+    stages = [(name, rows.get(name, ""), duration(s) if s else "") for name, s in expected.items()]
     labels = run_labels(plan.job_of(c).run for c in chosen)
-    lines = [(labels[plan.job_of(c).name], [str(c.epochs), duration(c.seconds)]) for c in chosen]
+    lines = [(labels[plan.job_of(c).name], str(c.epochs), duration(c.seconds)) for c in chosen]
     tables = (
         grid(["stage", "rows", "at most"], stages, width=width),
         grid(["candidate", "epochs", "a run"], lines, width=width),
@@ -75,15 +74,6 @@ def _method(candidate: Candidate) -> str:
         return get_tuning(settings.tuning).title
     head = head_parts(settings.tuning, settings.model_dump(), candidate.configuration.task)
     return " with ".join(head.values())
-
-
-def _left_out(
-    candidates: Mapping[str, Sequence[Candidate]], chosen: Sequence[Candidate]
-) -> list[str]:
-    """Methods of which no candidate was chosen."""
-    tried_methods = {*map(_method, chosen)}
-    methods = dict.fromkeys(map(_method, itertools.chain(*candidates.values())))
-    return [name for name in methods if name not in tried_methods]
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
@@ -121,7 +111,7 @@ def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:
         if not alike[0].run.options.settings.has_seed:
             seedless.append(label)
         method = estimated[0][2] if estimated else ""
-        rows.append((label, [seeds, str(len(planned)), time, method]))
+        rows.append((label, seeds, str(len(planned)), time, method))
     unknown, expected = seconds.count(None), sum(filter(None, seconds))
     runs = f"{counted(len(jobs), 'run')}, {len(to_train):,} to train"
     head = [f"{plan.experiment.name}: {runs}{plan.later_runs}"]

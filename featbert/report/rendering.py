@@ -1,6 +1,7 @@
 """Tables as terminal text, Markdown and LaTeX. Comparisons as CSV and JSON."""
 
 import csv
+import dataclasses
 import io
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,7 +76,7 @@ def render(
             for line in comparison_lines(comparison)
         )
     parts = [
-        *tables(shown, show=shown.view.show, stats=shown.view.stats),
+        *tables(shown),
         *transfer_tables(shown.matrices, shown.published),
         *overview_tables(shown),
     ]
@@ -155,7 +156,7 @@ def as_text(table: Table, width: int | None = None) -> str:
                 rich_table.add_section()
             rich_table.add_row(*(Text(row[i].text, "bold" if row[i].best else "") for i in chosen))
         console.print(rich_table)
-    for line in (*table.legend, *table.notes):
+    for line in table.remarks:
         console.print(Padding(Text(line, "dim"), (0, 1)))
     return "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
 
@@ -172,18 +173,19 @@ def _view(table: Table, width: int | None, detail: Detail) -> Table:
         while width and 1 + sum(sizes) > width and (level := max(c.detail for c in columns)):
             sizes = [size for c, size in zip(columns, sizes, strict=True) if c.detail < level]
             columns = [column for column in columns if column.detail < level]
-    return table.with_columns(columns, legend=detail.explain)
+    return dataclasses.replace(
+        table, columns=columns, legend=table.legend if detail.explain else []
+    )
 
 
 def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> str:
     """How to see the rest of tables, in a line, if views leave something out."""
-    pairs = [*zip(tables, views, strict=True)]
     hints = []
-    if any(len(view.legend) < len(table.legend) for table, view in pairs):
+    if not detail.explain and any(table.legend for table in tables):
         hints.append("--explain: meaning of the columns")
     left_out = dict.fromkeys(
         column.head
-        for table, view in pairs
+        for table, view in zip(tables, views, strict=True)
         for column in table.columns
         if column not in view.columns
     )
@@ -193,10 +195,7 @@ def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> st
 
 
 def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:
-    """As wide as a column is, and as narrow as it may be.
-
-    Names and heads wrap at their words, so that there is room for numbers, which do not.
-    """
+    """Width of a column, and its least width: names and heads wrap at words, numbers do not."""
     from rich.cells import cell_len
 
     texts = [column.head, *(cell.text for cell in cells)]
@@ -252,7 +251,7 @@ def as_markdown(table: Table) -> str:
     lines += [markdown_text(table.subtitle), ""] if table.subtitle else []
     lines += [*(f"- {markdown_text(line)}" for line in table.answer), ""] if table.answer else []
     lines += [f"| {line} |" for line in (head, rule, *rows)]
-    about = [f"- {markdown_text(remark)}" for remark in (*table.legend, *table.notes)]
+    about = [f"- {markdown_text(remark)}" for remark in table.remarks]
     return "\n".join([*lines, *([""] if about else []), *about]) + "\n"
 
 
@@ -264,14 +263,13 @@ def as_latex(table: Table) -> str:
 
     head, *rows = (rf"{row} \\" for row in _joined_cells(table, escape, r"\textbf{{{}}}", " & "))
     caption = ". ".join(filter(None, (table.title, table.subtitle)))
-    remarks = (*table.answer, *table.legend, *table.notes)
     places = "".join("r" if column.right else "l" for column in table.columns)
     lines = [
         *(r"\begin{table}", r"\centering"),
         *([rf"\caption{{{escape(caption)}.}}"] if caption else []),
         *(rf"\begin{{tabular}}{{{places}}}", r"\toprule", head, r"\midrule"),
         *(*rows, r"\bottomrule", r"\end{tabular}"),
-        *(rf"\par\smallskip {escape(line)}" for line in remarks),
+        *(rf"\par\smallskip {escape(line)}" for line in (*table.answer, *table.remarks)),
         r"\end{table}",
     ]
     return "\n".join(lines) + "\n"

@@ -1,8 +1,5 @@
 """A table for every format: lines of values by name, and how people read its columns."""
 
-from __future__ import annotations
-
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -90,13 +87,11 @@ class Table:
         self.title, self.subtitle = visible(self.title), visible(self.subtitle)
         self.sections = self.sections or [False] * len(self.lines)
         self.legend = [*map(visible, self.legend)]
-        self.notes = [f"note: {visible(note)}" for note in self.notes]
 
-    def with_columns(self, columns: Sequence[Column], *, legend: bool) -> Table:
-        """A view with these columns, and its legend or none."""
-        view = copy.copy(self)
-        view.columns, view.legend = columns, self.legend if legend else []
-        return view
+    @property
+    def remarks(self) -> list[str]:
+        """The legend, then the notes, each a text."""
+        return [*self.legend, *(f"note: {visible(note)}" for note in self.notes)]
 
     def rows(self) -> list[tuple[Cell, ...]]:
         """Cells by line."""

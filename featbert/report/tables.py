@@ -1,7 +1,5 @@
 """The tables of comparisons, of transfer and of published figures."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import math
@@ -14,6 +12,7 @@ from featbert.analysis.comparison import (
     Breakdown,
     BudgetLead,
     Comparison,
+    Comparisons,
     Difference,
     PublishedFigures,
     TransferMatrix,
@@ -70,15 +69,13 @@ def comparison_tables(
     }
 
 
-def tables(
-    comparisons: Sequence[Comparison], *, show: Sequence[str] = (), stats: bool = True
-) -> list[Table]:
-    """All tables of several comparisons, one comparison after the other."""
-    check_known("score", show, {k: 0 for c in comparisons for k in c.task.all_columns})
-    groups = []
+def tables(comparisons: Comparisons) -> list[Table]:
+    """All tables of `viewed` comparisons, one comparison after the other."""
+    view, groups = comparisons.view, []
+    check_known("score", view.show, {k: 0 for c in comparisons for k in c.task.all_columns})
     for comparison in comparisons:
-        keys = [key for key in show if key in comparison.task.all_columns]
-        by_subject = comparison_tables(comparison, show=keys, stats=stats)
+        keys = [key for key in view.show if key in comparison.task.all_columns]
+        by_subject = comparison_tables(comparison, show=keys, stats=view.stats)
         groups.append([*itertools.chain(*by_subject.values())])
     return _numbered(groups)
 
@@ -88,13 +85,9 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     lines = overview_lines(comparisons)
     if len(lines) < 2:
         return []
+    apart = [name for name in ("model", "context") if len({line[name] for line in lines}) > 1]
     columns = [
-        name_column("corpus"),
-        *(
-            name_column(name)
-            for name in ("model", "context")
-            if len({line[name] for line in lines}) > 1
-        ),
+        *map(name_column, ("corpus", *apart)),
         Column("task", "task", right=False, detail=1),
         Column("better", "ahead", tuning_title, right=False),
         Column("p (Holm)", "p_adjusted", p_value),
@@ -137,18 +130,12 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
     for key in dict.fromkeys([task.measure.key, *show]):
         names = {split: f"{split}_{key}" for split in comparison.splits}
         for split, name in names.items():
-            best = _best(comparison, split) if key == task.measure.key else ()
+            ahead = comparison.best.get(split, ()) if key == task.measure.key else ()
+            best = [place for place, line in enumerate(lines) if line["row"] in ahead]
             columns.append(score_column(f"{split} {task.all_columns[key]}", name, best))
         for split, name in names.items() if key == task.measure.key else ():
-            baselines = {
-                place: "baseline"
-                for place, line in enumerate(lines)
-                if line["is_baseline"] and has_value(line[f"{name}_mean"])
-            }
             detail = 2 if split == [*names][-1] else 6
-            columns.append(
-                Column(f"Δ {split}", f"{name}_difference", points, missing=baselines, detail=detail)
-            )
+            columns.append(_difference_column(split, name, lines, detail))
     columns += [
         Column("trained", "trained_parameters", units.parameters, detail=5),
         Column("operations", "operations", units.operations, detail=4),
@@ -181,20 +168,26 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
     )
 
 
+def _difference_column(split: str, score: str, lines: Lines, detail: int = 0) -> Column:
+    """Differences of a score from the baseline, which is named in its own line."""
+    missing = {
+        place: "baseline"
+        for place, line in enumerate(lines)
+        if line["is_baseline"] and has_value(line[f"{score}_mean"])
+    }
+    return Column(f"Δ {split}", f"{score}_difference", points, missing=missing, detail=detail)
+
+
 def _folds_tables(comparison: Comparison) -> Iterator[Table]:
     keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
     measure = comparison.task.measure
     names = {split: f"{split}_{measure.key}" for split in comparison.splits}
     for means in comparison.folds:
-        bases = {n: "baseline" for n, line in enumerate(means.lines) if line["is_baseline"]}
         columns = [
             *(name_column("row" if name == "label" else name, name) for name in keys),
             Column("folds", "number"),
             *(score_column(f"{split} {measure.name}", name) for split, name in names.items()),
-            *(
-                Column(f"Δ {split}", f"{name}_difference", points, missing=bases)
-                for split, name in names.items()
-            ),
+            *(_difference_column(split, name, means.lines) for split, name in names.items()),
         ]
         about = "in percent, mean ± sample standard deviation over folds of means over seeds"
         title = f"Means over the {means.folds} folds of {means.corpus}"
@@ -223,12 +216,6 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     )
 
 
-def _best(comparison: Comparison, split: str) -> set[int]:
-    """Places of the rows that are better than the next one."""
-    names = comparison.best.get(split, ())
-    return {place for place, row in enumerate(comparison.rows) if row.name in names}
-
-
 def interval_column(prefix: str = "") -> Column:
     """The interval of a difference in points: `[-3.1, +4.2]`."""
     low, high = f"{prefix}low", f"{prefix}high"
@@ -236,15 +223,14 @@ def interval_column(prefix: str = "") -> Column:
 
 
 def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table]:
-    differences = comparison.differences
-    if not differences:
-        return []
     lines = [line for line in all_lines if line["baseline_row"] is not None]
+    if not lines:  # nothing was tested, or only other pairs of rows
+        return []
     baselines = [*dict.fromkeys(line["baseline_row"] for line in lines)]
     columns = [name_column("row")]
     if len(baselines) > 1:
         columns.append(name_column("against", "baseline_row"))
-    for split in dict.fromkeys(d.split for d in differences):
+    for split in dict.fromkeys(d.split for d in comparison.differences):
         p_values = [line[f"{split}_p_adjusted"] for line in lines]
         clear = [i for i, p in enumerate(p_values) if p is not None and p < 1 - LEVEL]
         columns += [
@@ -257,15 +243,9 @@ def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table
         about.append(f"baseline: {baselines[0]}")
     if not any(row.is_baseline for row in comparison.rows):
         about.append("no fully tuned row: the best row by dev is the baseline")
-    table = Table(
-        f"Differences of {comparison.task.measure.name} from the baseline",
-        lines,
-        columns,
-        " · ".join(about),
-        _sections(lines),
-        [*_trust_legend(differences)],
-    )
-    return [table]
+    title = f"Differences of {comparison.task.measure.name} from the baseline"
+    legend = [*_trust_legend(comparison.differences)]
+    return [Table(title, lines, columns, " · ".join(about), _sections(lines), legend)]
 
 
 def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
@@ -482,21 +462,17 @@ def _transfer_table(matrix: TransferMatrix) -> Table:
 
 
 def _published_matrix(table: PublishedTable, order: Sequence[str]) -> Table:
-    rows, percents = (
-        matrix_rows(table),
-        [row.test for row in table.rows if isinstance(row.test, dict)],
-    )
+    percents = [row.test for row in table.rows if isinstance(row.test, dict)]
     columns = dict.fromkeys(name for by_name in percents for name in by_name)
     names = dict.fromkeys([*(name for name in order if name in columns), *columns])
     digits = max(len(str(p).partition(".")[2]) for by_name in percents for p in by_name.values())
     show = functools.partial(percent, digits=digits)
+    first = "trained on" if any(row.train for row in table.rows) else "row"
     return Table(
         f"published · {table.title}",
-        [{"trained_on": label, **scores} for label, scores in rows],
+        [{"trained_on": label, **scores} for label, scores in matrix_rows(table)],
         [
-            name_column(
-                "trained on" if any(row.train for row in table.rows) else "row", "trained_on"
-            ),
+            name_column(first, "trained_on"),
             *(Column(visible(name), name, show) for name in names),
         ],
         f"{table.source or table.id} · {table.corpus} · verified: {table.verified}",

@@ -1,6 +1,7 @@
 """Tables in every format, against the numbers of the runs that they show."""
 
 import csv
+import dataclasses
 import importlib
 import io
 import json
@@ -233,6 +234,17 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     cells = {row["trained_on"]: row for row in matrix.lines}
     for (train, test), mean in f1.items():
         assert cells[train][f"{test}_mean"] == pytest.approx(mean)
+
+
+def test_tests_of_other_pairs_than_with_the_baseline_make_no_table() -> None:
+    comparison = compare_runs(usual_runs(), stats=True)
+    features = [row.name for row in comparison.rows if not row.is_baseline]
+    pair = {"row": features[0], "baseline": features[1]}
+    others = tuple(dataclasses.replace(d, **pair) for d in comparison.differences)
+    assert comparison_tables(comparison)["trust"]
+    comparison = dataclasses.replace(comparison, differences=others)
+    assert not comparison_tables(comparison)["trust"]
+    assert render([comparison], "text", width=80)
 
 
 def test_folds_have_means_over_those_that_are_there() -> None:

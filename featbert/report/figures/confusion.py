@@ -31,9 +31,8 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
         return None
     row = comparison.row(confusions[0].row)
     pairs = Counter({(gold, predicted): n for gold, predicted, n in confusions[0].counts})
-    names = sorted(
-        {name for pair in pairs for name in pair}, key=lambda name: (name == _NONE, name)
-    )
+    classes = {name for pair in pairs for name in pair}
+    names = sorted(classes, key=lambda name: (name == _NONE, name))
     if len(names) < 2:
         return None
     counts = np.array([[pairs[line, name] for name in names] for line in names])

@@ -16,8 +16,7 @@ from featbert.report.figures.registry import figure
 )
 def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Needs three neighbouring layers, since a line across gaps would mislead."""
-    rows = [row for row in comparison.rows if len(row.layer_indices or ()) == 1]
-    rows = [row for row in rows if row.score(split)]
+    rows = [r for r in comparison.rows if len(r.layer_indices or ()) == 1 and r.score(split)]
     names = line_names(rows, (), "features")
     places = {(name, _layer(row)) for name, row in zip(names, rows, strict=True)}
     if not any({(name, n + 1), (name, n + 2)} <= places for name, n in places):

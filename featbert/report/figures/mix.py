@@ -46,7 +46,6 @@ def _panel(axes: Axes, mix: MixStatistic) -> None:
             ends = weight.mean - weight.sd, weight.mean + weight.sd
             axes.vlines(layer, *ends, color=style.INK, linewidth=0.9, zorder=3)
             axes.scatter([layer + 0.16] * weight.n, weight.values, s=7, color=color, lw=0, zorder=3)
-    equal = 1 / len(layers)
-    axes.axhline(equal, color=style.FAINT, linewidth=0.8, linestyle=style.DASHED, zorder=1)
+    axes.axhline(1 / len(layers), zorder=1, **style.REFERENCE)
     axes.set(xlabel="layer", ylabel="weight", xlim=(layers[0] - 0.6, layers[-1] + 0.6))
     layer_ticks(axes, layers)

@@ -38,10 +38,8 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
         axes.plot(100 * contest["difference"], place, color=color, marker=marker, markersize=4.5)
     axes.axvline(0, color=style.INK, linewidth=0.8)
     apart = [n for n in ("model", "context") if len({contest[n] for contest in lines}) > 1]
-    names = [
-        visible(" · ".join(contest[n] for n in ("corpus", *apart, "task"))) for contest in lines
-    ]
-    axes.set_yticks(range(len(lines)), names)
+    names = [" · ".join(contest[n] for n in ("corpus", *apart, "task")) for contest in lines]
+    axes.set_yticks(range(len(lines)), [*map(visible, names)])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="frozen less fine-tuning, in points")
     axes.grid(axis="x")
     splits = " or ".join(dict.fromkeys(contest["split"] for contest in lines))

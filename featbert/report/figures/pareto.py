@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from featbert.analysis.comparison import Comparison, ParetoFront, Row, Statistic
+from featbert.analysis.comparison import Comparison, ParetoFront, Row, grouped
 from featbert.analysis.cost import CURRENCIES
 from featbert.report.figures import style
 from featbert.report.figures.placement import place_labels
@@ -40,14 +40,11 @@ def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str,
 
     The figure of operations has no name of its own.
     """
-    by_name = {}
-    for name in CURRENCIES:
-        fronts = [front for front in drawable_fronts(comparison, split) if front.currency == name]
-        if fronts:
-            by_name["" if name == "operations" else name] = _figure(
-                comparison, fronts, split, width
-            )
-    return by_name
+    by_currency = grouped((front.currency, front) for front in drawable_fronts(comparison, split))
+    return {
+        "" if name == "operations" else name: _figure(comparison, fronts, split, width)
+        for name, fronts in by_currency.items()
+    }
 
 
 def drawable_fronts(comparison: Comparison, split: str) -> list[ParetoFront]:
@@ -112,10 +109,6 @@ def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
     return [comparison.row(point.row) for point in front.points]
 
 
-def _score(row: Row, front: ParetoFront) -> Statistic:
-    return row.scores[front.split][row.task.measure.key]
-
-
 def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
     """Draws a front without names. Returns the meaning of its bars."""
     currency = CURRENCIES[front.currency]
@@ -136,7 +129,7 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
     axes.grid()
     rows = _rows(comparison, front)
     ends, meaning = bars(rows, front.split)
-    means = [_score(row, front).mean for row in rows]
+    means = [row.mean(front.split) for row in rows]
     lowest = comparison.task.measure.lowest
     shown_scores = [*means, *itertools.chain(*ends.values())]
     axes.set_ylim(*style.percent_limits(shown_scores, lowest))
@@ -159,7 +152,7 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
 def _places(comparison: Comparison, front: ParetoFront) -> list[tuple[float, float]]:
     """(cost, mean score in percent) of each point."""
     rows = zip(front.points, _rows(comparison, front), strict=True)
-    return [(point.cost, 100 * _score(row, front).mean) for point, row in rows]
+    return [(point.cost, 100 * row.mean(front.split)) for point, row in rows]
 
 
 def _steps(comparison: Comparison, front: ParetoFront, end: float) -> list[tuple[float, float]]:

@@ -35,10 +35,8 @@ def reliability(comparison: Comparison, split: str, width: float | None) -> Figu
     fig.supxlabel("probability of the answer (%)", size=style.TEXT)
     fig.supylabel("right answers (%)", size=style.TEXT)
     seeds = "all seeds together" if any(len(row.runs) > 1 for row in rows) else "one seed"
-    keys = [
-        *tuning_keys(row.tuning for row in rows),
-        style.key("calibrated", linestyle=style.DASHED, linewidth=0.8),
-    ]
+    keys = tuning_keys(row.tuning for row in rows)
+    keys.append(style.key("calibrated", **style.REFERENCE))
     return style.header(fig, f"Reliability on {split}", about(comparison, seeds), keys)
 
 
@@ -48,9 +46,7 @@ def _draw(axes: Axes, row: Row, split: str) -> None:
     filled = items > 0
     confidence = 100 * np.array(bins.confidence)[filled] / items[filled]
     accuracy = 100 * np.array(bins.right)[filled] / items[filled]
-    axes.plot(
-        [0, 100], [0, 100], color=style.FAINT, linewidth=0.8, linestyle=style.DASHED, zorder=1
-    )
+    axes.plot([0, 100], [0, 100], zorder=1, **style.REFERENCE)
     axes.plot(confidence, accuracy, color=color, linewidth=1.0, zorder=2)
     areas = 6 + 60 * np.sqrt(items[filled] / math.fsum(items))
     axes.scatter(

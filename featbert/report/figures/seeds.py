@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -58,12 +57,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         color, marker = tuning_look(row.tuning)
         if baseline is not None:
             below, above = y - height / 2, y + height / 2
-            dashes: dict[str, Any] = {
-                "color": style.FAINT,
-                "linewidth": 0.8,
-                "linestyle": style.DASHED,
-            }
-            axes.vlines(100 * baseline, below, above, **dashes)
+            axes.vlines(100 * baseline, below, above, **style.REFERENCE)
         if row.name in ends:
             low, high = (100 * min(max(end, lowest), 1.0) for end in ends[row.name])
             axes.hlines(y, low, high, color=color, alpha=0.35, linewidth=3.0)
@@ -81,7 +75,7 @@ def seeds(comparison: Comparison, split: str, width: float | None) -> Figure | N
         )
     keys = tuning_keys(row.tuning for row in rows)
     if baselines:
-        keys.append(style.key("baseline", linestyle=style.DASHED, linewidth=0.8))
+        keys.append(style.key("baseline", **style.REFERENCE))
     if levels:
         keys.append(style.key(comparison.task.floor, **style.FLOOR))
     note = about(comparison, f"dots: seeds, tick: mean, bar: {meaning}" if ends else "one seed")
@@ -93,8 +87,7 @@ def _row_axes(
 ) -> tuple[Figure, Axes, list[tuple[float, float]]]:
     """A figure without marks, and the middle and height of each row. y is in inches.
 
-    A line separates rows of different corpora and tunings. `limits` are scores in percent. By
-    default the figure has the width of one column of a page if names are short, else of both.
+    A line separates rows of different corpora and tunings. `limits` are scores in percent.
     """
     longest = max(len(row.name) for row in rows)
     width = width or (style.COLUMN_WIDTH if longest <= 18 else style.FULL_WIDTH)

@@ -41,7 +41,8 @@ COLORS = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 _SHADE_MARKERS = ("d", "p", "h", "8")
 DASHED = (0, (4.0, 2.0))
-# Style of the line at the score without skill.
+# Styles of reference lines, and of the line at the score without skill.
+REFERENCE: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": DASHED}
 FLOOR: dict[str, Any] = {"color": FAINT, "linewidth": 0.8, "linestyle": (0, (1.0, 1.5))}
 ROUND = (1, 2, 5, 10)  # steps between the numbers of an axis
 DIGITS = [digit * 10.0**power for power in range(31) for digit in ROUND[:3]]  # of a logarithmic one

@@ -1,15 +1,11 @@
 """Tables as notebooks show them: fragments without scripts, colours and style sheet."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from featbert.analysis.comparison import Comparison, Comparisons
-from featbert.report import tables
-from featbert.report.table import Table
+from featbert.analysis.comparison import Comparisons
+from featbert.report.tables import tables
 from featbert.units import percent, visible
 
 
@@ -26,11 +22,6 @@ def html_template(name: str) -> Template:
     return environment.get_template(name)
 
 
-def as_html(shown: Iterable[Table]) -> str:
-    """Tables, one after the other."""
-    return html_template("tables.html.j2").render(tables=shown)
-
-
 def register_renderers(formatter: Any) -> None:
     """Lets a notebook show featbert's objects as tables, through its IPython formatter of HTML."""
     for module, name in SHOWN:
@@ -39,14 +30,14 @@ def register_renderers(formatter: Any) -> None:
 
 def html(shown: Any) -> str:
     """HTML of an object of featbert."""
-    if isinstance(shown, Comparison | Comparisons):
-        comparisons = Comparisons.of([shown] if isinstance(shown, Comparison) else shown).viewed()
-        parts = tables.tables(comparisons, show=comparisons.view.show, stats=comparisons.view.stats)
-        return as_html(parts) or "<p>no finished runs to compare</p>\n"
     from featbert.analysis.listing import run_lines
     from featbert.report import listings
 
     match type(shown).__name__:
+        case "Comparison":
+            parts = tables(Comparisons.of([shown]).viewed())
+        case "Comparisons":
+            parts = tables(shown.viewed())
         case "Run":
             facts = listings.facts_table(shown.name, listings.run_facts(shown))
             parts = [listings.run_scores_table(shown), facts, listings.epochs_table(shown)]
@@ -56,7 +47,8 @@ def html(shown: Any) -> str:
             parts = [listings.corpus_table(shown)]
         case _:
             parts = [listings.facts_table(shown.path.name, listings.store_facts(shown))]
-    return as_html(parts)
+    page = html_template("tables.html.j2").render(tables=parts)
+    return page or "<p>no finished runs to compare</p>\n"
 
 
 # Modules and names of classes that `html` shows.

@@ -1,5 +1,6 @@
-"""featbert cache: ls, rm"""
+"""featbert inspect, verify, and cache: ls, rm"""
 
+import dataclasses
 from pathlib import Path
 
 import typer
@@ -9,12 +10,64 @@ from featbert.cli import options as o
 from featbert.cli.main import Command, Group, app
 from featbert.cli.showing import remove, terminal_width
 from featbert.encoders.source import ENCODER_FILES
-from featbert.errors import InputError, check_known
+from featbert.errors import FeatbertError, InputError, check_known
+from featbert.report.grid import grid
 from featbert.text import counted, json_text, listed, printable
 from featbert.units import size
 
+EXAMPLE = "cache/sample--all-MiniLM-L6-v2--1a2b3c4d.h5"
 cache_app = typer.Typer(cls=Group, rich_markup_mode=None)
 app.add_typer(cache_app, name="cache", invoke_without_command=True)
+
+
+@o.command(f"inspect {EXAMPLE}")
+def inspect(
+    store: Path = o.argument("STORE", "Feature store (.h5).", completion.stores),
+    format: o.TableFormat = o.TABLE_FORMAT,
+) -> None:
+    """Show the content of a feature store: text, encoder, layers, sizes."""
+    from featbert.features.store import FeatureStore
+    from featbert.report.listings import store_facts
+
+    opened = FeatureStore(store)
+    if format == "json":
+        about = {"path": str(store), "file_bytes": opened.file_bytes}
+        typer.echo(json_text(dataclasses.asdict(opened.manifest) | about))
+        return
+    typer.echo(printable(str(store)))
+    typer.echo(grid(["", ""], store_facts(opened), justify="left", width=terminal_width()))
+
+
+@o.command(f"verify {EXAMPLE}")
+def verify(
+    stores: list[Path] = o.argument("STORE", "Feature stores (.h5).", completion.stores),
+) -> None:
+    """Compare every block of feature stores with its checksum.
+
+    Reads each store once and names damaged blocks. The exit code is 1 if there are any.
+    """
+    from featbert.features.store import FeatureStore
+
+    n_damaged = 0
+    for path in stores:
+        try:
+            store = FeatureStore(path)
+            lines = [f"damaged: {line}" for line in store.verify()]
+        except FeatbertError as error:
+            if len(stores) == 1:
+                raise
+            lines = [str(error)]
+        n_damaged += bool(lines)
+        if not lines:
+            m = store.manifest
+            sizes = counted(len(m.layers), "layer"), counted(m.words, "word"), size(m.data_bytes)
+            lines = [f"intact: {', '.join(sizes)}"]
+        for line in lines:
+            typer.echo(printable(f"{path}: {line}"))
+    if n_damaged:
+        raise InputError(
+            f"{n_damaged} of {len(stores)} stores cannot be used; delete them and extract again"
+        )
 
 
 def _cached(ctx: typer.Context) -> list[str]:
@@ -46,13 +99,11 @@ def ls(
         typer.echo(json_text(items))
         return
     rows = [
-        (i["name"], [size(i["bytes"]), i.get("keep", ""), i["made"][:10], str(len(i["runs"]))])
+        (i["name"], size(i["bytes"]), i.get("keep", ""), i["made"][:10], str(len(i["runs"])))
         for i in items
     ]
     table, total = f"{cache_dir}: ", "no feature stores or adapted encoders"
     if rows:
-        from featbert.report.grid import grid
-
         header = [str(cache_dir), "size", "keeps", "made", "runs"]
         table = grid(header, rows, width=terminal_width())
         total = f"{counted(len(rows), 'item')}, {size(sum(item['bytes'] for item in items))}"
@@ -77,12 +128,6 @@ def rm(
             raise InputError(f"{part!r} is {several}; give more of one name")
     names = [matches[part][0] if len(matches.get(part, ())) == 1 else part for part in names]
     check_known(f"item of {cache_dir}", names, items)
-    paths = [cache_dir / name for name in dict.fromkeys(names)]
-    remove(
-        [
-            {path: ENCODER_FILES, shards_folder(path): SHARD_FILES}  # the first may be a file
-            for path in paths
-        ],
-        "item",
-        yes=yes,
-    )
+    paths = [cache_dir / name for name in dict.fromkeys(names)]  # stores are files
+    chosen = [{path: ENCODER_FILES, shards_folder(path): SHARD_FILES} for path in paths]
+    remove(chosen, "item", yes=yes)
