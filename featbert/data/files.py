@@ -55,13 +55,15 @@ class RawFile:
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
         columns: of a column file without a header, its number of columns, and the columns of words
             and tags, from 0, if their content showed them.
+        split: of the corpus.
     """
 
     path: Path
     sentences: tuple[Sentence, ...]
     notes: ReadingNotes = field(default_factory=ReadingNotes)
     unit: str = "line"
-    columns: tuple[int, ...] | None = None
+    columns: tuple[int, ...] = ()
+    split: str = ""
 
     def __post_init__(self) -> None:
         if not self.sentences:

@@ -234,15 +234,15 @@ class WordReader(TextReader):
         return tuple(strings)
 
 
-def read_rows(rows: Iterable[RawRow], reader: TextReader, limit: int | None = None) -> RawFile:
-    """The sentences or examples of one file, the first `limit`."""
+def read_rows(rows: Iterable[RawRow], reader: TextReader) -> RawFile:
+    """The sentences or examples of one file, or the first ones."""
     sentences: list[Sentence] = []
     number, unit = 0, "line"
     for row in rows:
         of_row, unit = reader(row), row.unit
         sentences += of_row
         number += bool(of_row)
-        if number == limit:
+        if number == reader.options.limit:
             break
     sentences = reader.completed(sentences)
     empty = len({s.lines for s in sentences if "" in s.words})
