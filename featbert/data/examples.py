@@ -330,14 +330,12 @@ def examples_of(
         if examples and pair != (examples[0].pair is not None):
             form = "a pair among single texts" if pair else "a single text among pairs"
             raise InputError(f"{place} is {form}: {excerpt(str(strings[0]))}")
-        values = dict(zip(names, strings, strict=True))
-        if prompt or lowercase:
-            row = RawRow(values, place, number)
-            checked = [text_of(row, name) for name in names]
-            checked[0] = prompt + checked[0]
-            checked = [value.lower() for value in checked] if lowercase else checked
-            values = dict(zip(names, checked, strict=True))
-        examples.append(example_of(RawRow(values, place, number), *names))
+        row = RawRow(dict(zip(names, strings, strict=True)), place, number)
+        values = {name: text_of(row, name) for name in names}
+        values[names[0]] = prompt + values[names[0]]
+        if lowercase:
+            values = {name: text.lower() for name, text in values.items()}
+        examples.append(example_of(replace(row, values=values), *names))
     return examples
 
 

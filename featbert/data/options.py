@@ -74,8 +74,8 @@ class ReadingOptions:
     @property
     def changed(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {f.name: values[f.name] for f in fields(self) if values[f.name] != f.default}
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        return {field.name: value for field, value in values if value != field.default}
 
     @property
     def name_texts(self) -> bool:

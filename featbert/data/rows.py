@@ -164,13 +164,9 @@ class WordReader(TextReader):
                     partial.append((part.text[start:end], part.where))
                 entities.append(TextEntity(kind, first, last, part.text[start:end], part.where))
             by_word, pairs = flat_entities(entities, rule)
-            overlapping += (
-                (
-                    f"{entity.text} ({entity.type})",
-                    f"with {rival.text} ({rival.type}), {rival.where}",
-                )
-                for entity, rival in pairs
-            )
+            for entity, rival in pairs:
+                place_of_rival = f"with {rival.text} ({rival.type}), {rival.where}"
+                overlapping.append((f"{entity.text} ({entity.type})", place_of_rival))
             row_tags = ["O"] * len(words)
             for word, entity in by_word.items():
                 row_tags[word] = f"{'B' if word == entity.first else 'I'}-{entity.type}"

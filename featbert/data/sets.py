@@ -99,8 +99,6 @@ class SetReader(TextReader):
                         "holds 0 or 1"
                     )
             return [name for name, cell in cells.items() if flag(cell)]
-        if target is None:
-            return None
         value = literal(row.values.get(target))
         is_empty = value in ("", [], {}) and "" not in (self.options.missing_values or ())
         return [] if is_empty else super().value_of(row, target)
