@@ -32,9 +32,8 @@ from featbert.data.answers import (
     scores_settled,
 )
 from featbert.data.columns import (
-    CLASS_KEYS,
+    EXAMPLE_KEYS,
     IDS,
-    SCORE_KEYS,
     Column,
     columns_seen,
     delimiter_advice,
@@ -276,7 +275,7 @@ def _unread_texts(
         lower, values = str(name).lower(), [row.get(name) for row in rows]
         texts = [value for value in values if isinstance(value, str) and value.strip()]
         is_part = any(lower.startswith(f"{column}_") for column in names)
-        if name in columns or lower in (*CLASS_KEYS, *SCORE_KEYS, *IDS) or is_part:
+        if name in columns or lower in (*EXAMPLE_KEYS, *IDS) or is_part:
             continue
         if len({*texts}) < 2:
             continue

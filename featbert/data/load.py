@@ -17,11 +17,10 @@ from featbert.data.annotations import is_unanswered, text_and_spans
 from featbert.data.brat import BratReader
 from featbert.data.choices import ChoiceReader
 from featbert.data.columns import (
-    CLASS_KEYS,
+    EXAMPLE_KEYS,
     IDS,
-    SCORE_KEYS,
-    TEXTS,
     WORD_KEYS,
+    WORD_ONLY_KEYS,
     delimiter_advice,
     looks_like_choices,
     looks_like_texts,
@@ -230,7 +229,7 @@ class _CorpusReader:
         headed = [part for part in parts if part.has_header]
         if table is None or len(headed) in (0, len(parts)):
             return self
-        options, keys = self.options, self.kind.keys or (*CLASS_KEYS, *SCORE_KEYS)
+        options, keys = self.options, self.kind.keys or EXAMPLE_KEYS
         if not table.has_header:  # it has the columns of a header that names answers, too
             fitting = (part.names for part in headed if len(part.names) == table.width)
             headers = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))
@@ -261,7 +260,7 @@ class _CorpusReader:
             if content and content[0].lstrip().startswith("__label__"):
                 return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
             table = Table(content, path, self.options)
-            has_words = bool(usual_columns(table.names, {*WORD_KEYS} - {*TEXTS}))
+            has_words = bool(usual_columns(table.names, WORD_ONLY_KEYS))
             if self.kind.reader or not has_words:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
@@ -312,7 +311,7 @@ class _CorpusReader:
         has_words = has_words or text_and_spans(values) is not None
         has_texts = not has_words and (looks_like_choices(values) or looks_like_texts(values))
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
-        is_word_table = has_words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
+        is_word_table = has_words or not cells.isdisjoint(WORD_ONLY_KEYS)
         is_csv = bool(values) and extension(path) == "csv" and not is_word_table
         if not (options.name_texts or kind.reader or is_csv or has_texts):
             return None
