@@ -346,12 +346,9 @@ def text_of(row: RawRow, name: Column) -> str:
     return value
 
 
-@functools.lru_cache(16)
+@functools.lru_cache(16)  # a passage's words are in memory once, however many questions it has
 def _cut(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[bool, ...]]:
-    """Words, places, and which words touch the one before.
-
-    A passage's words are in memory once, however many questions it has.
-    """
+    """Words, places, and which words touch the word before."""
     places = tuple(split_text(text))
     ends = (-1, *(end for _, end in places))
     touches = tuple(start == end for (start, _), end in zip(places, ends, strict=False))

@@ -115,11 +115,7 @@ class Documents:
 
 
 def word_fault(word: str) -> str | None:
-    """Why `word` cannot be a word of a corpus, or None if it can.
-
-    Every word can be written to a column file: it has no tab, line feed, carriage return, NUL or
-    lone surrogate, is no document mark and not blank.
-    """
+    """Why `word` cannot be a word of a corpus, which column files can hold, or None if it can."""
     if not word.strip(" "):
         return "is empty" if not word else "is blank"
     if _FORBIDDEN.search(word):

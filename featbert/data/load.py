@@ -301,10 +301,7 @@ class _CorpusReader:
         return read_rows(rows, reader)
 
     def _reader(self, path: Path, values: Mapping[Any, Any]) -> type[TextReader] | None:
-        """The reader of such rows if they are examples, or None if they are words.
-
-        InputError if they have targets of another kind.
-        """
+        """The reader of examples, or None for words. InputError for targets of another kind."""
         kind, options = self.kind, self.options
         lists = [name for name, value in values.items() if isinstance(value, list)]
         has_words = options.token_column is not None or bool(usual_columns(lists, WORD_KEYS))
@@ -372,17 +369,16 @@ def _filled(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 def _check_alike(files: Sequence[RawFile]) -> None:
     """Raises InputError if some files have words, and others texts or pairs of them."""
 
-    def content(s: Sentence) -> str:
+    def content(file: RawFile) -> str:
+        s = file.sentences[0]
         return "pairs" if s.pair is not None else "single texts" if s.texts else "words"
 
-    (first, content_of_first), *contents = (
-        (file.path, content(file.sentences[0])) for file in files
-    )
-    for path, content_of_file in contents:
-        if content_of_file != content_of_first:
+    first = files[0]
+    for file in files:
+        if content(file) != content(first):
             raise InputError(
-                f"{first} has {content_of_first}, but {path} has {content_of_file}; name columns "
-                f"with {spelling('text')} and {spelling('pair')}, or move one of them away"
+                f"{first.path} has {content(first)}, but {file.path} has {content(file)}; name "
+                f"columns with {spelling('text')} and {spelling('pair')}, or move one of them away"
             )
 
 
@@ -416,10 +412,7 @@ def _without_language(file: RawFile) -> RawFile:
 
 
 def _with_names(file: RawFile, names: Sequence[str], separator: str) -> RawFile:
-    """The file with names for tags that are numbers. InputError for one without a name.
-
-    `separator` is between the numbers of a tag that has several, or "".
-    """
+    """The file with names for the numbers in tags. InputError for a number without a name."""
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
 
     def parts(tag: str) -> list[str]:
@@ -535,10 +528,7 @@ def _files(place: Path, path: str, alone: str) -> dict[str, tuple[Path, ...]]:
 
 
 def _name(place: Path) -> tuple[str, str | None]:
-    """Name and language: ("wikiann-de", "de") for the folder wikiann/de.
-
-    Bytes that are not UTF-8 are written out.
-    """
+    """Name and language: ("wikiann-de", "de") for the folder wikiann/de."""
     folder = place if place.is_dir() else place.parent
     name, language = folder.name or "corpus", None
     if _LANGUAGE.fullmatch(name):

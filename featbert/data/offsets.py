@@ -115,10 +115,7 @@ def folded(text: str) -> str:
 
 
 def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -> Unit:
-    """The unit that puts nearly all parts in fitting places, characters if there is none.
-
-    `fits` gets a part and its place, or None if there is no such place.
-    """
+    """The unit that puts nearly all parts in places that fit, characters if there is none."""
 
     def fitting(unit: Unit, parts: Sequence[Part]) -> int:
         return sum(fits(part, unit.place(part)) for part in parts)

@@ -36,12 +36,9 @@ def classes_of(tag: str) -> list[str]:
 
 @dataclass
 class SetReader(TextReader):
-    """Reads examples with a set of classes each.
+    """Reads examples with a set of classes each."""
 
-    `class_columns` are the columns of 0 and 1, one for each class.
-    """
-
-    class_columns: Sequence[str] = ()
+    class_columns: Sequence[str] = ()  # of 0 and 1, one for each class
     first: Mapping[Any, Any] = field(default_factory=dict)
     marks = ()  # any text can be a class
 

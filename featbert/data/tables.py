@@ -123,10 +123,7 @@ class Dialect:
 
 
 def dialect_of(lines: Sequence[str], usual: str, options: ReadingOptions) -> Dialect:
-    """The dialect of a table by its first lines, as far as the caller does not give it.
-
-    `usual` is the separator that is tried first.
-    """
+    """The dialect of a table by its first lines. The separator `usual` is tried first."""
     separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
     if options.delimiter:
         separators = [options.delimiter]
