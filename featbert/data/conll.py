@@ -264,12 +264,6 @@ class ColumnFormat:
         no_label = _NO_LABEL.match(label) or (self.kind.has_scheme and not _may_be_tag(label))
         return bool(_ITEM.match(line) and no_label) and label not in self._last_cells
 
-    def is_blank(self, line: str, cells: Sequence[str]) -> bool:
-        """Whether all cells of a line consist of spaces."""
-        if self.separator in _SEPARATORS and self.dialect is None:
-            return not line.strip(" \t")
-        return not any(cell.strip(" \t") for cell in cells)
-
     def is_mark(self, line: str, cells: Sequence[str]) -> bool:
         """Whether a line is `-DOCSTART-`."""
         return DOCSTART in line and (
@@ -413,7 +407,7 @@ def column_sentences(
             continue
         cells = columns.split(line, number)
         is_mark = columns.is_mark(line, cells)
-        if is_mark or columns.is_blank(line, cells):
+        if is_mark or not any(cell.strip(" \t") for cell in cells):
             yield from finished()
             if is_mark:
                 documents.begin()

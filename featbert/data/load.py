@@ -155,7 +155,7 @@ def load_corpus(
     labels_file = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = options.label_names.split(",") if options.label_names else []
     names = names or (read_file(labels_file, options.encoding) if labels_file.is_file() else [])
-    if names and not kind.numbered and kind.keys is not None:
+    if names and kind.has_names:
         files = [_with_names(file, names, kind.separator) for file in files]
     splits = _splits(files, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
     if options.folds is not None or options.fold is not None:
