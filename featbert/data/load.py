@@ -483,8 +483,6 @@ def _tags(file: RawFile) -> Iterator[str]:
 def _in_notation(sentence: Sentence, notation: Notation, file: RawFile) -> tuple[str, ...]:
     """The tags of a sentence in the usual notation."""
     tags = sentence.tags or ()
-    if notation == Notation():
-        return tags
     try:
         return only_labelled(tags, notation.read(tags))
     except TagError as error:
