@@ -26,7 +26,6 @@ _CONLL_2003_ENGLISH = {
 }
 # Labelled examples that show whether their labels are classes.
 _SOME = 10
-Words = tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +131,7 @@ def check_corpus(corpus: Corpus) -> CorpusReport:
     )
 
 
-def doubts(corpus: Corpus) -> list[str]:
+def doubts(corpus: Corpus) -> Iterator[str]:
     """Probable mistakes in the corpus or its options, and advice."""
     splits: dict[str, list[str]] = {}
     labels = {
@@ -143,7 +142,7 @@ def doubts(corpus: Corpus) -> list[str]:
     for name, split in corpus.splits.items():
         for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
             splits.setdefault(doubt, []).append(name)
-    all_doubts = [f"{', '.join(names)}: {doubt}" for doubt, names in splits.items()]
+    yield from (f"{', '.join(names)}: {doubt}" for doubt, names in splits.items())
     if incomplete := {n: s for n, s in corpus.splits.items() if s.notes.missing}:
         marks = ", ".join(
             f"{name} {n:,} ({mark})"
@@ -152,47 +151,39 @@ def doubts(corpus: Corpus) -> list[str]:
         )
         of_texts = any(split.sentences[0].texts for split in incomplete.values())
         items = "examples" if of_texts else "words"
-        all_doubts.append(f"{items} without an answer are neither learned nor scored: {marks}")
+        yield f"{items} without an answer are neither learned nor scored: {marks}"
     kind, answers = kind_of(corpus), {*sum(labels.values(), Counter[str]())}
     classes = {*kind.classes_of([*answers])} if kind.separator else answers
     says_missing = "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
-        all_doubts.append(f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}")
-    separated = (
-        (sign, name)
-        for sign in ",;/+"
-        for name in sorted(classes)
-        if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
-    )
+        yield f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}"
     if kind.separator and classes == {"0", "1"}:
         advice = f"{spelling('target', 'NAME,NAME')} or {spelling('label_names', 'NAME,NAME')}"
-        all_doubts.append(f"0 and 1 are classes; if they say which classes a text has, {advice}")
+        yield f"0 and 1 are classes; if they say which classes a text has, {advice}"
     if kind.separator and "class_separator" not in corpus.reading:
-        all_doubts += [
-            f"read as one class: {excerpt(name)}; if these are several, give "
-            f"{spelling('class_separator', sign)}"
-            for sign, name in islice(separated, 1)
-        ]
+        separated = (
+            f"{excerpt(name)}; if these are several, give {spelling('class_separator', sign)}"
+            for sign in ",;/+"
+            for name in sorted(classes)
+            if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
+        )
+        yield from (f"read as one class: {name}" for name in islice(separated, 1))
     if kind.one_class or kind.separator:
         doubtful = [name for name in doubtful_classes(classes) if name in answers]
         if doubtful and not says_missing:
-            all_doubts.append(
-                f"read as classes: {listed(map(repr, doubtful))}; if these say that there is no "
-                f"answer, give {spelling('missing', ','.join(doubtful))}"
-            )
+            advice = f"answer, give {spelling('missing', ','.join(doubtful))}"
+            names = listed(map(repr, doubtful))
+            yield f"read as classes: {names}; if these say that there is no {advice}"
         spellings = defaultdict(list)
         for name in sorted(classes):
             spellings[name.casefold()].append(name)
         if alike := [name for names in spellings.values() if len(names) > 1 for name in names]:
-            all_doubts.append(
-                f"classes that differ only in capitals: {listed(alike)}; write them alike"
-            )
+            yield f"classes that differ only in capitals: {listed(alike)}; write them alike"
     if "train" in corpus and "dev" not in corpus:
         advice = f"add a file, or give {spelling('dev_share', 0.1)}"
-        all_doubts.append(f"no dev part, which training needs; {advice}")
+        yield f"no dev part, which training needs; {advice}"
     if "train" not in corpus:
-        all_doubts.append("no train part, which training needs; name a file train, in a folder")
-    return all_doubts
+        yield "no train part, which training needs; name a file train, in a folder"
 
 
 def notice_doubts(*corpora: Corpus) -> None:
@@ -298,7 +289,7 @@ class _Contents:
         self.split, self.read, self.kind = split, read, kind
         self.words = Counter(word for s in read for word in s.words)
         self.kinds: Counter[str] = Counter()
-        self.forms: set[Words] = set()
+        self.forms: set[tuple[str, ...]] = set()
         for s in track(split.sentences, f"counting {kind.name} of {split.name}", "sentences"):
             self.kinds.update(kind.classes_of(s.tags or ()))
             if kind.has_scheme:

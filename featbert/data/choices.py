@@ -76,10 +76,7 @@ class ChoiceReader(TextReader):
     def _right_choice(
         self, row: RawRow, target: str | None, choices: Sequence[str], labels: Sequence[Any]
     ) -> tuple[str] | None:
-        """The number of the right choice, or None. It follows `_COUNTED` if it may count from 1.
-
-        `labels` are the choices' own.
-        """
+        """The number of the right choice, after `_COUNTED` if it may count from 1, or None."""
         value = self.value_of(row, target)
         if isinstance(value, list) and sorted(value) == [0] * (len(choices) - 1) + [1]:
             return (str(value.index(1)),)

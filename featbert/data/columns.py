@@ -53,6 +53,8 @@ TEXTS = (
     *("comment_text", "review_text", "reviewtext", "headline", "claim", "utterance", "message"),
     *("review_body", "review text"),
 )
+# Names of words that no text has.
+WORD_ONLY_KEYS = {*WORD_KEYS} - {*TEXTS}
 # Contexts, and lists of choices.
 CONTEXTS = (
     *("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question", "sentence"),
@@ -71,6 +73,7 @@ SCORE_KEYS = (
     *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
     *("rating", "stars", "overall", "target"),
 )
+EXAMPLE_KEYS = (*CLASS_KEYS, *SCORE_KEYS)
 RIGHT_CHOICE_KEYS = (
     *("label", "gold", "gold_label", "answer", "target", "correct"),
     *("answerkey", "answer_key", "correct_answer"),
@@ -160,7 +163,7 @@ def looks_like_texts(names: Collection[str]) -> bool:
     A single text may be a word, which may be called "text", with its tag in the next column.
     """
     n_texts = len(usual_texts(names))
-    answers = usual_columns(names, (*CLASS_KEYS, *SCORE_KEYS))
+    answers = usual_columns(names, EXAMPLE_KEYS)
     return n_texts == 2 or (n_texts == 1 and bool(answers or len(lower_names(names)) == 1))
 
 

@@ -140,7 +140,7 @@ class ColumnFormat:
         self._find_words(names, chosen, place)
         if kind.keys is None:
             return
-        self._find_tags(names, tag_keys, treebank, chosen, place)
+        self._find_tags(names, tag_keys, chosen, place)
         if self.token == self.tag:
             sign = next((sign for sign in ",;|" if sign in line), None)
             advice = "columns are separated by tabs or spaces"
@@ -202,12 +202,7 @@ class ColumnFormat:
             self.dialects.append(f"words from column {self.token + 1}")
 
     def _find_tags(
-        self,
-        names: Sequence[str],
-        keys: Sequence[str],
-        treebank: Sequence[str],
-        chosen: tuple[int, ...] | None,
-        where: str,
+        self, names: Sequence[str], keys: Sequence[str], chosen: tuple[int, ...] | None, where: str
     ) -> None:
         kind, last = self.kind, len(names) - 1
         tag = only_column(self.options.tag_column, keys, names, "tag_column", where)
@@ -231,7 +226,7 @@ class ColumnFormat:
         is_blank_label = self.conllu and tag in ("upos", "xpos", "deprel")
         values = self.options.missing_values
         self.missing = frozenset(["_"] * is_blank_label) if values is None else values
-        if self.conllu and self.tag >= len(treebank):
+        if self.conllu and self.tag >= self.columns:
             self.key, self.tag = tag, self.misc
             self.dialects.append(f"tags from {tag} in MISC")
 
@@ -268,12 +263,6 @@ class ColumnFormat:
         label = cells[-1]
         no_label = _NO_LABEL.match(label) or (self.kind.has_scheme and not _may_be_tag(label))
         return bool(_ITEM.match(line) and no_label) and label not in self._last_cells
-
-    def is_blank(self, line: str, cells: Sequence[str]) -> bool:
-        """Whether all cells of a line consist of spaces."""
-        if self.separator in _SEPARATORS and self.dialect is None:
-            return not line.strip(" \t")
-        return not any(cell.strip(" \t") for cell in cells)
 
     def is_mark(self, line: str, cells: Sequence[str]) -> bool:
         """Whether a line is `-DOCSTART-`."""
@@ -377,11 +366,9 @@ def read_conll(
     path: Path,
     options: ReadingOptions = ReadingOptions(),  # noqa: B008
     kind: TargetKind = TARGETS["entities"],
-    *,
-    limit: int | None = None,
     chosen: tuple[int, ...] | None = None,
 ) -> RawFile:
-    """The sentences of a column file, or the first `limit`. Time and memory are linear in it.
+    """The sentences of a column file, or the first ones. Time and memory are linear in it.
 
     `chosen` is as of `ColumnFormat`.
     """
@@ -389,9 +376,9 @@ def read_conll(
     columns = ColumnFormat(lines, path, options, kind, chosen)
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
-    sentences = tuple(islice(column_sentences(tracked, columns, skipped), limit))
+    sentences = tuple(islice(column_sentences(tracked, columns, skipped), options.limit))
     notes = ReadingNotes(dialects=tuple(columns.dialects), **skipped)
-    content_columns = None if columns.header else (columns.columns, *columns.chosen)
+    content_columns = () if columns.header else (columns.columns, *columns.chosen)
     return RawFile(path, sentences, notes, columns=content_columns)
 
 
@@ -420,7 +407,7 @@ def column_sentences(
             continue
         cells = columns.split(line, number)
         is_mark = columns.is_mark(line, cells)
-        if is_mark or columns.is_blank(line, cells):
+        if is_mark or not any(cell.strip(" \t") for cell in cells):
             yield from finished()
             if is_mark:
                 documents.begin()

@@ -32,9 +32,8 @@ from featbert.data.answers import (
     scores_settled,
 )
 from featbert.data.columns import (
-    CLASS_KEYS,
+    EXAMPLE_KEYS,
     IDS,
-    SCORE_KEYS,
     Column,
     columns_seen,
     delimiter_advice,
@@ -276,7 +275,7 @@ def _unread_texts(
         lower, values = str(name).lower(), [row.get(name) for row in rows]
         texts = [value for value in values if isinstance(value, str) and value.strip()]
         is_part = any(lower.startswith(f"{column}_") for column in names)
-        if name in columns or lower in (*CLASS_KEYS, *SCORE_KEYS, *IDS) or is_part:
+        if name in columns or lower in (*EXAMPLE_KEYS, *IDS) or is_part:
             continue
         if len({*texts}) < 2:
             continue
@@ -330,14 +329,12 @@ def examples_of(
         if examples and pair != (examples[0].pair is not None):
             form = "a pair among single texts" if pair else "a single text among pairs"
             raise InputError(f"{place} is {form}: {excerpt(str(strings[0]))}")
-        values = dict(zip(names, strings, strict=True))
-        if prompt or lowercase:
-            row = RawRow(values, place, number)
-            checked = [text_of(row, name) for name in names]
-            checked[0] = prompt + checked[0]
-            checked = [value.lower() for value in checked] if lowercase else checked
-            values = dict(zip(names, checked, strict=True))
-        examples.append(example_of(RawRow(values, place, number), *names))
+        row = RawRow(dict(zip(names, strings, strict=True)), place, number)
+        values = {name: text_of(row, name) for name in names}
+        values[names[0]] = prompt + values[names[0]]
+        if lowercase:
+            values = {name: text.lower() for name, text in values.items()}
+        examples.append(example_of(replace(row, values=values), *names))
     return examples
 
 
@@ -349,12 +346,9 @@ def text_of(row: RawRow, name: Column) -> str:
     return value
 
 
-@functools.lru_cache(16)
+@functools.lru_cache(16)  # a passage's words are in memory once, however many questions it has
 def _cut(text: str) -> tuple[tuple[str, ...], tuple[tuple[int, int], ...], tuple[bool, ...]]:
-    """Words, places, and which words touch the one before.
-
-    A passage's words are in memory once, however many questions it has.
-    """
+    """Words, places, and which words touch the word before."""
     places = tuple(split_text(text))
     ends = (-1, *(end for _, end in places))
     touches = tuple(start == end for (start, _), end in zip(places, ends, strict=False))

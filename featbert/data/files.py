@@ -55,13 +55,15 @@ class RawFile:
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
         columns: of a column file without a header, its number of columns, and the columns of words
             and tags, from 0, if their content showed them.
+        split: of the corpus.
     """
 
     path: Path
     sentences: tuple[Sentence, ...]
     notes: ReadingNotes = field(default_factory=ReadingNotes)
     unit: str = "line"
-    columns: tuple[int, ...] | None = None
+    columns: tuple[int, ...] = ()
+    split: str = ""
 
     def __post_init__(self) -> None:
         if not self.sentences:
@@ -113,11 +115,7 @@ class Documents:
 
 
 def word_fault(word: str) -> str | None:
-    """Why `word` cannot be a word of a corpus, or None if it can.
-
-    Every word can be written to a column file: it has no tab, line feed, carriage return, NUL or
-    lone surrogate, is no document mark and not blank.
-    """
+    """Why `word` cannot be a word of a corpus, which column files can hold, or None if it can."""
     if not word.strip(" "):
         return "is empty" if not word else "is blank"
     if _FORBIDDEN.search(word):

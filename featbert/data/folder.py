@@ -92,7 +92,7 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
         if candidates:
             files[split] = tuple(shards or candidates)
     if not files:
-        names = [p.name + "/" * p.is_dir() for p in entries if not p.name.startswith(".")]
+        names = [path.name + "/" * path.is_dir() for path in entries]
         inner = [p.name for p in entries if p.is_dir() and splits_named(p.name)]
         place = f" and put them here, not in sub-folders such as {inner[0]}/" if inner else ""
         raise InputError(
@@ -142,16 +142,13 @@ def brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
 
 def _annotations(folder: Path) -> list[Path]:
     """The files with annotations of brat."""
-    return [p for p in _entries(folder) if p.suffix == ".ann" and not p.name.startswith(".")]
+    return [path for path in _entries(folder) if path.suffix == ".ann"]
 
 
 def _texts(folder: Path) -> list[Path]:
     """Texts of brat, with annotations or without."""
-    texts = [
-        path
-        for path in _entries(folder)
-        if path.suffix == ".txt" and path.name[0] != "." and path.stem.lower() not in _NO_DATA
-    ]
+    texts = [path for path in _entries(folder) if path.suffix == ".txt"]
+    texts = [path for path in texts if path.stem.lower() not in _NO_DATA]
     if lonely := {*_annotations(folder)} - {path.with_suffix(".ann") for path in texts}:
         raise _without_text(min(lonely))
     return texts
@@ -180,15 +177,15 @@ def not_read(folder: Path) -> list[str]:
         f"{path.relative_to(folder)}" + "/" * path.is_dir()
         for path in entries
         if path not in corpus_paths
-        and not path.name.startswith(".")
         and path.name != LABEL_NAMES
         and notes.isdisjoint(path.name.lower().split("."))
     ]
 
 
 def _entries(folder: Path) -> list[Path]:
+    """Files and sub-folders that are not hidden."""
     try:
-        return sorted(folder.iterdir())
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
     except OSError as error:
         raise InputError(f"{folder} cannot be listed: {error.strerror}") from None
 

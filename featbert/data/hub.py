@@ -109,7 +109,23 @@ def load_splits(where: HubName) -> Mapping[str, Any]:
     MissingError without such a dataset, a network, or the package `datasets`.
     """
     with _reading(where.source):
-        return _load(where)
+        import datasets
+
+        if where.is_folder and _is_saved(Path(where.name)):
+            if where.config:
+                raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
+            saved: Any = datasets.load_from_disk(where.name)
+            is_single = isinstance(saved, datasets.Dataset)
+            return {str(saved.split or "train"): saved} if is_single else dict(saved)
+        # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
+        path = where.name if where.is_folder else f"hf://datasets/{where.name}"
+        try:
+            return dict(datasets.load_dataset(path, where.config))
+        except RuntimeError as error:
+            if where.is_folder or "scripts are no longer supported" not in str(error):
+                raise
+            config = _converted_config(where)
+            return dict(datasets.load_dataset(path, data_dir=config, revision=CONVERTED))
 
 
 def read_table(path: Path) -> Any:
@@ -153,26 +169,6 @@ def _reading(source: str) -> Iterator[None]:
                     "and the network, or log in if it is gated (hf auth login)"
                 ) from error
             raise InputError(f"{source} cannot be read ({reason})") from error
-
-
-def _load(where: HubName) -> Mapping[str, Any]:
-    import datasets
-
-    if where.is_folder and _is_saved(Path(where.name)):
-        if where.config:
-            raise InputError(f"no configuration {where.config!r} in {where.name}: it has none")
-        saved: Any = datasets.load_from_disk(where.name)
-        is_single = isinstance(saved, datasets.Dataset)
-        return {str(saved.split or "train"): saved} if is_single else dict(saved)
-    # With the prefix `datasets` does not take a Hub id for one of its packaged readers.
-    path = where.name if where.is_folder else f"hf://datasets/{where.name}"
-    try:
-        return dict(datasets.load_dataset(path, where.config))
-    except RuntimeError as error:
-        if where.is_folder or "scripts are no longer supported" not in str(error):
-            raise
-        config = _converted_config(where)
-        return dict(datasets.load_dataset(path, data_dir=config, revision=CONVERTED))
 
 
 def _converted_config(where: HubName) -> str:

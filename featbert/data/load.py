@@ -17,11 +17,10 @@ from featbert.data.annotations import is_unanswered, text_and_spans
 from featbert.data.brat import BratReader
 from featbert.data.choices import ChoiceReader
 from featbert.data.columns import (
-    CLASS_KEYS,
+    EXAMPLE_KEYS,
     IDS,
-    SCORE_KEYS,
-    TEXTS,
     WORD_KEYS,
+    WORD_ONLY_KEYS,
     delimiter_advice,
     looks_like_choices,
     looks_like_texts,
@@ -134,31 +133,31 @@ def load_corpus(
     if dataset is not None:
         if options.encoding != "utf-8":
             raise InputError(f"is {options.encoding!r}, but {path} is Unicode", setting="encoding")
-        raw, (name, language), source = reader.dataset(dataset), dataset.corpus, dataset.source
+        files, (name, language), source = reader.dataset(dataset), dataset.corpus, dataset.source
         place = Path(dataset.name if dataset.is_folder else os.devnull)
     elif path in SAMPLES:
         name, language, source, place = path.replace(":", "-"), "en", path, Path(os.devnull)
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
-            raw = reader.files(find_splits(folder / SAMPLES[source]))
+            files = reader.files(find_splits(folder / SAMPLES[source]))
     else:
         if texts_of_splits := brat_splits(place, options.alone):
             folders = [n for n in not_read(place) if n[-1] == "/"] if place.is_dir() else []
             if folders:
                 notice(f"not read of {place}: {listed(folders)}")
-            raw = [(split, reader.brat(texts, split)) for split, texts in texts_of_splits.items()]
+            files = [reader.brat(texts, split) for split, texts in texts_of_splits.items()]
         else:
-            raw = reader.files(_files(place, path, options.alone))
+            files = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
-    raw = [(split, _without_language(file)) for split, file in raw]
-    _check_alike([file for _, file in raw])
+    files = [_without_language(file) for file in files]
+    _check_alike(files)
     if kind.keys is not None:
-        raw = _settled(raw, kind, options)
+        files = _settled(files, kind, options)
     labels_file = (place if place.is_dir() else place.parent) / LABEL_NAMES
     names = options.label_names.split(",") if options.label_names else []
     names = names or (read_file(labels_file, options.encoding) if labels_file.is_file() else [])
-    if names and not kind.numbered and kind.keys is not None:
-        raw = [(split, _with_names(file, names, kind.separator)) for split, file in raw]
-    splits = _splits(raw, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
+    if names and kind.has_names:
+        files = [_with_names(file, names, kind.separator) for file in files]
+    splits = _splits(files, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
     if options.dev_share is not None:
@@ -176,43 +175,46 @@ class _CorpusReader:
     options: ReadingOptions
     names: tuple[str, ...] = ()  # of the columns of a table without a header
 
-    def files(self, files: Mapping[str, Sequence[Path]]) -> list[tuple[str, RawFile]]:
-        """The files of the splits, each with its split."""
-        tables = [path for paths in files.values() for path in paths if self._is_table(path)]
-        heads = {path: self._head(path) for path in tables if len(tables) > 1}
-        raw = []
-        for split, paths in files.items():
+    def files(self, paths_of_splits: Mapping[str, Sequence[Path]]) -> list[RawFile]:
+        """The files of the splits."""
+        tables = [p for paths in paths_of_splits.values() for p in paths if self._is_table(p)]
+        heads: dict[Path, Table] = {}
+        for path in tables if len(tables) > 1 else ():
+            lines = read_file(path, self.options.encoding, FIRST_LINES, returns=True)
+            heads[path] = Table(lines, path, self.options)
+        files = []
+        for split, paths in paths_of_splits.items():
             reader = self
             for path in paths:
                 part = reader._with_head(heads.get(path), [*heads.values()])
                 file = part._file(path, split)
-                raw.append((split, file))
+                files.append(replace(file, split=split))
                 if limit := reader.options.limit:
                     examples = len({s.lines[0] for s in file.sentences})
                     if examples == limit:
                         break
                     reader = replace(self, options=replace(self.options, limit=limit - examples))
-        return self._in_equal_columns(raw)
+        return self._in_equal_columns(files)
 
-    def _in_equal_columns(self, raw: list[tuple[str, RawFile]]) -> list[tuple[str, RawFile]]:
+    def _in_equal_columns(self, files: Sequence[RawFile]) -> list[RawFile]:
         """The files. Short ones are read again in the columns of the first one.
 
         InputError if two long ones seem to have different columns.
         """
-        with_columns = ((file, file.columns) for _, file in raw if file.columns)
-        first, columns = next(with_columns, (None, ()))
+        first = next((file for file in files if file.columns), None)
         equal = []
-        for split, file in raw:
-            if first and file.columns and file.columns[1:] != columns[1:]:
+        for file in files:
+            if first and file.columns and file.columns[1:] != first.columns[1:]:
                 n = len(file.sentences)
                 is_short = n < _FEW_SENTENCES and n <= len(first.sentences)
-                if not is_short or file.columns[0] != columns[0]:
+                if not is_short or file.columns[0] != first.columns[0]:
                     raise InputError(
                         f"words or tags seem to be in other columns of {file.path} than of "
                         f"{first.path}; name {spelling('token_column')}, {spelling('tag_column')}"
                     )
-                file = self._words(file.path, columns[1:])
-            equal.append((split, file))
+                again = read_conll(file.path, self.options, self.kind, first.columns[1:])
+                file = replace(again, split=file.split)
+            equal.append(file)
         return equal
 
     def _is_table(self, path: Path) -> bool:
@@ -222,16 +224,12 @@ class _CorpusReader:
         is_other = is_json(path) or ending in (*COLUMN_EXTENSIONS, "parquet", "arrow")
         return ending in ("tsv", "csv") or bool(has_texts and not is_other)
 
-    def _head(self, path: Path) -> Table:
-        lines = read_file(path, self.options.encoding, FIRST_LINES, returns=True)
-        return Table(lines, path, self.options)
-
     def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:
         """The reader of a part, if only some of the parts have a header."""
         headed = [part for part in parts if part.has_header]
         if table is None or len(headed) in (0, len(parts)):
             return self
-        options, keys = self.options, self.kind.keys or (*CLASS_KEYS, *SCORE_KEYS)
+        options, keys = self.options, self.kind.keys or EXAMPLE_KEYS
         if not table.has_header:  # it has the columns of a header that names answers, too
             fitting = (part.names for part in headed if len(part.names) == table.width)
             headers = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))
@@ -262,7 +260,7 @@ class _CorpusReader:
             if content and content[0].lstrip().startswith("__label__"):
                 return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
             table = Table(content, path, self.options)
-            has_words = bool(usual_columns(table.names, {*WORD_KEYS} - {*TEXTS}))
+            has_words = bool(usual_columns(table.names, WORD_ONLY_KEYS))
             if self.kind.reader or not has_words:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
@@ -270,7 +268,7 @@ class _CorpusReader:
                 f"{path} has words, not texts with {self.kind.name}; use {spelling('task')} "
                 "entities or labels, or name files with columns .tsv, .csv or .jsonl"
             )
-        return self._words(path)
+        return read_conll(path, self.options, self.kind)
 
     def brat(self, texts: Sequence[Path], split: str) -> RawFile:
         """The texts of a split that brat's files annotate."""
@@ -280,20 +278,17 @@ class _CorpusReader:
             raise InputError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
-        return file.with_sentences(file.sentences, **reader.notes)
-
-    def _words(self, path: Path, chosen: tuple[int, ...] | None = None) -> RawFile:
-        return read_conll(path, self.options, self.kind, limit=self.options.limit, chosen=chosen)
+        return replace(file, notes=replace(file.notes, **reader.notes), split=split)
 
     def _rows(
         self, rows: Iterator[RawRow], path: Path, split: str, *, in_columns: bool = False
     ) -> RawFile:
         """The content of rows: examples, or a sentence each, or words that are `in_columns`."""
-        begin, limit = [*islice(rows, 1)], self.options.limit
+        begin = [*islice(rows, 1)]
         if in_columns and self._reader(path, begin[0].values if begin else {}) is None:
             del rows  # and its bar of progress
-            return self._words(path)
-        begin += islice(rows, min(_FIRST_ROWS, limit or _FIRST_ROWS) - 1)
+            return read_conll(path, self.options, self.kind)
+        begin += islice(rows, min(_FIRST_ROWS, self.options.limit or _FIRST_ROWS) - 1)
         values = _filled([row.values for row in begin])
         kind, must = self.kind, self.kind.keys is not None and split == "train"
         hides = begin and not (kind.reader or must) and is_unanswered(values, kind.keys)
@@ -303,20 +298,17 @@ class _CorpusReader:
             reader.begin(replace(begin[0], values=values))
         rows = chain(begin, rows)
         rows = filter(may_be_answerable, rows) if self.options.answerable else rows
-        return read_rows(rows, reader, limit)
+        return read_rows(rows, reader)
 
     def _reader(self, path: Path, values: Mapping[Any, Any]) -> type[TextReader] | None:
-        """The reader of such rows if they are examples, or None if they are words.
-
-        InputError if they have targets of another kind.
-        """
+        """The reader of examples, or None for words. InputError for targets of another kind."""
         kind, options = self.kind, self.options
         lists = [name for name, value in values.items() if isinstance(value, list)]
         has_words = options.token_column is not None or bool(usual_columns(lists, WORD_KEYS))
         has_words = has_words or text_and_spans(values) is not None
         has_texts = not has_words and (looks_like_choices(values) or looks_like_texts(values))
         cells = {str(cell).strip().lower() for item in values.items() for cell in item}
-        is_word_table = has_words or not cells.isdisjoint({*WORD_KEYS} - {*TEXTS})
+        is_word_table = has_words or not cells.isdisjoint(WORD_ONLY_KEYS)
         is_csv = bool(values) and extension(path) == "csv" and not is_word_table
         if not (options.name_texts or kind.reader or is_csv or has_texts):
             return None
@@ -338,8 +330,8 @@ class _CorpusReader:
             return ChoiceReader
         return kind.reader or TextReader
 
-    def dataset(self, where: HubName) -> list[tuple[str, RawFile]]:
-        """The splits with usual names, each with its name."""
+    def dataset(self, where: HubName) -> list[RawFile]:
+        """The splits with usual names."""
         loaded = load_splits(where)
         chosen: dict[str, str] = {}
         for split in SPLITS:
@@ -357,7 +349,7 @@ class _CorpusReader:
         if unread := loaded.keys() - chosen.values():
             notice(f"not read of {where.source}: {listed(sorted(unread))}")
         return [
-            (split, self._split(loaded[name], Path(where.source, name), split))
+            replace(self._split(loaded[name], Path(where.source, name), split), split=split)
             for split, name in chosen.items()
         ]
 
@@ -377,30 +369,25 @@ def _filled(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 def _check_alike(files: Sequence[RawFile]) -> None:
     """Raises InputError if some files have words, and others texts or pairs of them."""
 
-    def content(s: Sentence) -> str:
+    def content(file: RawFile) -> str:
+        s = file.sentences[0]
         return "pairs" if s.pair is not None else "single texts" if s.texts else "words"
 
-    (first, content_of_first), *contents = (
-        (file.path, content(file.sentences[0])) for file in files
-    )
-    for path, content_of_file in contents:
-        if content_of_file != content_of_first:
+    first = files[0]
+    for file in files:
+        if content(file) != content(first):
             raise InputError(
-                f"{first} has {content_of_first}, but {path} has {content_of_file}; name columns "
-                f"with {spelling('text')} and {spelling('pair')}, or move one of them away"
+                f"{first.path} has {content(first)}, but {file.path} has {content(file)}; name "
+                f"columns with {spelling('text')} and {spelling('pair')}, or move one of them away"
             )
 
 
-def _settled(
-    raw: Sequence[tuple[str, RawFile]], kind: TargetKind, options: ReadingOptions
-) -> list[tuple[str, RawFile]]:
+def _settled(files: Sequence[RawFile], kind: TargetKind, options: ReadingOptions) -> list[RawFile]:
     """The files with answers in one notation. A split without any answer hides them."""
-    files = [file for _, file in raw]
     files = kind.reader.settled(files, options) if kind.reader else files
-    settled = [(split, file) for (split, _), file in zip(raw, files, strict=True)]
     answered = {
-        split
-        for split, file in settled
+        file.split
+        for file in files
         if any(s.tags and (kind.reader or {*s.tags} != {UNLABELLED}) for s in file.sentences)
     }
     if not answered and not kind.reader:
@@ -408,7 +395,7 @@ def _settled(
             f"no word of {files[0].path} has a tag; if they are in another column, name it with "
             f"{spelling('tag_column')}"
         )
-    return [(n, file if n in answered else _without_answers(file)) for n, file in settled]
+    return [file if file.split in answered else _without_answers(file) for file in files]
 
 
 def _without_answers(file: RawFile) -> RawFile:
@@ -425,10 +412,7 @@ def _without_language(file: RawFile) -> RawFile:
 
 
 def _with_names(file: RawFile, names: Sequence[str], separator: str) -> RawFile:
-    """The file with names for tags that are numbers. InputError for one without a name.
-
-    `separator` is between the numbers of a tag that has several, or "".
-    """
+    """The file with names for the numbers in tags. InputError for a number without a name."""
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
 
     def parts(tag: str) -> list[str]:
@@ -438,42 +422,33 @@ def _with_names(file: RawFile, names: Sequence[str], separator: str) -> RawFile:
     if unnamed := [number for number in numbers - by_number.keys() if number.isdecimal()]:
         names_given = f"there are {len(by_number)}, from 0"
         raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {names_given}")
+
+    def named(tag: str) -> str:
+        return separator.join(sorted(by_number.get(part, part) for part in parts(tag)))
+
     return file.with_sentences(
-        replace(
-            s,
-            tags=s.tags
-            and tuple(
-                separator.join(sorted(by_number.get(part, part) for part in parts(tag)))
-                for tag in s.tags
-            ),
-        )
-        for s in file.sentences
+        replace(s, tags=s.tags and tuple(map(named, s.tags))) for s in file.sentences
     )
 
 
 def _splits(
-    raw: Sequence[tuple[str, RawFile]],
-    kind: TargetKind,
-    scheme: str,
-    codec: str,
-    *,
-    keep_paths: bool,
+    files: Sequence[RawFile], kind: TargetKind, scheme: str, codec: str, *, keep_paths: bool
 ) -> dict[str, Split]:
     """The splits, with the tags of entities as BIO."""
     file_scheme, notation = "none", Notation()
     if kind.has_scheme:
-        notation = notation_of({tag for _, file in raw for tag in _tags(file)})
+        notation = notation_of({tag for file in files for tag in _tags(file)})
         labels = (
             [tag or "O" for tag in _in_notation(s, notation, file)]
-            for split, file in raw
-            for s in track(file.sentences, f"finding the tag scheme of {split}", "sentences")
+            for file in files
+            for s in track(file.sentences, f"finding the tag scheme of {file.split}", "sentences")
         )
         file_scheme = detect_scheme(labels) if scheme == "auto" else scheme_name(scheme)
     parts: dict[str, list[Split]] = {}
-    for split, file in raw:
+    for file in files:
         repaired = 0
         sentences = []
-        for s in track(file.sentences, f"reading tags of {split}", "sentences"):
+        for s in track(file.sentences, f"reading tags of {file.split}", "sentences"):
             tags = s.tags
             if tags is not None and kind.has_scheme:
                 tags = _in_notation(s, notation, file)
@@ -493,8 +468,8 @@ def _splits(
             repaired_tags=repaired,
             dialects=(*file.notes.dialects, *filter(None, [str(notation)])),
         )
-        part = Split(split, tuple(sentences), file.path if keep_paths else None, notes)
-        parts.setdefault(split, []).append(part)
+        part = Split(file.split, tuple(sentences), file.path if keep_paths else None, notes)
+        parts.setdefault(file.split, []).append(part)
     splits = {split: of_shards(shards) for split, shards in parts.items()}
     for dialect in dict.fromkeys(d for split in splits.values() for d in split.notes.dialects):
         notice(f"read {dialect}")
@@ -508,8 +483,6 @@ def _tags(file: RawFile) -> Iterator[str]:
 def _in_notation(sentence: Sentence, notation: Notation, file: RawFile) -> tuple[str, ...]:
     """The tags of a sentence in the usual notation."""
     tags = sentence.tags or ()
-    if notation == Notation():
-        return tags
     try:
         return only_labelled(tags, notation.read(tags))
     except TagError as error:
@@ -553,10 +526,7 @@ def _files(place: Path, path: str, alone: str) -> dict[str, tuple[Path, ...]]:
 
 
 def _name(place: Path) -> tuple[str, str | None]:
-    """Name and language: ("wikiann-de", "de") for the folder wikiann/de.
-
-    Bytes that are not UTF-8 are written out.
-    """
+    """Name and language: ("wikiann-de", "de") for the folder wikiann/de."""
     folder = place if place.is_dir() else place.parent
     name, language = folder.name or "corpus", None
     if _LANGUAGE.fullmatch(name):

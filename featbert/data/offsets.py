@@ -7,8 +7,9 @@ points), as in Python, Prodigy and doccano.
 """
 
 import re
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -114,10 +115,7 @@ def folded(text: str) -> str:
 
 
 def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -> Unit:
-    """The unit that puts nearly all parts in fitting places, characters if there is none.
-
-    `fits` gets a part and its place, or None if there is no such place.
-    """
+    """The unit that puts nearly all parts in places that fit, characters if there is none."""
 
     def fitting(unit: Unit, parts: Sequence[Part]) -> int:
         return sum(fits(part, unit.place(part)) for part in parts)
@@ -130,6 +128,32 @@ def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -
         if 2 * fitting(unit, off) > len(off) and (number := fitting(unit, parts)) > best_number:
             best, best_number = unit, number
     return best if best_number >= NEARLY_ALL * len(parts) else usual
+
+
+def doubt_unit(parts: Sequence[Part], words: Mapping[str, Sequence[Place]], path: Path) -> None:
+    """Warns if only another unit makes parts without a text of their own whole words.
+
+    `words` are the places of words by text.
+    """
+
+    @lru_cache(16)
+    def edges(text: str) -> tuple[set[int], set[int]]:
+        return {start for start, _ in words[text]}, {end for _, end in words[text]}
+
+    def is_whole(part: Part, place: Place | None) -> bool:
+        starts, ends = edges(part.text)
+        return place is not None and place[0] in starts and place[1] in ends
+
+    off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
+    are_few = len(off) < 3 and 2 * len(off) <= len(parts)
+    if not are_few and (unit := unit_of(parts, is_whole)) != UNITS[0]:
+        notice(
+            f"offsets in {path} are read as characters from 0, ends not included; {len(off):,} of "
+            f"{counted(len(parts), 'span')} then begin or end inside a word or beyond the text "
+            f"(the first is {off[0].start} to {off[0].end}, {off[0].where}), and would not as "
+            f'{unit}; convert them, or give each span its text, as in "text": "Rome", which shows '
+            "how they count"
+        )
 
 
 def places_of(

@@ -14,28 +14,16 @@ from featbert.errors import InputError, check_known, spelling
 class ReadingOptions:
     """Options of `load_corpus`. InputError for a value that no file could be read with.
 
+    The fields of `config.Data` with the same names describe the values. Further rules:
+
     Attributes:
         language: BCP 47 code, by default the name of the folder or of the dataset's configuration,
             if that is a code (wikiann/de), which then is also in the corpus name ("wikiann-de").
-        scheme: tag scheme of entities: "iob1", "bio", "io", "bioes", or "auto" to detect it.
         token_column, tag_column, text, pair, target: keys, names in a header or of CoNLL-U
             ("upos"), or numbers from 1, by default the columns with usual names (`columns`), for
             words else the first and the last one.
-        delimiter: the character between columns, by default the lines show it.
-        quoting: whether fields are quoted: "none", "double", or "auto" to detect it.
-        escape: character that makes a separator or quotation mark after it part of the text.
-        class_separator: between the classes of a text with several, "price|service".
-        label_names: names of numeric tags or classes, "O,B-PER,I-PER", by default the lines of
-            labels.txt in the folder of the files.
-        limit: number of sentences or examples to read from each split.
-        dev_share, folds, fold: share of train that becomes dev, and the fold of K (from 1) that
-            becomes test before: whole documents, or examples, always the same ones.
-        answerable: leaves out questions without an answer.
-        missing: values that are no answer, "-,NA". An empty one among them means empty cells, and
-            only "" means none. By default as in `answers`.
-        first_choice: number of the first choice in labels, 0 or 1, by default the labels show it.
-        nested: entities that are read if some share words: "outermost", "innermost" or "first"
-            (`nested`).
+        dev_share, fold: whole documents, or examples, always the same ones. The fold becomes test
+            before the share of train becomes dev.
         alone: split of a single file, if its name says none.
     """
 
@@ -74,8 +62,8 @@ class ReadingOptions:
     @property
     def changed(self) -> dict[str, Any]:
         """The options that differ from their defaults."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {f.name: values[f.name] for f in fields(self) if values[f.name] != f.default}
+        values = ((field, getattr(self, field.name)) for field in fields(self))
+        return {field.name: value for field, value in values if value != field.default}
 
     @property
     def name_texts(self) -> bool:

@@ -13,7 +13,6 @@ begins when its value changes, and after a row with `-DOCSTART-` as its only wor
 word are counted and skipped.
 """
 
-import functools
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,18 +34,9 @@ from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import DOCSTART, Documents, RawFile, RawRow, word_fault
 from featbert.data.nested import TextEntity, flat_entities
-from featbert.data.offsets import (
-    UNITS,
-    Part,
-    Place,
-    notice_partial,
-    notice_parts,
-    places_of,
-    unit_of,
-)
+from featbert.data.offsets import Part, Place, doubt_unit, notice_partial, notice_parts, places_of
 from featbert.data.spans import words_at
 from featbert.errors import InputError, spelling
-from featbert.progress import notice
 from featbert.text import counted, excerpt, listed
 
 
@@ -149,7 +139,8 @@ class WordReader(TextReader):
         parts = [part for *_, spans in self.annotated.values() for part, _ in spans]
         rule = self.options.nested
         places = iter(places_of(parts, self.path, "entities", self.notes))
-        self._doubt([part for part in parts if part.own is None])
+        words_of = {s[0][0].text: places for _, places, s in self.annotated.values() if s}
+        doubt_unit([part for part in parts if part.own is None], words_of, self.path)
         partial: list[tuple[str, str]] = []
         overlapping: list[tuple[str, str]] = []
         tags: dict[int, tuple[str, ...]] = {}
@@ -164,13 +155,9 @@ class WordReader(TextReader):
                     partial.append((part.text[start:end], part.where))
                 entities.append(TextEntity(kind, first, last, part.text[start:end], part.where))
             by_word, pairs = flat_entities(entities, rule)
-            overlapping += (
-                (
-                    f"{entity.text} ({entity.type})",
-                    f"with {rival.text} ({rival.type}), {rival.where}",
-                )
-                for entity, rival in pairs
-            )
+            for entity, rival in pairs:
+                place_of_rival = f"with {rival.text} ({rival.type}), {rival.where}"
+                overlapping.append((f"{entity.text} ({entity.type})", place_of_rival))
             row_tags = ["O"] * len(words)
             for word, entity in by_word.items():
                 row_tags[word] = f"{'B' if word == entity.first else 'I'}-{entity.type}"
@@ -180,29 +167,6 @@ class WordReader(TextReader):
         fault = f"share words with others and are left out ({spelling('nested', rule)})"
         notice_parts(overlapping, self.path, "entities", fault)
         return [replace(s, tags=tags.get(s.lines[0], s.tags)) for s in sentences]
-
-    def _doubt(self, parts: Sequence[Part]) -> None:
-        """Warns if only another unit makes spans without a text of their own whole words."""
-        words = {s[0][0].text: places for _, places, s in self.annotated.values() if s}
-
-        @functools.lru_cache(16)
-        def edges(text: str) -> tuple[set[int], set[int]]:
-            return {start for start, _ in words[text]}, {end for _, end in words[text]}
-
-        def is_whole(part: Part, place: Place | None) -> bool:
-            starts, ends = edges(part.text)
-            return place is not None and place[0] in starts and place[1] in ends
-
-        off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
-        are_few = len(off) < 3 and 2 * len(off) <= len(parts)
-        if not are_few and (unit := unit_of(parts, is_whole)) != UNITS[0]:
-            notice(
-                f"offsets in {self.path} are read as characters from 0, ends not included; "
-                f"{len(off):,} of {counted(len(parts), 'span')} then begin or end inside a word or "
-                f"beyond the text (the first is {off[0].start} to {off[0].end}, {off[0].where}), "
-                f"and would not as {unit}; convert them, or give each span its text, as in "
-                '"text": "Rome", which shows how they count'
-            )
 
     def _tags(self, row: RawRow, column: Column, n: int) -> tuple[str, ...]:
         """The tags of a row of n words."""
@@ -234,15 +198,15 @@ class WordReader(TextReader):
         return tuple(strings)
 
 
-def read_rows(rows: Iterable[RawRow], reader: TextReader, limit: int | None = None) -> RawFile:
-    """The sentences or examples of one file, the first `limit`."""
+def read_rows(rows: Iterable[RawRow], reader: TextReader) -> RawFile:
+    """The sentences or examples of one file, or the first ones."""
     sentences: list[Sentence] = []
     number, unit = 0, "line"
     for row in rows:
         of_row, unit = reader(row), row.unit
         sentences += of_row
         number += bool(of_row)
-        if number == limit:
+        if number == reader.options.limit:
             break
     sentences = reader.completed(sentences)
     empty = len({s.lines for s in sentences if "" in s.words})

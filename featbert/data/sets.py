@@ -36,12 +36,9 @@ def classes_of(tag: str) -> list[str]:
 
 @dataclass
 class SetReader(TextReader):
-    """Reads examples with a set of classes each.
+    """Reads examples with a set of classes each."""
 
-    `class_columns` are the columns of 0 and 1, one for each class.
-    """
-
-    class_columns: Sequence[str] = ()
+    class_columns: Sequence[str] = ()  # of 0 and 1, one for each class
     first: Mapping[Any, Any] = field(default_factory=dict)
     marks = ()  # any text can be a class
 
@@ -99,8 +96,6 @@ class SetReader(TextReader):
                         "holds 0 or 1"
                     )
             return [name for name, cell in cells.items() if flag(cell)]
-        if target is None:
-            return None
         value = literal(row.values.get(target))
         is_empty = value in ("", [], {}) and "" not in (self.options.missing_values or ())
         return [] if is_empty else super().value_of(row, target)

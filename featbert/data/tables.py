@@ -122,16 +122,8 @@ class Dialect:
             n_wider += in_row * (is_first or is_wider)
 
 
-def usual_separator(name: str) -> str:
-    """The separator in a file with such an ending, if its lines fit several."""
-    return "," if name.lower().endswith("csv") else "\t"
-
-
 def dialect_of(lines: Sequence[str], usual: str, options: ReadingOptions) -> Dialect:
-    """The dialect of a table by its first lines, as far as the caller does not give it.
-
-    `usual` is the separator that is tried first.
-    """
+    """The dialect of a table by its first lines. The separator `usual` is tried first."""
     separators = [usual, *(sign for sign in SEPARATORS if sign != usual)]
     if options.delimiter:
         separators = [options.delimiter]
@@ -259,7 +251,8 @@ class Table:
         """
         line_parts = _cut_at_returns(iter(lines))
         first = [*(line_parts if isinstance(lines, list) else islice(line_parts, FIRST_LINES))]
-        self.path, self._start, self._usual = path, 1, usual_separator(kind or path.name)
+        self.path, self._start = path, 1
+        self._usual = "," if (kind or path.name).lower().endswith("csv") else "\t"
         if first and not options.delimiter and (sign := _EXCEL_SEPARATOR.fullmatch(first[0])):
             options, self._start = replace(options, delimiter=sign[1]), 2
             del first[0]

@@ -21,8 +21,8 @@ def read(tmp_path):
             x if isinstance(x, str) else json.dumps(x, ensure_ascii=False) for x in lines
         )
         path.write_text(text, "utf-8")
-        columns = ReadingOptions(token_column=token, tag_column=tag)
-        return read_rows(json_rows(read_file(path), path), WordReader(columns, keys, path), limit)
+        options = ReadingOptions(token_column=token, tag_column=tag, limit=limit)
+        return read_rows(json_rows(read_file(path), path), WordReader(options, keys, path))
 
     return reader
 
