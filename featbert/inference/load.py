@@ -91,7 +91,7 @@ class LoadedRun(UsableRun):
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers, as the run would have recorded them for these inputs."""
-        return self._predicted(inputs, sentences, probabilities=False)[0]
+        return self._predicted(inputs, sentences, probabilities=False, apart=None)[0]
 
     def answers_and_shares(
         self, inputs: Inputs, sentences: Sentences, apart: Stopwatch | None = None
@@ -113,11 +113,14 @@ class LoadedRun(UsableRun):
             )
         return answers, shares.astype(float)
 
-    def _predicted(self, inputs: Inputs, sentences: Sentences, **options: Any) -> tuple[Any, ...]:
-        """The answers, and probabilities if the options of `predict` ask for them."""
+    def _predicted(
+        self, inputs: Inputs, sentences: Sentences, *, probabilities: bool, apart: Stopwatch | None
+    ) -> tuple[Any, ...]:
+        """The answers, and with `probabilities` these too."""
         record, items = self.record, self.task.items(sentences)
         budget = prediction_budget(inputs, self.settings, self.device)
-        numbers, *shares = predict(self.model, inputs, items, self.backend, budget, **options)
+        prediction = (self.model, inputs, items, self.backend, budget)
+        numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
         classes, scheme = record.targets.classes, record.signature.tag_scheme
         answers = self.task.answers(numbers, classes, sentences, scheme, record.threshold)
         return answers, *shares
