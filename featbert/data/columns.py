@@ -187,7 +187,7 @@ def columns_seen(values: Mapping[Any, Any]) -> str:
 
 def delimiter_advice(values: Mapping[Any, Any], path: Path) -> str:
     """The option that names the separator, if the only column of a table seems to hold one."""
-    if path.suffix.lower() in (".json", ".jsonl", ".parquet", ".arrow"):
+    if path.suffix.lower() in (".json", ".jsonl", ".ndjson", ".parquet", ".arrow"):
         return ""
     line = "" if len(values) > 1 else "".join(map(str, [*values, *values.values()]))
     sign = next((sign for sign in "\t;|," if sign in line), None)

@@ -4,13 +4,11 @@ Runs are of one kind if they make the same operations per word on the same devic
 follows from their words. A first epoch is slower, so it counts only if there is no other.
 """
 
-import contextlib
 import dataclasses
 import logging
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 
 from featbert.data.share import learned_part
@@ -47,12 +45,7 @@ class Estimates:
     """
 
     def __init__(
-        self,
-        plan: ExperimentPlan,
-        *,
-        measure: bool,
-        patience: float = PATIENCE,
-        at_least: int = 1,
+        self, plan: ExperimentPlan, *, measure: bool, patience: float = PATIENCE, at_least: int = 1
     ) -> None:
         """`measure`: short runs, in a temporary folder, replace missing records.
 
@@ -66,16 +59,19 @@ class Estimates:
         self.failures: dict[str, FeatbertError] = {}
         self.stopped = False
         began = time.monotonic()
-        with _without_log_lines(), tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder:
             kinds = track([*self.short] if measure else [], "measuring", "short runs")
             for number, kind in enumerate(kinds):
                 self.stopped = number >= at_least and time.monotonic() - began >= patience
                 if not self.stopped:
+                    logging.disable(logging.WARNING)  # lines that are not about the experiment
                     try:
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.records[kind] = [record]
                     except FeatbertError as error:
                         self.failures[kind] = error
+                    finally:
+                        logging.disable(logging.NOTSET)
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""
@@ -108,16 +104,6 @@ class Estimates:
             if cost.extraction_seconds and cost.extraction_words:
                 return words * cost.extraction_seconds / cost.extraction_words
         return None
-
-
-@contextlib.contextmanager
-def _without_log_lines() -> Iterator[None]:
-    """Hides log lines of short runs, which are not about the experiment."""
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 def _kind(run: RunRecord | PlannedRun) -> str:

@@ -4,8 +4,6 @@
 combination is a configuration with rows of its own.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
@@ -57,8 +55,6 @@ MOST_COMBINATIONS = 10_000
 # Trials that may fail in a search that seconds or operations would end.
 MOST_FAILED = 10
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
-
-
 RANGES = ("uniform", "log_uniform", "integers")
 
 
@@ -233,12 +229,12 @@ class Configuration(Data, Encoding, Compute):
             raise InputError("[search] has no budget; give trials, seconds or operations")
         return search
 
-    def at(self, table: str, settings: Mapping[str, Any]) -> Configuration:
+    def at(self, table: str, settings: Mapping[str, Any]) -> "Configuration":
         """The configuration of one try of a search. It learns from train, since dev decides."""
-        data = merged(self.model_dump(exclude_unset=True), {table: settings})
-        return validated(Configuration, data).model_copy(update={"train_on": "train"})
+        changes = {table: settings, "train_on": "train"}
+        return validated(Configuration, merged(self.model_dump(exclude_unset=True), changes))
 
-    def tries(self, table: str) -> list[Configuration]:
+    def tries(self, table: str) -> "list[Configuration]":
         """With the first value of each searched setting, and with each choice or end of one."""
         search = self.searched(table)
         ends = {n: ends_of(v) for n, v in search.ranges(table).items()} if search else {}
@@ -563,8 +559,9 @@ def reasons_against_minutes(
         ),
         "nothing is transferred": not file.transfer,
     }
-    for condition in (condition for condition, holds in reasons.items() if not holds):
-        yield f"minutes can only be given if {condition}"
+    for condition, holds in reasons.items():
+        if not holds:
+            yield f"minutes can only be given if {condition}"
 
 
 def every(table: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -5,8 +5,6 @@ epochs follow from the run on train. So a plan depends on finished runs and, wit
 trials. An experiment is planned again whenever runs have finished, until no run is missing.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
@@ -61,15 +59,10 @@ from featbert.text import counted
 FEWEST = 5
 # A row of a configuration: its table, and the layers that it reads from a store.
 RowOf = tuple[str, str | None]
-# A configuration before its encoder is adapted, without searches.
-_UNSEARCHED = {"adapt": None, "grid": Grid(), "search": Search()}
 
 
 class Resources:
-    """Corpora, encoders and stores, each read once however many runs need it.
-
-    A copy in another process reads its own.
-    """
+    """Corpora, encoders and stores, each read once in a process however many runs need it."""
 
     def __init__(self) -> None:
         self.encoder: Callable[[str], EncoderSource] = functools.cache(find_encoder)
@@ -126,7 +119,7 @@ class ExperimentPlan:
     search_records: dict[str, SearchRecord] = field(default_factory=dict, init=False)
     extractions: dict[str, ExtractionPlan] = field(default_factory=dict, init=False)
 
-    def renewed(self, **changes: Any) -> ExperimentPlan:
+    def renewed(self, **changes: Any) -> "ExperimentPlan":
         """The plan, with changes, for the runs that are finished now.
 
         InputError for all that can be checked. Only tries of searches are written, with `keep`.
@@ -191,8 +184,8 @@ class ExperimentPlan:
             )
             if plan.finished is None:  # checks its runs with the encoder before adaptation
                 self.adaptations.setdefault(plan.folder, plan)
-                before = configuration.model_copy(update=_UNSEARCHED)
-                dataclasses.replace(self).add(before, name)
+                unsearched = {"adapt": None, "grid": Grid(), "search": Search()}
+                dataclasses.replace(self).add(configuration.model_copy(update=unsearched), name)
                 return
             adapted = {"model": str(plan.folder), "adapt": None}
             configuration = configuration.model_copy(update=adapted)

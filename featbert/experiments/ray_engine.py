@@ -223,7 +223,6 @@ def _check_listens(address: str) -> None:
 
 
 def _nodes() -> list[dict[str, Any]]:
-    """The nodes that are alive."""
     return [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
 
 

@@ -7,6 +7,7 @@ another process makes are awaited when nothing else can be done.
 import dataclasses
 import functools
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,13 +68,19 @@ def carry_out(
             work.wait()
             continue
         work.make(engine, run_adaptation, begin)
-        stores, readers = _stores(work.left(ready))
+        stores, readers = dict[Path, tuple[ExtractionPlan]](), defaultdict[Path, list[str]](list)
+        for job in work.left(ready):
+            if (store := job.extraction) is not None and store.finished is None:
+                stores.setdefault(store.path, (store,))
+                readers[store.path].append(job.name)
         for (extraction,) in stores.values():
             report(start_line(extraction))
         work.make(engine, run_extraction, stores, readers)
-        trainings = {
-            job.run.folder: (*_without_text(job), log_dir, resources) for job in work.left(ready)
-        }
+        trainings = {}
+        for job in work.left(ready):
+            place = None if job.extraction is None else job.extraction.path
+            light_job = dataclasses.replace(job, extraction=None)  # an extraction has all texts
+            trainings[job.run.folder] = (light_job, place, log_dir, resources)
         # The last run has as many threads as the others, since it resumes only with as many.
         local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else in_turn
         with stage(name, "runs", len(trainings)) as advance:
@@ -88,13 +95,7 @@ def carry_out(
 
 @dataclass
 class _Work:
-    """The state of runs and encoders, by name.
-
-    Attributes:
-        failures: why they failed.
-        busy: the path that they need, which another process makes.
-        titles: their names in lines of progress.
-    """
+    """The state of runs and encoders, by name: `busy` is the path that another process makes."""
 
     failures: dict[str, str] = field(default_factory=dict)
     busy: dict[str, Path] = field(default_factory=dict)
@@ -136,28 +137,9 @@ class _Work:
                 report(f"{titles[name]}: failed: {failure}")
 
 
-def _stores(
-    jobs: Iterable[Job],
-) -> tuple[dict[Path, tuple[ExtractionPlan]], dict[Path, list[str]]]:
-    """The extraction of each store that is missing for the jobs, and the jobs that read it."""
-    calls, readers = dict[Path, tuple[ExtractionPlan]](), dict[Path, list[str]]()
-    for job in jobs:
-        if job.extraction is not None and job.extraction.finished is None:
-            calls.setdefault(job.extraction.path, (job.extraction,))
-            readers.setdefault(job.extraction.path, []).append(job.name)
-    return calls, readers
-
-
 def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function and puts a title before its lines of progress."""
     with labelled(title):
         return function(*arguments)
-
-
-def _without_text(job: Job) -> tuple[Job, Path | None]:
-    """The job without its extraction, which has a large text, and the path of its store."""
-    path = None if job.extraction is None else job.extraction.path
-    return dataclasses.replace(job, extraction=None), path
 
 
 def _train(job: Job, store: Path | None, log_dir: Path | None, resources: Resources) -> None:

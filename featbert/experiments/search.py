@@ -5,8 +5,6 @@ trial n of a random search or a grid depend only on n and the sampler's seed. Wi
 depend on the scores that were known when the trial began.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 PATIENCE = 60.0
 
 
-def _distribution(values: Any) -> BaseDistribution:
+def _distribution(values: Any) -> "BaseDistribution":
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     if isinstance(values, list):
@@ -48,7 +46,7 @@ def _rounded(value: Any, distribution: Any) -> Any:
 class Trials:
     """The trials of one study, by number from 0. `ranges` are the searched settings by name."""
 
-    study: Study
+    study: "Study"
     search: Search
     ranges: Mapping[str, Any]
 

@@ -93,14 +93,9 @@ class TextEncoder:
             budget=TokenBudget(self.token_budget),
             device=self.device.torch,
         )
-        states = np.empty(
-            (len(layers), len(alignment.units) - 1, len(kinds), self.encoder.hidden_size),
-            dtype=np.float32,
-        )
-        with (
-            stage("embedding", "words", alignment.n_words) as advance,
-            torch.inference_mode(),
-        ):
+        shape = (len(layers), len(alignment.units) - 1, len(kinds), self.encoder.hidden_size)
+        states = np.empty(shape, dtype=np.float32)
+        with stage("embedding", "words", alignment.n_words) as advance, torch.inference_mode():
             for first, stop in pairwise(block_edges(alignment.unit_words, BLOCK_WORDS)):
                 block = reader.states(alignment, np.arange(first, stop), advance)
                 for number, kind in enumerate(kinds):

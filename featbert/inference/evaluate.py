@@ -262,13 +262,11 @@ def plan_evaluation(
     InputError if the corpus lacks the split, its answers, or documents that the run reads, and for
     a mapping of unknown classes.
     """
-    (name,) = choose_splits(corpus, [split])
+    choose_splits(corpus, [split])
     utf8_path(corpus.source or "")
-    chosen, mapping = corpus[name], dict(mapping or {})
-    place, signature = (
-        chosen.path or f"{name} of {corpus.source or corpus.name}",
-        usable.record.signature,
-    )
+    chosen, mapping = corpus[split], dict(mapping or {})
+    place = chosen.path or f"{split} of {corpus.source or corpus.name}"
+    signature = usable.record.signature
     if not len(chosen) or not chosen.is_tagged:
         noun = "answers" if len(chosen) else f"{usable.task.unit}s"
         raise InputError(f"{place} has no {noun} to score against")
@@ -290,8 +288,8 @@ def plan_evaluation(
         if not all(side & renamed for side in sides):
             check_known(f"class in {spelling('mapping')}", [new], [*classes, "O"])
     mapping = {old: new for old, new in mapping.items() if old != new}
-    identity = split_identity(corpus, name)
-    path = evaluation_path(usable.folder, corpus.name, name, identity, mapping)
+    identity = split_identity(corpus, split)
+    path = evaluation_path(usable.folder, corpus.name, split, identity, mapping)
     unlinked(path.parent)
     return PlannedEvaluation(usable, corpus, chosen, identity, mapping, path)
 
@@ -386,6 +384,9 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
             run.record.targets.classes,
             run.record.signature.tag_scheme,
         )
+    plan.path.parent.mkdir(parents=True, exist_ok=True)
+    plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
+    task.write_predictions(plan.predictions, scored.sentences, predicted)
     record = EvaluationRecord(
         run=plan.usable.record.name,
         corpus=corpus.name,
@@ -402,16 +403,9 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         extraction_seconds=extraction_seconds,
         prediction_seconds=prediction_seconds,
         started=started,
-        predictions="",
-        **run.device.facts,
-    )
-    plan.path.parent.mkdir(parents=True, exist_ok=True)
-    plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions
-    task.write_predictions(plan.predictions, scored.sentences, predicted)
-    record = dataclasses.replace(
-        record,
         predictions=file_hash(plan.predictions),
         probabilities=write_probabilities(plan.predictions, shares) if has_shares else "",
+        **run.device.facts,
     )
     write_json(plan.path, record)
     return record

@@ -235,10 +235,8 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
     pairs = loaded.record.signature.packing is not None
-    rows = [{"text": text} for text in _TEXTS]
-    if pairs:
-        rows = [dict(zip(("text", "pair"), texts, strict=True)) for texts in (_TEXTS, _TEXTS[::-1])]
     names = ("text", "pair")[: 1 + pairs]
+    rows = [dict(zip(names, texts, strict=False)) for texts in (_TEXTS, _TEXTS[::-1])]
     examples = (example_of(RawRow(row, CARD, n), *names) for n, row in enumerate(rows))
     # Like `is_split_into_words`, which tokenises every word by itself.
     changes: dict[str, Any] = {} if loaded.task.of_texts else {"touches": ()}

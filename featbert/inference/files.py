@@ -23,12 +23,12 @@ from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
+from featbert.inference.predict import Format, answer_rows, predict_stream, predict_texts, rows_of
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
-    from featbert.inference.predict import Format
 
 STDIN = "-"
 # Most characters in a line of a stream. Files have no limit: all JSON may be on one line.
@@ -66,13 +66,6 @@ class Input:
                 source = io.BytesIO(self.questions)
             stream: BinaryIO = stack.enter_context(source)
             loaded = load()
-            from featbert.inference.predict import (
-                answer_rows,
-                predict_stream,
-                predict_texts,
-                rows_of,
-            )
-
             report(f"tagging {self.name} with {self.run.name}")
             if self.questions is None and self.file == STDIN and sys.stdin.isatty():
                 report(f"one {'text' if of_texts else 'sentence'} per line; end with Ctrl-D")

@@ -15,37 +15,37 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import Alignment
-from featbert.encoders.batching import Ints, TokenBudget
+from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, Stopwatch, find_device, torch_dtype
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import Casing, EncodingOptions
 from featbert.encoders.layers import LayerCombination, parse_layers
-from featbert.encoders.loading import load_encoder, load_frozen
+from featbert.encoders.loading import load_frozen
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.features.blocks import BlockReader
 from featbert.features.extraction import run_extraction
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
-from featbert.inference.predict import Numbers, PredictingRun, Sentences
-from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
 from featbert.runs.run import UsableRun
-from featbert.training.assembly import make_model
+from featbert.runs.states import new_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Backend, predict, prediction_budget
 
 # Folder in the cache of stores for evaluations.
 EVALUATIONS = "evaluations"
+Sentences = Sequence[Sentence] | Split
 
 
 @dataclass(frozen=True, repr=False)
-class LoadedRun(PredictingRun):
+class LoadedRun(UsableRun):
     """A run with its model in eval mode, on the device."""
 
     model: Model
@@ -61,7 +61,21 @@ class LoadedRun(PredictingRun):
         assert self.model.encoder is not None
         return self.model.encoder
 
+    def predict(self, texts: Any) -> Any:
+        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
+
+        A text is a string. For a run that answers words it may also be a tuple or list of words.
+        For other runs it may be a tuple, such as (text, pair), (question, passage) or (context,
+        choices), or a dict with columns as files have. Each text is a document of its own.
+        InputError for other values.
+        """
+        from featbert.inference.predict import predicted_rows
+
+        rows = predicted_rows(self, texts if isinstance(texts, list) else [texts])
+        return rows if isinstance(texts, list) else rows[0]
+
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
+        """The model's inputs for sentences, in memory. Frozen vectors are computed now."""
         context, packing = self.record.signature.context, self.record.signature.packing
         alignment = self.encoder.align(self.word_casing(sentences), context, packing)
         return grouped(self._inputs(alignment), self.task.groups(sentences))
@@ -77,37 +91,39 @@ class LoadedRun(PredictingRun):
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers, as the run would have recorded them for these inputs."""
-        (numbers,) = predict(self.model, *self._prediction(inputs, sentences))
-        return self._answers(numbers, sentences)
+        return self._predicted(inputs, sentences, probabilities=False, apart=None)[0]
 
     def answers_and_shares(
-        self, inputs: Inputs, sentences: Sentences, apart: Stopwatch
-    ) -> tuple[Any, Numbers]:
-        """As `answers`, and (T, C) probabilities in float16. `apart` measures their time."""
-        prediction = self._prediction(inputs, sentences)
-        numbers, shares = predict(self.model, *prediction, probabilities=True, apart=apart)
-        return self._answers(numbers, sentences), shares
+        self, inputs: Inputs, sentences: Sentences, apart: Stopwatch | None = None
+    ) -> tuple[Any, NDArray[Any]]:
+        """As `answers`, and (T, C) the probability of every class. C is 0 for scores.
 
-    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
-        prediction = self._prediction(inputs, sentences)
-        numbers, shares = predict(self.model, *prediction, probabilities=True)
+        `apart` measures the time of the probabilities, which are then in float16.
+        """
+        answers, shares = self._predicted(inputs, sentences, probabilities=True, apart=apart)
+        return answers, shares
+
+    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, NDArray[Any]]:
+        """`answers_and_shares` in float64. InputError for shares that are not finite."""
+        answers, shares = self.answers_and_shares(inputs, sentences)
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.backend.precision}"
             )
-        return self._answers(numbers, sentences), shares.astype(float)
+        return answers, shares.astype(float)
 
-    def _prediction(
-        self, inputs: Inputs, sentences: Sentences
-    ) -> tuple[Inputs, Ints, Backend, TokenBudget]:
-        """The arguments of `predict` after the model."""
+    def _predicted(
+        self, inputs: Inputs, sentences: Sentences, *, probabilities: bool, apart: Stopwatch | None
+    ) -> tuple[Any, ...]:
+        """The answers, and with `probabilities` these too."""
+        record, items = self.record, self.task.items(sentences)
         budget = prediction_budget(inputs, self.settings, self.device)
-        return inputs, self.task.items(sentences), self.backend, budget
-
-    def _answers(self, numbers: Numbers, sentences: Sentences) -> Any:
-        classes, scheme = self.record.targets.classes, self.record.signature.tag_scheme
-        return self.task.answers(numbers, classes, sentences, scheme, self.record.threshold)
+        prediction = (self.model, inputs, items, self.backend, budget)
+        numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
+        classes, scheme = record.targets.classes, record.signature.tag_scheme
+        answers = self.task.answers(numbers, classes, sentences, scheme, record.threshold)
+        return answers, *shares
 
 
 class FrozenRun(LoadedRun):
@@ -145,7 +161,7 @@ class FrozenRun(LoadedRun):
     def split_inputs(
         self, corpus: Corpus, split: Split, cache_dir: Path
     ) -> tuple[Inputs, float | None]:
-        """See `LoadedRun`. Reads a store of the corpus in the cache, else extracts the split.
+        """Reads a store of the corpus in the cache, else extracts the split.
 
         Such a store of a split is in <cache>/evaluations/, away from stores for `featbert train`.
         """
@@ -214,25 +230,18 @@ def load(usable: UsableRun, device: str = "auto") -> LoadedRun:
     """The run with its model, on a device."""
     record, settings = usable.record, usable.settings
     signature = record.signature
-    found_device = find_device(device)
+    run_device = find_device(device)
     precision = signature.training_precision
     frozen = get_tuning(record.tuning).frozen
-    if frozen and found_device.kind == "cuda":
+    if frozen and run_device.kind == "cuda":
         precision = "fp32"  # as in training: see `planned.py`
-    if "fp16" in (precision, signature.encoder_precision) and found_device.kind != "cuda":
+    if "fp16" in (precision, signature.encoder_precision) and run_device.kind != "cuda":
         raise InputError(f"{usable.name} computes in fp16, which needs a GPU")
-    texts = 2 if signature.packing == "apart" else 1
-    states: CombineLayers | Encoder
-    if frozen:
-        layers = parse_layers(record.layers or "", signature.encoder_layers)
-        states = CombineLayers(layers, signature.encoder_hidden_size)
-    else:
-        pooler = settings.sentence_pooling == "pooler"
-        states = load_encoder(usable.source, pooling=signature.pooling, pooler=pooler)
-    network = make_model(states, record.targets, settings, texts)
-    load_weights(usable.folder / WEIGHTS, network, record.weights)
+    layers = parse_layers(record.layers or "", signature.encoder_layers) if frozen else None
+    model = new_model(layers or usable.source, signature, record.targets, settings)
+    load_weights(usable.folder / WEIGHTS, model, record.weights)
     if record.temperature is not None:
-        network.scale(record.temperature)
+        model.scale(record.temperature)
     kind = FrozenRun if frozen else LoadedRun
     parts = (usable.folder, record, usable.source, settings, usable.word_casing)
-    return kind(*parts, network.to(found_device.torch).eval(), Backend(found_device, precision))
+    return kind(*parts, model.to(run_device.torch).eval(), Backend(run_device, precision))

@@ -100,14 +100,9 @@ def _longer(tensor: Tensor, length: int) -> Tensor:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without advice of the exporter to authors of models."""
-    logs = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
-    levels = [log.level for log in logs]
-    for log in logs:
-        log.setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        for log, level in zip(logs, levels, strict=True):
-            log.setLevel(level)
+        logging.disable(logging.NOTSET)

@@ -17,29 +17,28 @@ tokens. Tokenised input has neither "text" nor offsets. An entity's probability 
 its tokens' probabilities.
 """
 
+from __future__ import annotations
+
 import json
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby, islice, pairwise
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from featbert.data.corpus import Sentence, Split
+from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import BOM, DOCSTART
 from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
-from featbert.runs.run import UsableRun
 from featbert.tasks.base import Task
-from featbert.training.inputs import Inputs
 
-Sentences = Sequence[Sentence] | Split
-Numbers = np.ndarray[Any, Any]
+if TYPE_CHECKING:
+    from featbert.inference.load import LoadedRun
+
 Format = Literal["conll", "jsonl"]
 # The columns of a line, and a JSON object (`Task.answered`).
 Answered = tuple[list[str], dict[str, Any]]
@@ -47,42 +46,20 @@ Answered = tuple[list[str], dict[str, Any]]
 TaggedPiece = tuple[Sentence, dict[str, Any]]
 
 
-@dataclass(frozen=True, repr=False)
-class PredictingRun(UsableRun, ABC):
-    """A run that answers texts with its model."""
-
-    @abstractmethod
-    def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
-        """The model's inputs for sentences, in memory. Frozen vectors are computed now."""
-
-    @abstractmethod
-    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, Numbers]:
-        """The task's answers, and (T, C) the probability of every class. C is 0 for scores."""
-
-    def predict(self, texts: Any) -> Any:
-        """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
-
-        A text is a string. For a run that answers words it may also be a tuple or list of words.
-        For other runs it may be a tuple, such as (text, pair), (question, passage) or (context,
-        choices), or a dict with columns as files have. Each text is a document of its own.
-        InputError for other values.
-        """
-        rows = self._predicted_rows(texts if isinstance(texts, list) else [texts])
-        return rows if isinstance(texts, list) else rows[0]
-
-    def _predicted_rows(self, texts: Sequence[Any]) -> list[dict[str, Any]]:
-        if not self.task.of_texts:
-            pieces = (piece_of(text, number) for number, text in enumerate(texts))
-            return [row for _, row in predict_stream(self, pieces)]
-        reader = target_kind(self.task.targets).reader or TextReader
-        pairs = self.record.signature.packing is not None
-        lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
-        examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, reader_type=reader)
-        return [row for _, row in predict_texts(self, examples)]
+def predicted_rows(run: LoadedRun, texts: Sequence[Any]) -> list[dict[str, Any]]:
+    """The answers of `LoadedRun.predict`."""
+    if not run.task.of_texts:
+        pieces = (piece_of(text, number) for number, text in enumerate(texts))
+        return [row for _, row in predict_stream(run, pieces)]
+    reader = target_kind(run.task.targets).reader or TextReader
+    pairs = run.record.signature.packing is not None
+    lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
+    examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, reader_type=reader)
+    return [row for _, row in predict_texts(run, examples)]
 
 
 def predict_stream(
-    run: PredictingRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
+    run: LoadedRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
     """Tags lines as they come. A block is read, tagged and yielded before the next is read."""
     by_document = run.record.signature.context == "document"
@@ -169,9 +146,7 @@ def _entity(
 # Texts and pairs ----------------------------------------------------------------------------------
 
 
-def predict_texts(
-    run: PredictingRun, sentences: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
-) -> Iterator[Answered]:
+def predict_texts(run: LoadedRun, sentences: Iterable[Sentence]) -> Iterator[Answered]:
     """Answers texts as they come. A block is read, answered and yielded before the next is read.
 
     A blank line, or a text without a word, is returned in its place, without an answer.
@@ -181,7 +156,7 @@ def predict_texts(
     def is_blank(text: Sentence) -> bool:
         return not any(text.words) and not (by_group and text.words)
 
-    for block in cut_blocks(sentences, block_words, by_document=by_group):
+    for block in cut_blocks(sentences, BLOCK_WORDS, by_document=by_group):
         answers = _answers(run, [text for text in block if not is_blank(text)])
         for text in block:
             if is_blank(text):
@@ -190,7 +165,7 @@ def predict_texts(
                 yield from islice(answers, 1)
 
 
-def _answers(run: PredictingRun, block: Sequence[Sentence]) -> Iterator[Answered]:
+def _answers(run: LoadedRun, block: Sequence[Sentence]) -> Iterator[Answered]:
     answers, shares = run.shares(run.inputs(block), block)
     groups = run.task.groups(block)
     edges = pairwise(range(len(block) + 1) if groups is None else groups)

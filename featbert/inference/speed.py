@@ -3,9 +3,6 @@
 <run>/speed.json    the newest measurement
 """
 
-from __future__ import annotations
-
-import contextlib
 import itertools
 import statistics
 import time
@@ -19,7 +16,6 @@ from pydantic import Field
 
 from featbert.config import TIMED_SENTENCES
 from featbert.data.corpus import Sentence
-from featbert.errors import MissingError
 from featbert.runs.record import read_json, read_or_left_out, write_json
 from featbert.runs.run import Run, learned_corpus
 from featbert.schema import STRICT, Count, Moment, Seconds
@@ -77,12 +73,10 @@ class Speed:
 
 def read_speed(run: Run) -> Speed | None:
     """The newest measurement of a run, if there is one. A notice names an unreadable file."""
-    with contextlib.suppress(MissingError):
-        return read_or_left_out(read_json, run.folder / FILE, Speed, "")
-    return None
+    return read_or_left_out(read_json, run.folder / FILE, Speed, "")
 
 
-def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:
+def measure_speed(loaded: "LoadedRun", *, sentences: int = 200, repeats: int = 5) -> Speed:
     """Times answers to sentences of the run's test text (dev without one). Writes `speed.json`.
 
     MissingError if that text is gone, InputError if its words have changed.
@@ -120,7 +114,7 @@ def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) 
     return speed
 
 
-def _seconds(loaded: LoadedRun, blocks: Sequence[list[Sentence]]) -> float:
+def _seconds(loaded: "LoadedRun", blocks: Sequence[list[Sentence]]) -> float:
     clock = time.perf_counter()
     for block in blocks:
         loaded.answers(loaded.inputs(block), block)

@@ -1,7 +1,5 @@
 """Additive counts of a run on one split: all that tests, intervals and breakdowns need."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +12,6 @@ from featbert.schema import STRICT, Count, Number
 from featbert.tasks.base import Bucket
 from featbert.tasks.measures import Counts
 
-# Counts by bucket, by facet.
-Buckets = Mapping[str, Mapping[str, Bucket]]
 ENDING = ".counts.json"
 
 
@@ -31,7 +27,7 @@ class SplitCounts:
 
     examples: Counts
     documents: Sequence[int]
-    facets: Buckets
+    facets: Mapping[str, Mapping[str, Bucket]]
 
     @property
     def units(self) -> Counts:

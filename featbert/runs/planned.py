@@ -3,8 +3,6 @@
 Two runs with one name would give the same numbers on the same machine.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -101,7 +99,7 @@ class PlannedRun:
     signature: Signature
     options: RunOptions
     model_source: str
-    base: PlannedRun | None = None
+    base: "PlannedRun | None" = None
     head: Run | None = None
 
     @property
@@ -143,9 +141,9 @@ class PlannedRun:
     @property
     def pruned(self) -> PrunedRun | None:
         """The cost until a search ended the run early, if one did."""
-        if self.options.prune_below is None or not (path := self.folder / PRUNED).exists():
+        if self.options.prune_below is None:
             return None
-        return read_or_left_out(read_json, path, PrunedRun, "")
+        return read_or_left_out(read_json, self.folder / PRUNED, PrunedRun, "")
 
 
 def plan_stored_run(
@@ -360,10 +358,7 @@ def _check_options(
     options: RunOptions,
     combination: LayerCombination | None,
 ) -> None:
-    """Raises InputError for settings that the text, the encoder or the trainer cannot have.
-
-    The settings fit the task (`Rows.settings_for`).
-    """
+    """Raises InputError for settings that the text, the encoder or the trainer cannot have."""
     settings, task, frozen = options.settings, get_task(options.task), combination is not None
     if get_tuning(settings.tuning).frozen != frozen:
         raise InputError(

@@ -4,8 +4,6 @@ They are JSON with a checksum. A run's `record.json` is written last, so a folde
 finished run. An experiment has a record of its own, since a run may serve several experiments.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import hashlib
@@ -83,19 +81,19 @@ def read_json(path: Path, kind: type[Kept], missing: str) -> Kept:
     """The record of class `kind` in a file (`from_json`). MissingError(missing) without a file."""
     try:
         text = read_text(path)
-    except InputError:
-        raise
     except (FileNotFoundError, NotADirectoryError):
         raise MissingError(missing) from None
-    except (OSError, ValueError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     return from_json(kind, text, where=str(path))
 
 
 def read_or_left_out(read: Callable[..., Kept], *arguments: Any) -> Kept | None:
-    """The result of a function that reads a file. An unreadable file gives None and a notice."""
+    """The result of a function that reads a file, None without it or, with a notice, if damaged."""
     try:
         return read(*arguments)
+    except MissingError:
+        return None
     except InputError as error:
         notice(f"left out: {error}")
         return None

@@ -339,14 +339,12 @@ def own_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
     If several folders match the name, the one with `data` in its corpus. InputError for a folder
     that is elsewhere.
     """
-    folders = find_folders(name, runs_dir) if data else []
-    of_data = [
-        f for f in folders if data and data.casefold() in f.name.partition("--")[0].casefold()
-    ]
     if results_file(runs_dir) is not None:
         raise InputError(f"{runs_dir} is a results file, which is only read; name a folder of runs")
+    folders, corpus = find_folders(name, runs_dir), (data or "").casefold()
+    of_data = [f for f in folders if corpus in f.name.partition("--")[0].casefold()]
     folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
-    if data and folder not in of_data:
+    if folder not in of_data:
         raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")
     # An encoder has a config.json, too. Only folders of the runs directory are removed.
     made = any((folder / name).is_file() for name in ("record.json", "config.json"))

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import torch
 
 from featbert.config import Settings
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.batching import Ints
-from featbert.encoders.device import Device
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import WordCasing
 from featbert.encoders.layers import LayerCombination
@@ -23,20 +22,37 @@ from featbert.errors import spelling
 from featbert.features.store import FeatureStore
 from featbert.models.combination import CombineLayers
 from featbert.models.model import Model
+from featbert.runs.planned import PlannedRun
 from featbert.runs.record import Signature
 from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import Inputs, PieceInputs, stored_inputs
 
 
+def new_model(
+    source: LayerCombination | EncoderSource,
+    signature: Signature,
+    targets: TargetSummary,
+    settings: Settings,
+) -> Model:
+    """A model with a new head, on stored layers or on an encoder that is loaded to be tuned."""
+    states: CombineLayers | Encoder
+    if isinstance(source, LayerCombination):
+        states = CombineLayers(source, signature.encoder_hidden_size)
+    else:
+        pooler = settings.sentence_pooling == "pooler"
+        states = load_encoder(source, pooling=signature.pooling, pooler=pooler)
+    return make_model(states, targets, settings, 2 if signature.packing == "apart" else 1)
+
+
 class StoredStates:
     """States of a store. `counts` counts unusual texts, words and tags."""
 
-    def __init__(
-        self, store: FeatureStore, combination: LayerCombination, settings: Settings, device: Device
-    ) -> None:
-        self.store, self.combination = store, combination
-        self.settings, self.device = settings, device
+    def __init__(self, plan: PlannedRun, store: FeatureStore, settings: Settings) -> None:
+        assert plan.combination is not None
+        self.store, self.combination = store, plan.combination
+        self.settings, self.signature = settings, plan.signature
+        self.device = plan.options.device
         self.counts = Counter[str]()
         for split in store.manifest.splits.values():
             self.counts.update(split.counts)
@@ -44,13 +60,10 @@ class StoredStates:
     def model(self, targets: TargetSummary) -> Model:
         """A model with a new head, on the device. Its weights follow torch's random state."""
 
-        def make() -> Model:
-            states = CombineLayers(self.combination, self.store.manifest.hidden_size)
-            return make_model(states, targets, self.settings, self.store.manifest.texts)
-
+        parts = (self.combination, self.signature, targets, self.settings)
         try:
             with torch.device("meta"):  # only shapes
-                parameters = sum(p.numel() for p in make().parameters())
+                parameters = sum(p.numel() for p in new_model(*parts).parameters())
         except (RuntimeError, OverflowError):  # too many to count
             parameters = 1 << 60
         check_memory(
@@ -59,7 +72,7 @@ class StoredStates:
             what="training the head (weights, gradients, moments)",
             less=f"use a smaller {spelling('lstm_size')}, or a combination of fewer layers",
         )
-        return make().to(self.device.torch)
+        return new_model(*parts).to(self.device.torch)
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None
@@ -68,15 +81,10 @@ class StoredStates:
 
         `numbers` are the places of the sentences in these splits. None: all.
         """
-        reads, device = self.settings.reads, self.device.torch
+        store, layers, reads = self.store, self.combination, self.settings.reads
+        device = self.device.torch
         return stored_inputs(
-            self.store,
-            names,
-            self.combination,
-            reads,
-            device,
-            chosen=numbers,
-            sentences=sentences,
+            store, names, layers, reads, device, chosen=numbers, sentences=sentences
         )
 
 
@@ -87,15 +95,11 @@ class TunedStates:
     encoder: Encoder
 
     def __init__(
-        self,
-        source: EncoderSource,
-        signature: Signature,
-        settings: Settings,
-        word_casing: WordCasing,
-        device: Device,
+        self, plan: PlannedRun, source: EncoderSource, settings: Settings, corpus: Corpus
     ) -> None:
-        self.source, self.signature, self.settings = source, signature, settings
-        self.word_casing, self.device = word_casing, device
+        self.source, self.signature, self.settings = source, plan.signature, settings
+        self.word_casing = WordCasing(corpus, plan.signature.casing)
+        self.device = plan.options.device
         self.counts = Counter[str]()
 
     def model(self, targets: TargetSummary) -> Model:
@@ -108,10 +112,10 @@ class TunedStates:
             what=f"tuning {self.source.name} (weights, gradients, moments)",
             less="train on its frozen features (featbert train), or use a smaller encoder",
         )
-        pooler = settings.sentence_pooling == "pooler"
-        self.encoder = load_encoder(self.source, pooling=self.signature.pooling, pooler=pooler)
-        texts = 2 if self.signature.packing == "apart" else 1
-        return make_model(self.encoder, targets, settings, texts).to(self.device.torch)
+        model = new_model(self.source, self.signature, targets, settings).to(self.device.torch)
+        assert model.encoder is not None
+        self.encoder = model.encoder
+        return model
 
     def inputs(
         self, names: Sequence[str], sentences: Sequence[Sentence], numbers: Ints | None = None

@@ -14,7 +14,6 @@ import torch
 from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
 from featbert.encoders.device import Stopwatch, computing_threads
-from featbert.encoders.encoding import WordCasing
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
@@ -142,13 +141,10 @@ class _Training:
         self.settings = plan.options.settings.but(epochs=best_epoch)
         self.backend = Backend(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
-        learned = self.settings.trained_splits
+        learned, seed = self.settings.trained_splits, plan.options.seed
         whole = join_splits([corpus[name] for name in learned])
         self.train, numbers_in_whole = learned_part(
-            whole,
-            self.settings.train_share,
-            shots=self.settings.shots,
-            seed=plan.options.seed,
+            whole, self.settings.train_share, shots=self.settings.shots, seed=seed
         )
         self.scored_splits = [s for n, s in corpus.splits.items() if n not in ("train", *learned)]
         self.learns_part = numbers_in_whole is not None
@@ -165,20 +161,16 @@ class _Training:
             "tuning": self.settings.tuning,
             "layers": plan.layers,
             "layer_indices": plan.combination and list(plan.combination.indices),
-            "seed": plan.options.seed,
+            "seed": seed,
             "settings": plan.settings,
             "targets": self.targets,
         }
         self.states: StoredStates | TunedStates
         if isinstance(state_source, FeatureStore):
-            assert plan.combination is not None
-            self.states = StoredStates(state_source, plan.combination, self.settings, self.device)
+            self.states = StoredStates(plan, state_source, self.settings)
         else:
-            word_casing = WordCasing(corpus, plan.signature.casing)
-            self.states = TunedStates(
-                state_source, plan.signature, self.settings, word_casing, self.device
-            )
-        torch.manual_seed(plan.options.seed)
+            self.states = TunedStates(plan, state_source, self.settings, corpus)
+        torch.manual_seed(seed)
         self.model = self.states.model(self.targets)
         if (head := plan.head) is not None:
             load_weights(head.folder / WEIGHTS, self.model, head.record.weights)
@@ -267,10 +259,7 @@ class _Training:
         return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted["dev"]))
 
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
-        """Writes an epoch to the run's folder and to the log, and reports it.
-
-        Epochs of a solver take moments and are not reported.
-        """
+        """Writes an epoch to folder and log, and reports it unless a solver takes a moment."""
         path = folder / "history.jsonl"
         with explaining(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(dataclasses.asdict(row)) + "\n")

@@ -244,10 +244,10 @@ def test_another_text_or_encoder_than_was_planned_is_refused(lab):
     (job,) = lab.plan(**keys).jobs.values()
     train.write_text(train.read_text("utf-8").replace("Smith I-PER", "Smith B-ORG"), "utf-8")
     with pytest.raises(InputError, match="tiny"):
-        schedule._train(*schedule._without_text(job), None, Resources())
+        schedule._train(job, None, None, Resources())
     (job,) = lab.plan(**keys).jobs.values()
     signature = replace(job.run.signature, encoder_weights="f" * 64)
     changed = replace(job, run=replace(job.run, signature=signature))
     with pytest.raises(InputError, match="weights"):
-        schedule._train(*schedule._without_text(changed), None, Resources())
+        schedule._train(changed, None, None, Resources())
     assert not lab.space.runs.exists()
