@@ -1,5 +1,7 @@
 """The manifest of a feature store: its text, its encoder, and how it was computed."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 from dataclasses import dataclass, field

@@ -31,6 +31,7 @@ from featbert.features.blocks import BlockReader
 from featbert.features.extraction import run_extraction
 from featbert.features.index import block_edges
 from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
+from featbert.inference.predict import predicted_rows
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
 from featbert.runs.folder import WEIGHTS, load_weights
@@ -69,8 +70,6 @@ class LoadedRun(UsableRun):
         choices), or a dict with columns as files have. Each text is a document of its own.
         InputError for other values.
         """
-        from featbert.inference.predict import predicted_rows
-
         rows = predicted_rows(self, texts if isinstance(texts, list) else [texts])
         return rows if isinstance(texts, list) else rows[0]
 

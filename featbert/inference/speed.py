@@ -3,6 +3,8 @@
 <run>/speed.json    the newest measurement
 """
 
+from __future__ import annotations
+
 import itertools
 import statistics
 import time
@@ -76,7 +78,7 @@ def read_speed(run: Run) -> Speed | None:
     return read_or_left_out(read_json, run.folder / FILE, Speed, "")
 
 
-def measure_speed(loaded: "LoadedRun", *, sentences: int = 200, repeats: int = 5) -> Speed:
+def measure_speed(loaded: LoadedRun, *, sentences: int = 200, repeats: int = 5) -> Speed:
     """Times answers to sentences of the run's test text (dev without one). Writes `speed.json`.
 
     MissingError if that text is gone, InputError if its words have changed.
@@ -114,7 +116,7 @@ def measure_speed(loaded: "LoadedRun", *, sentences: int = 200, repeats: int = 5
     return speed
 
 
-def _seconds(loaded: "LoadedRun", blocks: Sequence[list[Sentence]]) -> float:
+def _seconds(loaded: LoadedRun, blocks: Sequence[list[Sentence]]) -> float:
     clock = time.perf_counter()
     for block in blocks:
         loaded.answers(loaded.inputs(block), block)

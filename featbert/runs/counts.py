@@ -1,5 +1,7 @@
 """Additive counts of a run on one split: all that tests, intervals and breakdowns need."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,6 +4,8 @@ They are JSON with a checksum. A run's `record.json` is written last, so a folde
 finished run. An experiment has a record of its own, since a run may serve several experiments.
 """
 
+from __future__ import annotations
+
 import contextlib
 import dataclasses
 import hashlib
