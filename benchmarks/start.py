@@ -3,8 +3,7 @@
     python -m benchmarks.start --rounds 9
 
 Each call is a process of its own. A first call, which is not counted, reads from the disk and shows
-whether torch or transformers is imported. `compare` reads
-copies of the records in `defaults/`.
+whether torch or transformers is imported. `compare` reads copies of the records of `layers`.
 """
 
 import dataclasses
@@ -24,7 +23,7 @@ from featbert.runs.record import RECORD_NAME, write_json
 from featbert.runs.run import find_runs
 
 ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "benchmarks" / "defaults" / "results.jsonl.xz"
+KEPT = ROOT / "experiments" / "layers" / "results.jsonl.xz"
 IMPORTED = """
 import sys
 from featbert.cli.main import main
