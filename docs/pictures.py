@@ -15,14 +15,14 @@ from rich import _export_format, terminal_theme
 from rich.console import Console
 from rich.text import Text
 
-from docs.generate import REPORT, ROOT
+from docs.generate import REPORT, RESULTS, ROOT
 from featbert import compare
 from featbert.report.figures.style import styled, svg_text
 from featbert.report.figures.tradeoff import against
 from featbert.report.rendering import render
 
 RUNS = "experiments/quickstart/results.jsonl.xz"
-SPECTRUM = "experiments/spectrum/results.jsonl.xz"
+TABLE7, SPECTRUM = "table7-wikigold", "spectrum"  # with a base and a small encoder
 WINDOW, COLUMNS = (1320, 1120), 100
 FIGURE_WIDTH, PANEL_WIDTH = 10.2, 3.3  # inches
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -66,8 +66,13 @@ def draw_terminal() -> None:
 
 
 def draw_tradeoff() -> None:
-    """The spectrum's scores against operations, as SVG on a transparent ground."""
-    comparisons = compare(runs_dir=ROOT / SPECTRUM, experiment="spectrum")
+    """Scores against operations with a base and a small encoder, as transparent SVG."""
+    table7, spectrum = (
+        compare(runs_dir=ROOT / "experiments" / name / RESULTS, experiment=name)
+        for name in (TABLE7, SPECTRUM)
+    )
+    comparisons = [*table7, *(c for c in spectrum if c.corpus != "wikigold")]
+
     with styled():
         drawn = against(comparisons, ["operations"], FIGURE_WIDTH, PANEL_WIDTH)
     assert drawn is not None

@@ -94,10 +94,11 @@ def draw_fronts(
         label = "hollow: " + " or ".join(name for name, shown in idle.items() if shown)
         keys.append(style.key(label, marker="o", fillstyle="none"))
     unknown = dict.fromkeys(name for _, front in fronts for name in front.left_out)
+    intervals = " or ".join(dict.fromkeys(filter(None, meanings)))
     remarks = (
         note,
         "mean over seeds" if any(len(row.runs) > 1 for row in rows) else "one seed",
-        *dict.fromkeys(f"bar: {meaning}" for meaning in meanings if meaning),
+        f"bar: {intervals}" if intervals else "",
         fronts[0][1].machine,
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
         f"without room for a name: {', '.join(dict.fromkeys(unwritten))}" if unwritten else "",

@@ -42,10 +42,13 @@ def against(
     if len(shown) < 2 * len(currencies):
         return None
     fig, panes = style.panels(len(shown), width, panel_width, _HEIGHT)
+    names = [*dict.fromkeys(comparison.model for comparison in comparisons)]
     for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
         axes.set_ylabel(ylabel)
-        axes.set_title(style.wrapped(front.label or comparison.corpus, panel_width))
-    models = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))
+        title = front.label or comparison.corpus
+        title = f"{title}, {comparison.model}" if len(names) > 1 else title
+        axes.set_title(style.wrapped(title, panel_width))
+    models = ", ".join(names)
     pairs = [(comparison, front) for comparison, _, front in shown]
     splits = " and ".join(dict.fromkeys(front.split for _, front in pairs))
     return draw_fronts(fig, panes, pairs, f"Score on {splits} against cost", models)
