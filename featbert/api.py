@@ -962,8 +962,15 @@ def export(request: ExportRequest) -> Path:
     from featbert.report.card import model_card
 
     card = model_card(usable, folder, form, onnx=onnx)
-    options = request.model_dump(include={"with_encoder", "onnx", "overwrite"})
-    export(usable, folder, form, card=card, **options)
+    export(
+        usable,
+        folder,
+        form,
+        card=card,
+        with_encoder=request.with_encoder,
+        onnx=onnx,
+        overwrite=request.overwrite,
+    )
     return folder
 
 

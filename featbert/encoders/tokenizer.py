@@ -9,7 +9,7 @@ import importlib.util
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -142,16 +142,18 @@ class WordPieces:
         if not isinstance(self.backend.model, WordPiece):
             return pieces
         runs: list[Ints] = []
-        begin = 0
+        begin, measured = 0, -1
         for n in np.flatnonzero(pieces[0] == self.unknown_id).tolist():
             string, start, stop = pieces[1:, n].tolist()
-            edges = [end for end in accumulate(map(len, strings[string])) if start < end < stop]
-            if not edges:
+            if string != measured:
+                measured, ends = string, np.cumsum([len(word) for word in strings[string]])
+            edges = ends[np.searchsorted(ends, start, "right") : np.searchsorted(ends, stop)]
+            if not len(edges):
                 continue
             text = "".join(strings[string])
             runs.append(pieces[:, begin:n])
             begin = n + 1
-            for a, b in pairwise([start, *edges, stop]):
+            for a, b in pairwise([start, *edges.tolist(), stop]):
                 runs.append(_table(self.backend.encode([text[a:b]], **_PLAIN), string, a))
         return np.concatenate([*runs, pieces[:, begin:]], axis=1)
 

@@ -64,6 +64,7 @@ class Estimates:
             for number, kind in enumerate(kinds):
                 self.stopped = number >= at_least and time.monotonic() - began >= patience
                 if not self.stopped:
+                    level = logging.root.manager.disable
                     logging.disable(logging.WARNING)  # lines that are not about the experiment
                     try:
                         record = _short_run(self.short[kind], plan.resources, Path(folder))
@@ -71,7 +72,7 @@ class Estimates:
                     except FeatbertError as error:
                         self.failures[kind] = error
                     finally:
-                        logging.disable(logging.NOTSET)
+                        logging.disable(level)
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""

@@ -20,7 +20,7 @@ from featbert.inference.speed import FILE as SPEED
 from featbert.inference.speed import read_speed
 from featbert.io import check_folder, explaining, write_text
 from featbert.progress import notice, track
-from featbert.runs.counts import ENDING, KeptCounts, factored
+from featbert.runs.counts import ENDING, KeptCounts
 from featbert.runs.folder import TESTS
 from featbert.runs.record import (
     RECORD_NAME,
@@ -159,13 +159,12 @@ def _add_counts(
                 buckets |= run.counts(split, columns, facets, texts).facets
             except FeatbertError as error:  # the training text is gone
                 reasons.setdefault(", ".join(facets), str(error))
-        rows, places = np.unique(counts.examples, axis=0, return_inverse=True)
-        numbers, factors = places.ravel().tolist(), list[list[int]]()
-        if np.issubdtype(rows.dtype, np.floating):  # small integers are compressed as well
-            rows, factors = factored(rows)
-        kept_counts = KeptCounts(
-            columns, rows.tolist(), numbers, [*counts.documents], buckets, factors
-        )
+        kept_counts = KeptCounts(columns, [], [], [*counts.documents], buckets, counts.scores)
+        if counts.scores is None:
+            rows, places = np.unique(counts.examples, axis=0, return_inverse=True)
+            kept_counts = dataclasses.replace(
+                kept_counts, rows=rows.tolist(), examples=places.ravel().tolist()
+            )
         name = path.relative_to(runs_dir)
         contents[str(name.with_name(name.stem + ENDING))] = _content(kept_counts)
         if with_text:

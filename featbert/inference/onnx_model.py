@@ -100,9 +100,10 @@ def _longer(tensor: Tensor, length: int) -> Tensor:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Without advice of the exporter to authors of models."""
-    logging.disable(logging.WARNING)
+    level = logging.root.manager.disable
+    logging.disable(max(level, logging.WARNING))
     try:
         with warnings.catch_warnings(action="ignore"):
             yield
     finally:
-        logging.disable(logging.NOTSET)
+        logging.disable(level)

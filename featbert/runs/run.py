@@ -199,13 +199,19 @@ class Run:
         classes = classes or self.record.signature.entity_types
         if exists(counts_path):
             kept_counts = read_json(counts_path, KeptCounts, "")
-            return kept_counts.restored(counts_path, classes, facets)
+            return kept_counts.restored(counts_path, classes, facets, self.task.measure)
         answers = self.predictions(split)
         needs_train = any(self.task.facets[name].needs_train for name in facets)
         taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
         buckets = self.task.break_down(facets, answers, known=taught) if facets else {}
         examples = self.task.counts(answers.gold, answers.predicted, classes)
-        return SplitCounts(examples, answers.documents, buckets)
+        scores = None
+        if self.task.answer == "score":
+            gold, predicted = (
+                [float(s) for (s,) in side] for side in (answers.gold, answers.predicted)
+            )
+            scores = gold, predicted
+        return SplitCounts(examples, answers.documents, buckets, scores)
 
 
 @dataclass(frozen=True)

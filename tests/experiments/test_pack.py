@@ -19,7 +19,7 @@ from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash, write_text
-from featbert.runs.counts import KeptCounts, factored
+from featbert.runs.counts import KeptCounts
 from featbert.runs.folder import TESTS
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
 from featbert.runs.results import listed_in, write_results
@@ -104,15 +104,14 @@ def test_tests_intervals_and_breakdowns_are_computed_from_counts(tmp_path, task:
     assert before == again.read_bytes() == file.read_bytes()
 
 
-def test_correlations_are_kept_as_their_factors(tmp_path) -> None:
-    """Of 12 counts: n, the two scores, and their two ranks."""
+def test_counts_of_correlations_follow_from_the_kept_scores(tmp_path) -> None:
     rng = np.random.default_rng(1)
-    gold, predicted = ([*map(str, rng.normal(size=40))] for _ in range(2))
-    counts = get_task("regression").measure.count(gold, predicted, ())
-    rows, factors = factored(counts)
-    assert (counts.shape[1], rows.shape[1]) == (12, 5)
-    kept = KeptCounts([], rows.tolist(), [*range(40)], [0] * 40, {}, factors)
-    assert np.array_equal(kept.restored(tmp_path, (), ()).examples, counts)
+    gold, predicted = ([f"{v:.6f}" for v in rng.normal(size=40)] for _ in range(2))
+    measure = get_task("regression").measure
+    counts = measure.count(gold, predicted, ())
+    scores = [*map(float, gold)], [*map(float, predicted)]
+    kept = KeptCounts([], [], [], [0] * 40, {}, scores)
+    assert np.array_equal(kept.restored(tmp_path, (), (), measure).examples, counts)
 
 
 def experiment(folder: Path, rows: list[str], tried: list[str]) -> None:
