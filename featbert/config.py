@@ -135,7 +135,7 @@ class Section(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Gives a field without a description that of its base class."""
+        """A field without a description gets its base class's."""
         bases = [kind.model_fields for kind in cls.__mro__[1:] if issubclass(kind, Section)]
         for name, field in cls.model_fields.items():
             of_bases = [fields[name].description for fields in bases if name in fields]

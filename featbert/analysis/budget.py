@@ -43,9 +43,9 @@ def with_budgets(comparison: Comparison, searches: Sequence[SearchRecord]) -> Co
     numbers = np.random.default_rng(0).integers(0, n_numbers, (RESAMPLES, 4 * n_numbers))
     resampled, curves = dict[str, Floats](), dict[str, BudgetCurve]()
     for row, trials, left_out in searched:
-        drawn = _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
-        resampled[row.name] = drawn
-        curves[row.name] = _curve(row, [*trials.values()], left_out, drawn)
+        samples = _resampled({n: trial.dev or 0.0 for n, trial in trials.items()}, numbers)
+        resampled[row.name] = samples
+        curves[row.name] = _curve(row, [*trials.values()], left_out, samples)
     currencies = ["operations", "trials", *["seconds"] * (len(machines_of(comparison)) < 2)]
     pairs = [
         (a.name, b.name)

@@ -58,8 +58,8 @@ def _price(row: Row, rows: Sequence[Row]) -> Price:
     cheaper: list[float | None] = []
     for currency in ("seconds", "flops"):
         once, run = spent(row, currency)
-        _, other = spent(tuned, currency)
-        cheaper.append(None if once is None else cheaper_from(once, run, other))
+        _, tuned_run = spent(tuned, currency)
+        cheaper.append(None if once is None else cheaper_from(once, run, tuned_run))
     return Price(tuned.name, *cheaper)
 
 

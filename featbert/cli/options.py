@@ -158,13 +158,13 @@ def command(
                 del values[name]
             option_values = {name: values.pop(name) for name in options}
             for section, kind in sections.items():
-                given = {
+                settings = {
                     name: _number(option_values[name], field)
                     for name, field in fields[section].items()
                     if option_values[name] not in (None, [])
                 }
                 try:
-                    values[section] = validated(kind, given)
+                    values[section] = validated(kind, settings)
                 except InputError as error:  # names all wrong values
                     raise typer.BadParameter(str(error)) from None
             function(**values)

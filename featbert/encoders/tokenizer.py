@@ -356,7 +356,7 @@ def _hide_specials(state: dict[str, Any]) -> None:
 
 
 def _nodes(component: Any, kind: str | None = None) -> list[dict[str, Any]]:
-    """A tokenizer component and, if it is a sequence, its parts. All, or those of a type."""
+    """A tokenizer component and, if it is a sequence, its parts. `kind`: only of this type."""
     if not isinstance(component, dict):
         return []
     parts = component.get("pretokenizers") or component.get("normalizers") or []

@@ -238,8 +238,8 @@ class MinutesPlan(ExperimentPlan):
             seconds = draft.seconds
             if MARGIN * sum(seconds.values()) <= self.seconds_left:
                 of_runs = {self.job_of(c).name: times.run(reduced) for c, reduced in draft.reduced}
-                how = draft.share, draft.most_epochs
-                return TimePlan(key, *how, of_runs, draft.seconds, spent=0.0, done=False)
+                reductions = draft.share, draft.most_epochs
+                return TimePlan(key, *reductions, of_runs, draft.seconds, spent=0.0, done=False)
         raise InputError(self._too_few(seconds), setting="minutes")
 
     def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:

@@ -69,7 +69,7 @@ class ExpectedTimes:
         return max((seconds for seconds in estimated if seconds is not None), default=0.0)
 
     def timed(self) -> Rows:
-        """The candidates whose time is known. InputError if a side has none of them."""
+        """The candidates with a known time. InputError if a side has none of them."""
         timed = {
             kind: [c for c in candidates if self.missing_run(c) < math.inf]
             for kind, candidates in self.candidates.items()

@@ -32,9 +32,9 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(whole.jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are tuned",
     ]
-    tried = {*map(_method, chosen)}
+    chosen_methods = {*map(_method, chosen)}
     methods = dict.fromkeys(map(_method, itertools.chain(*whole.candidates.values())))
-    if untried := [method for method in methods if method not in tried]:
+    if untried := [method for method in methods if method not in chosen_methods]:
         head.append(f"not tried: {listed(untried)}; more minutes try more")
     for error, candidates in grouped((str(e), c) for c, e in whole.impossible).items():
         names = dict.fromkeys(map(_method, candidates))

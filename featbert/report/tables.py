@@ -170,12 +170,14 @@ def _scores_table(comparison: Comparison, lines: Lines, show: Sequence[str]) -> 
 
 def _difference_column(split: str, score: str, lines: Lines, detail: int = 0) -> Column:
     """Differences of a score from the baseline, which is named in its own line."""
-    missing = {
+    baseline_places = {
         place: "baseline"
         for place, line in enumerate(lines)
         if line["is_baseline"] and has_value(line[f"{score}_mean"])
     }
-    return Column(f"Δ {split}", f"{score}_difference", points, missing=missing, detail=detail)
+    return Column(
+        f"Δ {split}", f"{score}_difference", points, missing=baseline_places, detail=detail
+    )
 
 
 def _folds_tables(comparison: Comparison) -> Iterator[Table]:

@@ -26,7 +26,7 @@ class RidgePath(SolverPath):
 
     @cached_property
     def gram(self) -> Any:
-        """X'X (D, D), made in the first epoch, whose time it is part of."""
+        """X'X (D, D), made in the first epoch, as a part of its time."""
         return self.vectors.T @ self.vectors
 
     @cached_property
