@@ -205,12 +205,7 @@ class Run:
         taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
         buckets = self.task.break_down(facets, answers, known=taught) if facets else {}
         examples = self.task.counts(answers.gold, answers.predicted, classes)
-        scores = None
-        if self.task.answer == "score":
-            gold, predicted = (
-                [float(s) for (s,) in side] for side in (answers.gold, answers.predicted)
-            )
-            scores = gold, predicted
+        scores = self.task.kept_scores(answers.gold, answers.predicted)
         return SplitCounts(examples, answers.documents, buckets, scores)
 
 

@@ -315,6 +315,10 @@ class Task(ABC):
         K follows from `classes`, all that may occur, so that it is the same for compared systems.
         """
 
+    def kept_scores(self, gold: Rows, predicted: Rows) -> tuple[list[float], list[float]] | None:
+        """Gold and predicted scores, if `counts` follow from them and are no small integers."""
+        return None
+
     def break_down(
         self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
     ) -> dict[str, dict[str, Bucket]]:

@@ -34,6 +34,9 @@ class Regression(ExampleTask):
         """Every measure. A correlation with equal scores is undefined and shown as 0."""
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
+    def kept_scores(self, gold: Rows, predicted: Rows) -> tuple[list[float], list[float]]:
+        return [float(s) for (s,) in gold], [float(s) for (s,) in predicted]
+
     def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
         return [
             f"all {name} scores are {rows[0][0]}: correlations are undefined, here 0"

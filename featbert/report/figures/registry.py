@@ -24,9 +24,9 @@ FIGURES = Registry(
     {
         name: Entry(f"featbert.report.figures.{name}:{name}")
         for name in (
-            *("overview", "tradeoff", "tasks", "seeds", "reliability", "pareto", "budget"),
-            *("learning", "layers", "freezing", "mix", "types", "confusion", "training"),
-            *("transfer",),
+            *("overview", "tradeoff", "tasks", "seeds", "reliability"),
+            *("pareto", "budget", "learning", "layers", "freezing"),
+            *("mix", "types", "confusion", "training", "transfer"),
         )
     },
 )
