@@ -227,7 +227,7 @@ def _basis(difference: Difference, *rows: Row) -> str:
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
-        return f"{seeds}: other text is not covered, as predictions were removed"
+        return f"{seeds}: other text is not covered (--stats says why)"
     text = f"{estimate.units:,} {difference.split} {difference.units}"
     return f"{seeds}, {text}" if seeds else text
 
