@@ -35,7 +35,7 @@ def trained(task: str, **settings: Any) -> Any:
 
 
 METHODS = {
-    "frozen": trained("entities", layers=LAYERS, lstm_size=256, learning_rate=2e-3),
+    "frozen": trained("entities", layers=LAYERS, lstm_size=256),
     "tuned": trained("entities"),
     "logistic": trained("classification", layers=LAYERS),
     "classes": trained("classification"),
