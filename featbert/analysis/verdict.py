@@ -49,6 +49,13 @@ _FEW_STEPS = 100
 _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 # Costs as a ratio of the best row's, by unit.
 _RATIOS = {"operations": "the operations", "seconds": "the time to label"}
+# The answer says that no row near the best one does this, by cost.
+_SAVINGS = {
+    "operations": "takes fewer operations",
+    "kept": "keeps fewer bytes",
+    "one_by_one": "labels texts faster",
+    "batched": "labels texts faster",
+}
 
 
 @dataclass(frozen=True)
@@ -278,7 +285,8 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     score = f"{_percent(row.mean(split))} {row.task.measure.name}"
     storage = f"{units.size(row.cost.run_bytes)} to keep"
     if row is leader:
-        return f"No row within {within} of {_called(case, row)} ({score}, {storage}) costs less."
+        saves = _SAVINGS[case.request.cheapest]
+        return f"No row within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
