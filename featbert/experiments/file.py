@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -331,13 +332,13 @@ class Experiment:
     """The configurations that the file combines, and the keys of the file.
 
     Attributes:
-        names: the distinguishing keys of each configuration, "context=document", or "".
+        differing: keys and values that tell each configuration from others, "context": "document".
         vary: names of conditions that may differ in a table of its runs.
     """
 
     keys: FileKeys
     configurations: tuple[Configuration, ...]
-    names: tuple[str, ...]
+    differing: tuple[dict[str, Any], ...]
     vary: tuple[str, ...]
 
     @property
@@ -467,17 +468,11 @@ class _Reader:
         keys = dict.fromkeys(key for end in ends for key in end)
         varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
         tops = {key.split(".")[0] for key in varied}
-        titles = {"language": "corpus"} if file.corpora else {}
         freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
         return Experiment(
             keys=file,
             configurations=tuple(configurations),
-            names=tuple(
-                ", ".join(
-                    f"{titles.get(k, k)}={end[k]}" for k in varied if k in end and k != "data"
-                )
-                for end in ends
-            ),
+            differing=tuple(_differing(ends, by="language" if file.corpora else "")),
             vary=tuple(dict.fromkeys([*file.vary, *freed])),
         )
 
@@ -540,6 +535,25 @@ class _Reader:
 
     def note(self, lines: Iterable[str]) -> None:
         self.wrong |= dict.fromkeys(lines)
+
+
+def _differing(ends: Sequence[dict[str, Any]], by: str) -> Iterator[dict[str, Any]]:
+    """The keys of each end that tell it from others. `by` is the key with the name of its corpus.
+
+    Keys with one value for each corpus follow from its name.
+    """
+    corpora = defaultdict[Any, list[dict[str, Any]]](list)
+    for end in ends:
+        corpora[end.get(by)].append(end)
+    for end in ends:
+        differing = {"corpus": end[by]} if len(corpora) > 1 else {}
+        for key, value in end.items():
+            table, dot, _ = key.rpartition(".")
+            # A setting of a table says nothing about configurations without the table.
+            alike = [e for e in corpora[end.get(by)] if any(k.startswith(table + dot) for k in e)]
+            if key != "data" and any(repr(e.get(key)) != repr(value) for e in alike):
+                differing[key] = value
+        yield differing
 
 
 def reasons_against_minutes(

@@ -26,6 +26,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import check_known
 from featbert.experiments.file import (
     MOST_COMBINATIONS,
+    TABLES,
     Configuration,
     Experiment,
     Grid,
@@ -131,8 +132,8 @@ class ExperimentPlan:
             texts = ((get_task(c.task), plan.resources.corpus(c)) for c in arms)
             classes = {name for task, corpus in texts for name in task.classes_of(corpus)}
             check_known("class in labels", labels, sorted(classes))
-        for configuration, name in zip(arms, plan.experiment.names, strict=True):
-            plan.add(configuration, name)
+        for configuration, differing in zip(arms, plan.experiment.differing, strict=True):
+            plan.add(configuration, differing)
         return plan
 
     @property
@@ -170,8 +171,11 @@ class ExperimentPlan:
             **self.experiment.keys.model_dump(include=keys),
         )
 
-    def add(self, configuration: Configuration, name: str) -> None:
-        """Adds the runs of a configuration, or the adaptation that its encoder needs before."""
+    def add(self, configuration: Configuration, differing: Mapping[str, Any]) -> None:
+        """Adds the runs of a configuration, or the adaptation that its encoder needs before.
+
+        `differing` are the keys that tell it from others.
+        """
         use_threads(configuration.threads)
         if (table := configuration.adapt) is not None:
             plan = plan_adaptation(
@@ -185,22 +189,26 @@ class ExperimentPlan:
             if plan.finished is None:  # checks its runs with the encoder before adaptation
                 self.adaptations.setdefault(plan.folder, plan)
                 unsearched = {"adapt": None, "grid": Grid(), "search": Search()}
-                dataclasses.replace(self).add(configuration.model_copy(update=unsearched), name)
+                dataclasses.replace(self).add(
+                    configuration.model_copy(update=unsearched), differing
+                )
                 return
             adapted = {"model": str(plan.folder), "adapt": None}
             configuration = configuration.model_copy(update=adapted)
         if configuration.features is not None:
             num_layers = self._extraction(configuration).manifest.num_layers
             for layers in configuration.features.specs(num_layers):
-                self._add_row(name, configuration, ("features", layers))
+                self._add_row(differing, configuration, ("features", layers))
         if configuration.finetune is not None:
-            self._add_row(name, configuration, ("finetune", None))
+            self._add_row(differing, configuration, ("finetune", None))
 
-    def _add_row(self, name: str, configuration: Configuration, row: RowOf) -> None:
+    def _add_row(
+        self, differing: Mapping[str, Any], configuration: Configuration, row: RowOf
+    ) -> None:
         """The runs of one row, and before them the runs of its search."""
         chosen, n_tried, record = configuration, 1, None
         if (search := configuration.searched(row[0])) is not None:
-            record = self._search(name, configuration, search, row)
+            record = self._search(_name(differing, row), configuration, search, row)
             if record.chosen is None:
                 return
             best = self.jobs[record.tried[record.chosen].runs[0]].configuration
@@ -361,6 +369,20 @@ def _mean(records: Sequence[RunRecord], split: str) -> float | None:
     """The mean score, or None if a score is unknown."""
     scores = [score for record in records if (score := record.score(split)) is not None]
     return statistics.fmean(scores) if len(scores) == len(records) else None
+
+
+def _name(differing: Mapping[str, Any], row: RowOf) -> str:
+    """`corpus=polarity, shots=16`: a configuration, for one of its rows.
+
+    Layers and tuning are left out, as they name the row, and so are folders of this machine.
+    """
+    shown = {}
+    for key, value in differing.items():
+        table, _, name = key.rpartition(".")
+        if name not in ("layers", "tuning") and table not in {*TABLES} - {row[0]}:
+            is_path = isinstance(value, str) and Path(value).is_absolute()
+            shown[name] = Path(value).name if is_path else value
+    return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def _medians(runs: Sequence[Run | None]) -> tuple[float, ...]:

@@ -31,7 +31,7 @@ def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path):
     text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
     experiment = read_experiment(written(tmp_path, text))
     (configuration,) = experiment.configurations
-    assert (experiment.name, configuration.data, experiment.names) == ("trial", "sample", ("",))
+    assert (experiment.name, configuration.data, experiment.differing) == ("trial", "sample", ({},))
     assert configuration.settings("finetune") == defaults("full")
     assert configuration.settings("features") == defaults("none").but(epochs=3, learning_rate=1.0)
     assert configuration.features is not None
@@ -191,7 +191,7 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
     ]
     assert experiment.vary == ("corpus",)
     one = read_experiment(written(tmp_path, '[corpora]\nen = "conll2003"\n[finetune]\n'))
-    assert (one.vary, one.names) == ((), ("",))
+    assert (one.vary, one.differing) == ((), ({},))
     two = '[corpora]\nall = "squad"\nsome = { data = "squad", answerable = true }\n[finetune]\n'
     assert read_experiment(written(tmp_path, two)).vary == ("corpus",)  # one folder, two readings
     tasks = '[corpora]\na = "a"\nb = { data = "b", task = "labels" }\n[[variant]]\n[finetune]\n'
@@ -248,7 +248,7 @@ def test_train_sizes_are_laid_over_every_configuration(tmp_path):
 def test_shots_are_laid_over_every_configuration(tmp_path):
     text = '[features]\nbody = "linear"\n[finetune]\n'
     experiment = read_experiment(written(tmp_path, f"shots = [8, 16]\n{text}"))
-    assert experiment.names == ("shots=8", "shots=16")
+    assert experiment.differing == ({"shots": 8}, {"shots": 16})
     for table in ("features", "finetune"):
         assert [c.settings(table).shots for c in experiment.configurations] == [8, 16]
     (single,) = read_experiment(written(tmp_path, f"shots = 8\n{text}")).configurations

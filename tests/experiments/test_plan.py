@@ -114,6 +114,28 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
+def test_searches_are_named_by_what_differs(lab, tmp_path):
+    """Neither folders of the machine nor settings of the other side are in a search's name."""
+    deep = write_encoder(tmp_path / "deep", layers=4)
+    rates = {"learning_rate": [1e-3, 1e-4]}
+    plan = lab.plan(
+        variants={"model": [str(lab.space.model), str(deep)]},
+        variant=[
+            {"features": SMALL | {"body": "linear"}},
+            {"features": SMALL, "finetune": {"tuning": "bitfit"}},
+            {"finetune": {"epochs": 1}},
+        ],
+        grid={"features": rates, "finetune": rates},
+    )
+    names = [(search.tuning, search.configuration) for search in plan.searches]
+    models = (f"model={lab.space.model.name}", f"model={deep.name}")
+    assert names == [
+        *(("none", f"body=linear, {model}") for model in models),
+        *((tuning, model) for model in models for tuning in ("none", "bitfit")),
+        *(("full", f"epochs=1, {model}") for model in models),
+    ]
+
+
 def test_what_fails_holds_up_nothing_else(lab, monkeypatch):
     """Neither a point its row nor an extraction the rows that do not read it."""
 
