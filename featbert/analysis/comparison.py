@@ -10,7 +10,7 @@ import dataclasses
 import itertools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
@@ -287,6 +287,15 @@ def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     return [[row for row in cell if row.learned_from == text] for cell, text in largest]
 
 
+def best_of_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+    """The best rows by dev of the two best groups of `rivals`, best first, for each text."""
+    groups = ([row for row in group if row.competes] for group in rivals(rows))
+    best = [row for row in map(best_by_dev, groups) if row is not None]
+    for on_text in grouped((tuple(map(row.data, row.splits)), row) for row in best).values():
+        ordered = sorted(on_text, key=lambda row: -row.mean(row.splits[0]))
+        yield from itertools.islice(itertools.pairwise(ordered), 1)
+
+
 # Analyses -----------------------------------------------------------------------------------------
 
 
@@ -553,6 +562,8 @@ class Comparison:
         missing_breakdowns: facets, and the split with the reason.
         confusions: classes confused by the best row of the first split.
         scorers: keys of the scores by which rows were compared.
+        overall: for each text with several contests, the best row of all against the best row of
+            another contest.
     """
 
     rows: tuple[Row, ...]
@@ -571,6 +582,7 @@ class Comparison:
     learning: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fronts: tuple[ParetoFront, ...] = ()
     folds: tuple[FoldMeans, ...] = ()
+    overall: tuple[str, ...] = ()
     contests: tuple[Contest, ...] = ()
     published: tuple[PublishedFigures, ...] = ()
     best: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -618,7 +630,7 @@ class Comparison:
     @property
     def answer(self) -> list[str]:
         """Up to four lines for each contest, indented below its name if there are several."""
-        lines = []
+        lines = [*self.overall]
         for contest in self.contests:
             lines += [f"{contest.about}:"] if contest.about else []
             indent = "  " * bool(contest.about)

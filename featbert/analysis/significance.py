@@ -18,6 +18,7 @@ from featbert.analysis.comparison import (
     Difference,
     Row,
     best_by_dev,
+    best_of_contests,
     grouped,
     rivals,
 )
@@ -96,6 +97,7 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
         best = best_by_dev([row for row in group if row.competes])
         candidates += [(row, best) for row in group if row.competes]
     candidates += [(following, first) for first, following in _first_two(rows, split)]
+    candidates += best_of_contests(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
         if base is not None and base is not row and split in {*row.splits} & {*base.splits}:

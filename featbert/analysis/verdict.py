@@ -7,7 +7,7 @@ search are left out. Further sentences give the costs of rows and their largest 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -19,6 +19,7 @@ from featbert.analysis.comparison import (
     Difference,
     Row,
     best_by_dev,
+    best_of_contests,
     grouped,
     rivals,
 )
@@ -93,7 +94,7 @@ def with_contests(
     searches: Sequence[SearchRecord],
 ) -> Comparison:
     """The comparison with a contest for each freed part of it, in the order of its rows."""
-    contests = []
+    cases = []
     for group in rivals(comparison.rows):
         rows = [row for row in group if not row.is_trial] or group
         competing = [row for row in rows if row.competes]
@@ -101,24 +102,28 @@ def with_contests(
         features = best_by_dev([row for row in rows if row.frozen])
         tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
         sides = [run for row in (features, tuned) if row for run in members[row.name]]
-        case = _Case(
-            comparison,
-            request,
-            rows,
-            competing,
-            leader,
-            _rival(leader, competing),
-            features,
-            tuned,
-            (leader or best_by_dev(rows) or rows[0]).splits[-1],
-            searches,
-            timed=not side_by_side(sides),
-            dev_from_train=any(
-                run.record.reading.get("dev_share") for row in rows for run in members[row.name]
-            ),
+        cases.append(
+            _Case(
+                comparison,
+                request,
+                rows,
+                competing,
+                leader,
+                _rival(leader, competing),
+                features,
+                tuned,
+                (leader or best_by_dev(rows) or rows[0]).splits[-1],
+                searches,
+                timed=not side_by_side(sides),
+                dev_from_train=any(
+                    run.record.reading.get("dev_share") for row in rows for run in members[row.name]
+                ),
+            )
         )
-        contests.append(_contest(case))
-    return dataclasses.replace(comparison, contests=tuple(contests))
+    contests = map(_contest, cases)
+
+    overall = tuple(map(units.visible, _overall(cases)))
+    return dataclasses.replace(comparison, contests=tuple(contests), overall=overall)
 
 
 def _rival(leader: Row | None, competing: Sequence[Row]) -> Row | None:
@@ -201,19 +206,52 @@ def _answer(case: _Case) -> str:
             f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
             f"{FEWEST} seeds of each."
         )
+    return _result(difference, leader, rival, name, _as_rival(case, leader, rival))
+
+
+def _result(difference: Difference, leader: Row, rival: Row, name: str, opponent: str) -> str:
+    """The lead of a row that was chosen by dev over another row."""
     lead, basis = _lead(difference, leader.task.measure.name), _basis(difference, leader, rival)
-    opponent = _as_rival(case, leader, rival)
     if difference.sign > 0:
         return f"{name}: {lead} over {opponent}, {basis}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
-    on_split = f" on {split}" if split != leader.splits[0] else ""
+    on_split = f" on {difference.split}" if difference.split != leader.splits[0] else ""
     result = "worse" if difference.sign else "not clearly better"
     return f"{chosen} {result}{on_split} than {opponent}: {lead}, {basis}."
 
 
+def _overall(cases: Sequence[_Case]) -> Iterator[str]:
+    """For each text, the lead of the best row of all contests over the best row of another one."""
+    comparison = cases[0].comparison
+    for leader, rival in best_of_contests(comparison.rows):
+        difference = comparison.difference(leader, rival, leader.splits[-1])
+        if difference is None:
+            continue
+        alike = {n for n, value in leader.varied.items() if rival.varied.get(n) == value}
+        name, opponent = (
+            f"{_conditions(row, {*row.varied} - alike)} ({_as_setting(_called(case, row))})"
+            for row in (leader, rival)
+            for case in cases
+            if row in case.rows
+        )
+        about = f"{_conditions(leader, alike)}: " if alike else ""
+        yield about + _result(difference, leader, rival, name, f"the best of {opponent}")
+
+
+def _conditions(row: Row, names: Collection[str]) -> str:
+    """`polarity, all-mpnet-base-v2`, `context=document`: values in which rows may differ."""
+    values = {name: value for name, value in row.varied.items() if name in names}
+    return ", ".join(v if n in ("corpus", "model") else f"{n}={v}" for n, v in values.items())
+
+
+def _as_setting(name: str) -> str:
+    """`weighted_all, BiLSTM` for `weighted_all (BiLSTM)`"""
+    return name.replace(" (", ", ").replace(")", "")
+
+
 def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
     """`the best frozen row (weighted_all, BiLSTM)`"""
-    name = _called(case, rival).replace(" (", ", ").replace(")", "")
+    name = _as_setting(_called(case, rival))
     if rival.frozen == leader.frozen:
         return f"the next row ({name})"
     side = "frozen" if rival.frozen else "tuned"

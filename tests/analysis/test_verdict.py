@@ -245,6 +245,29 @@ def test_several_contests_are_indented_below_their_names(tmp_path) -> None:
     (comparison,) = compare(runs)
     assert isinstance(comparison, Comparison)
     assert [line.strip() for line in comparison.answer if not line.startswith("  ")] == [
+        *comparison.overall,
         "model-a:",
         "model-b:",
     ]
+
+
+def test_the_best_of_all_contests_is_compared_with_the_best_of_another() -> None:
+    """Two encoders on one text: dev chooses a row of each, and their interval is of the table."""
+    runs = []
+    for number, scores in enumerate((FEATURES, TUNED)):
+        signature = {"encoder_weights": f"{number}" * 64, "model": f"model-{number}"}
+        runs += make_seeds(f"{number}t", scores, layers=None, signature=signature)
+        runs += make_seeds(f"{number}f", [s - 0.2 for s in scores], signature=signature)
+    for run in runs:
+        run.record.vary.append("model")
+    (comparison,) = compare(runs)
+    (line,) = comparison.overall
+    assert comparison.answer[0] == line
+    best = {row.model: row for row in comparison.rows if not row.frozen}
+    first, following = sorted(best.values(), key=lambda row: -row.mean("dev"))
+    difference = comparison.difference(first, following, comparison.splits[-1])
+    assert difference is not None
+    assert f"{100 * difference.value:+.1f}" in line
+    assert [line.index(row.model) for row in (first, following)] == sorted(
+        line.index(row.model) for row in best.values()
+    )
