@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
-_PATH = re.compile(r'\bd="[^"]*"')
+_UNUSED_NAME = re.compile(r'(<g) id="[^"]*"')
+_PLACES = re.compile(r'\b[dxy]="[^"]*"|\btranslate\([^)]*\)')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
 _NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
@@ -97,12 +98,12 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
     """By the part of the page that shows them. The first of a kind has its caption."""
     by_section: dict[str, list[Any]] = {}
     captioned = set()
-    for kind, name, figure in figures:
+    for number, (kind, _, figure) in enumerate(figures, 1):
         title = str(figure.get_label())
         shown = {
             "title": title,
             "caption": "" if kind.name in captioned else kind.caption,
-            "svg": Markup(_inline_svg(figure, prefix=f"{prefix}-{name}", label=escape(title))),
+            "svg": Markup(_inline_svg(figure, prefix=f"{prefix}-{number}", label=escape(title))),
             "narrow": figure.get_figwidth() < (COLUMN_WIDTH + FULL_WIDTH) / 2,
         }
         captioned.add(kind.name)
@@ -111,12 +112,19 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
 
 
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
-    """An `<svg>` that looks alike everywhere: its text is outlines. Its names get the prefix."""
+    """An `<svg>` that looks alike everywhere: its text is outlines.
+
+    Its names are the prefix with numbers.
+    """
     text = svg_text(figure)
     text = _NOT_SHOWN.sub("", text[text.index("<svg") :])
-    text = _NAME.sub(rf"\g<1>{prefix}-\g<2>", text)
+    text = _UNUSED_NAME.sub(r"\1", text)
+    numbers: dict[str, int] = {}
+    text = _NAME.sub(
+        lambda name: f"{name[1]}{prefix}-{numbers.setdefault(name[2], len(numbers))}", text
+    )
     # A hundredth of a point is finer than any screen.
-    text = _PATH.sub(lambda path: _LONG.sub(r"\1", path[0]), text)
+    text = _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), text)
     head, end, body = re.sub(r"\n\s*", "\n", text).partition(">")
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + body
