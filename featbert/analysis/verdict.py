@@ -382,10 +382,8 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
         return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"
     if advised.units and advised.units <= _MOST * estimate.units:
         n_units = f"{float(f'{advised.units:.2g}'):,.0f}"  # it is an estimate
-        return (
-            f"{'more seeds will not settle it, ' if seeded else ''}about {n_units} more "
-            f"{difference.split} {difference.units} would"
-        )
+        text = f"about {n_units} more {difference.split} {difference.units} would"
+        return f"more seeds will not settle it, {text}" if seeded else f"{text} settle it"
     if estimate.covers_text and not seeded:
         return f"only far more {difference.split} text would settle it"
     if estimate.covers_text:
