@@ -22,6 +22,7 @@ FRONT_CAPTION = (
 )
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _TICK = 55  # pixels
+_MOST_NAMES = 16  # in a panel
 _SECONDS = (
     *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
@@ -77,9 +78,11 @@ def draw_fronts(
     """A comparison's front in each of the panes. Each mark has its name if there is any room."""
     meanings = [_draw(axes, *shown) for axes, shown in zip(panes, fronts, strict=True)]
     drawn.draw_without_rendering()  # so that the axes have their places
-    unwritten = list[str]()
+    unwritten, unnamed = list[str](), set[str]()
     for axes, (comparison, front) in zip(panes, fronts, strict=True):
-        names = [point.name for point in front.points]
+        rows_named = _rows_named(comparison, front)
+        unnamed |= {point.row for point in front.points} - rows_named
+        names = [point.name if point.row in rows_named else "" for point in front.points]
         first = [point.on_front for point in front.points]
         corners = _steps(comparison, front, axes.get_xlim()[1])
         unwritten += place_labels(axes, names, _places(comparison, front), first, corners)
@@ -102,12 +105,24 @@ def draw_fronts(
         fronts[0][1].machine,
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
         f"without room for a name: {', '.join(dict.fromkeys(unwritten))}" if unwritten else "",
+        "named: best rows of a side, and rows on the line" if unnamed else "",
     )
     return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
 
 
 def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
     return [comparison.row(point.row) for point in front.points]
+
+
+def _rows_named(comparison: Comparison, front: ParetoFront) -> set[str]:
+    """Rows with a name in the figure: all if they are few, else those of the front and answer."""
+    rows = {point.row for point in front.points}
+    if len(rows) <= _MOST_NAMES:
+        return rows
+    of_answer = {
+        row for c in comparison.contests for row in (c.leader, c.features, c.tuned, c.cheapest)
+    }
+    return {point.row for point in front.points if point.on_front or point.row in of_answer}
 
 
 def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:

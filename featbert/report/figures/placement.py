@@ -38,6 +38,7 @@ def place_labels(
     """Writes the name of each mark next to it, with a thin line if it is further away.
 
     Args:
+        names: "" for a mark that has no label.
         places: (x, y) of the marks in data. The axes must have their final size.
         first: marks that choose their places before the others.
         line: corners of a line that labels avoid. They avoid bars, too.
@@ -57,18 +58,19 @@ def place_labels(
         for segments in (itertools.pairwise(line), vertical_bars)
     )
     inside = np.array(axes.get_window_extent().extents)
-    candidates = [
-        _candidates(axes, name, place, mark, pixels)
-        for name, place, mark in zip(names, places, marks, strict=True)
-    ]
-    fixed_costs = [
-        _fixed_cost(boxes, reaches, n, marks, pixels, inside, steps, bars)
-        for n, (_, boxes, reaches, _) in enumerate(candidates)
-    ]
+    candidates = {
+        n: _candidates(axes, name, place, mark, pixels)
+        for n, (name, place, mark) in enumerate(zip(names, places, marks, strict=True))
+        if name
+    }
+    fixed_costs = {
+        n: _fixed_cost(boxes, reaches, n, marks, pixels, inside, steps, bars)
+        for n, (_, boxes, reaches, _) in candidates.items()
+    }
     squares = np.concatenate([marks - _MARK * pixels, marks + _MARK * pixels], axis=1)
     distances = np.hypot(*(marks[:, None] - marks).transpose(2, 0, 1))
     crowds = (distances < 40 * pixels).sum(axis=1)
-    order = sorted(range(len(names)), key=lambda n: (not first[n], -int(crowds[n])))
+    order = sorted(candidates, key=lambda n: (not first[n], -int(crowds[n])))
     chosen: dict[int, int] = {}
     for n in order * _ROUNDS:
         _, boxes, reaches, _ = candidates[n]
