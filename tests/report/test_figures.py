@@ -250,6 +250,23 @@ def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
     figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
     assert {f"name_of_{i}" for i in range(25)} <= {text for text, _ in texts(figure)}
+    # Without room for all, the front and the best row of a side have names.
+    runs = [
+        make_run(
+            run.name,
+            layers=f"{run.name}_of_a_long_name_{'x' * 20}",
+            dev=run.record.score("dev"),
+            cost=cost,
+        )
+        for run, cost in zip(runs, spent, strict=True)
+    ]
+    comparison = one(runs)
+    (front,) = (f for f in comparison.fronts if (f.split, f.currency) == ("dev", "time"))
+    named = {p.name for p in front.points if p.on_front} | {c.leader for c in comparison.contests}
+    figure = plot(comparison, "pareto-time", split="dev", width=FULL_WIDTH)
+    check_readable(figure)
+    shown = {text.replace("\n", "") for text, _ in texts(figure)}
+    assert sum("_of_a_long_name_" in text for text in shown) == len(named) < 25
     ((_, name, figure),) = crossing_figures([one(usual_runs())] * 2, only=["tradeoff"])
     check_readable(figure)
     assert (name, len(figure.axes)) == ("tradeoff", 4)

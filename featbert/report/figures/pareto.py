@@ -22,7 +22,7 @@ FRONT_CAPTION = (
 )
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _TICK = 55  # pixels
-_MOST_NAMES = 16  # in a panel
+_ROOM = 500  # characters of names in a panel
 _SECONDS = (
     *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
@@ -115,10 +115,9 @@ def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
 
 
 def _rows_named(comparison: Comparison, front: ParetoFront) -> set[str]:
-    """Rows with a name in the figure: all if they are few, else those of the front and answer."""
-    rows = {point.row for point in front.points}
-    if len(rows) <= _MOST_NAMES:
-        return rows
+    """Rows with a name in the figure: all if there is room, else those of the front and answer."""
+    if sum(len(point.name) for point in front.points) <= _ROOM:
+        return {point.row for point in front.points}
     of_answer = {
         row for c in comparison.contests for row in (c.leader, c.features, c.tuned, c.cheapest)
     }
