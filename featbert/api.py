@@ -38,6 +38,7 @@ from featbert.config import (
     Data,
     Encoding,
     File,
+    Filled,
     Flag,
     Folder,
     Head,
@@ -46,6 +47,7 @@ from featbert.config import (
     Rows,
     RowsTable,
     Section,
+    Seed,
     Settings,
     Several,
     Training,
@@ -261,7 +263,9 @@ class ExtractRequest(Engine, Cached, Compute, Encoded, Text, Request):
     """Hidden states to store, with their text and encoder."""
 
     without = frozenset({"tag_scheme"})
-    layers: Annotated[str | int | list[int] | tuple[int, ...] | None, Option("LAYERS")] = "all"
+    layers: Annotated[str | int | list[int] | tuple[int, ...] | None, Filled, Option("LAYERS")] = (
+        "all"
+    )
     """Hidden states to store: all, numbers such as 0,9-12 (0: embeddings), or the layers of
     combinations such as concat_last4."""
     token_budget: int | None = Field(None, ge=1)
@@ -326,7 +330,7 @@ class Trained(InRuns, Compute, Encoded, Text, Request):
     panel = "Output"
     everyday = frozenset({"seeds"})
     usual = frozenset({"overwrite"})
-    seeds: Annotated[int | str | list[int] | tuple[int, ...], Option("SEEDS")] = "1"
+    seeds: Annotated[Seed | str | list[Seed] | tuple[Seed, ...], Filled, Option("SEEDS")] = "1"
     """Random seeds, one run for each: 1,2,3 or 1-5."""
     overwrite: Flag = False
     """Train finished runs again."""
@@ -351,9 +355,9 @@ class TrainRequest(Head, Training, Rows, Cached, Trained):
     without = frozenset({"tuning"})
     features: Annotated[Folder | FeatureStore | None, Option("STORE")] = None
     """Feature store to read.  [default: the store of --data and --model, extracted if necessary]"""
-    layers: Annotated[str | int | list[str] | list[int] | tuple[str, ...], Option("LAYERS")] = (
-        "concat_last4"
-    )
+    layers: Annotated[
+        str | int | list[str | int] | tuple[str | int, ...], Filled, Option("LAYERS")
+    ] = "concat_last4"
     """Layer combinations, separated by commas, one row for each: names such as last or
     weighted_all, single layers such as 7 or 1-6, each (every single layer), or forms such as
     concat:9-12."""
@@ -764,6 +768,10 @@ def compare(request: CompareRequest) -> Comparisons:
     from featbert.runs.record import read_experiment_record, read_record
     from featbert.runs.run import Run, find_runs, holds_runs
 
+    if "runs" in request.given and not request.runs:
+        raise InputError(
+            "an empty list; name runs, or leave it out for all of them", setting="runs"
+        )
     match request.runs:
         case [str(name)] if holds_runs(Path(name).expanduser()):
             request = request.model_copy(update={"runs": [], "runs_dir": Path(name).expanduser()})
@@ -1140,7 +1148,9 @@ class ProbeRequest(Cached, Compute, Encoded, Text, Request):
 
     without = frozenset({"tag_scheme", "keep"})
     features: Folder | FeatureStore | None = TrainRequest.model_fields["features"]  # type: ignore[assignment]
-    layers: Annotated[str | int | list[str] | list[int] | None, Option("LAYERS")] = None
+    layers: Annotated[
+        str | int | list[str | int] | tuple[str | int, ...] | None, Filled, Option("LAYERS")
+    ] = None
     """Layer combinations without learned weights, separated by commas: names such as last, single
     layers such as 3 or 1-6, or forms such as concat:9-12.  [default: all single layers]"""
 

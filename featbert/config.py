@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -61,6 +62,17 @@ Several = Annotated[
     Field(strict=False),
     BeforeValidator(lambda value: [*value] if isinstance(value, list | tuple) else [value]),
 ]
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+
+
+def _filled(values: T) -> T:
+    if isinstance(values, list | tuple) and not values:
+        raise ValueError("an empty list; give at least one, or leave it out")
+    return values
+
+
+# Refuses an empty list, which could mean none or all.
+Filled = AfterValidator(_filled)
 # Marks a field that the command line does not have.
 NO_OPTION = "no option"
 
@@ -92,7 +104,11 @@ PANELS = (
     *("Answer", "Analyses", "Output"),
 )
 # Parts of a pydantic location that name an alternative of a union instead of a key.
-_ALTERNATIVE = re.compile(r"(literal|list)\[.*|(constrained-)?(int|float)|str|bool", re.DOTALL)
+_ALTERNATIVE = re.compile(
+    r"(literal|list|tuple|lax-or-strict|json-or-python|function-\w+)\[.*|(constrained-)?(int|float)"
+    r"|str|bool",
+    re.DOTALL,
+)
 # Options that take a name of a registry.
 CHOICES: dict[str, Mapping[str, Any]] = {
     "device": DEVICES,
@@ -817,10 +833,11 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
             lines[f"{subject}: {mistake['ctx']['error']}".removeprefix(": ")] = []
         else:
             shown = shortened(repr(mistake["input"]), 80)
-            expected = mistake["msg"].removeprefix("Input ").replace("Field required", "is missing")
+            expected = mistake["msg"].replace("Field required", "is missing")
+            expected = re.sub("^(Input|List) | after validation", "", expected)
             if mistake["type"] == "literal_error":
                 expected += nearest(shown.strip("'"), mistake["ctx"]["expected"].split("'")[1::2])
-            if isinstance(mistake["input"], list) and "seeds" in model.model_fields:
+            if isinstance(mistake["input"], list) and mistake["input"] and "variants" in top:
                 expected += "; several values are [variants]"
             lines.setdefault(f"{subject} is {printable(shown)}; it ", []).append(expected)
     return [f"{head}{' or '.join(dict.fromkeys(ends))}" for head, ends in lines.items()]

@@ -88,6 +88,16 @@ def notice(text: str) -> None:
 
 
 @contextmanager
+def silent() -> Iterator[None]:
+    """Drops the reports and notices of the block."""
+    before, LOG.disabled = LOG.disabled, True
+    try:
+        yield
+    finally:
+        LOG.disabled = before
+
+
+@contextmanager
 def set_within(variable: ContextVar[T], value: T) -> Iterator[None]:
     """Gives a variable a value for the block."""
     before = variable.set(value)

@@ -5,6 +5,7 @@ import pytest
 import featbert
 from featbert import compare
 from featbert.analysis.document import to_json
+from featbert.api import TrainRequest
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
 from tests.analysis.records import usual_runs
@@ -39,7 +40,29 @@ def test_what_contradicts_or_is_missing_is_refused(runs, tmp_path) -> None:
         compare(runs, experiment="trial")
     with pytest.raises(InputError, match="against"):
         compare(file=tmp_path / "comparison.json", against="last")
-    with pytest.raises(InputError, match="runs"):
-        compare([1])
+    for value in ([1], []):
+        with pytest.raises(InputError, match="runs"):
+            compare(value)
     with pytest.raises(MissingError, match="empty"):
         compare(runs_dir=tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("seeds", value) for value in ([], -1, [-1], (1, -1), 1.5, range(1, 3))),
+        *(("layers", value) for value in ([], (), 1.5, None, [1.5])),
+        ("features", 5),
+    ],
+    ids=repr,
+)
+def test_a_message_names_the_key_and_no_type_of_pydantic(key, value) -> None:
+    with pytest.raises(InputError, match=f"^{key}") as error:
+        featbert.train(**{key: value})
+    assert "[str" not in str(error.value)
+    assert "function" not in str(error.value)
+
+
+@pytest.mark.parametrize("layers", [(1, 2), ["last", 1], ("last", "1")])
+def test_layers_may_be_numbers_and_names(layers) -> None:
+    assert TrainRequest(layers=layers).layers == layers

@@ -78,7 +78,10 @@ def left_out(rows: Iterable[Row]) -> Iterator[str]:
 def side_by_side(runs: Iterable[Run]) -> bool:
     """Whether a run began while another one was trained, on what may be one machine."""
     spans = [
-        (datetime.fromisoformat(r.started[:19]), -sum(epoch.seconds for epoch in r.history))
+        (
+            datetime.fromisoformat(r.started[:19]),
+            -sum(epoch.seconds for epoch in r.history[r.resumed_after :]),
+        )
         for r in (run.record for run in runs)
     ]
     second = timedelta(seconds=1)  # the precision of beginnings

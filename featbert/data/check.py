@@ -160,10 +160,13 @@ def doubts(corpus: Corpus) -> Iterator[str]:
     if kind.separator and classes == {"0", "1"}:
         advice = f"{spelling('target', 'NAME,NAME')} or {spelling('label_names', 'NAME,NAME')}"
         yield f"0 and 1 are classes; if they say which classes a text has, {advice}"
-    if kind.separator and "class_separator" not in corpus.reading:
+    if (kind.one_class or kind.separator) and "class_separator" not in corpus.reading:
+        task, signs = "", ",;/+"
+        if kind.one_class:
+            task, signs = f"{spelling('task', 'multilabel')} ", f"|{signs}"
         separated = (
-            f"{excerpt(name)}; if these are several, give {spelling('class_separator', sign)}"
-            for sign in ",;/+"
+            f"{excerpt(name)}; if these are several, give {task}{spelling('class_separator', sign)}"
+            for sign in signs
             for name in sorted(classes)
             if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
         )

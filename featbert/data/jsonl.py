@@ -12,8 +12,10 @@ from featbert.data.files import JSON_EXTENSIONS, RawRow, extension
 from featbert.errors import InputError
 from featbert.text import excerpt
 
-# How numpy shows a list inside another value, and strings that Python would join.
+# How numpy shows a list: inside another value, and by itself, without commas.
 _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
+_ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+.\w]+"""
+_ARRAY_ALONE = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
 _ADJACENT_STRINGS = re.compile(r"""['"]\s+['"]""")
 
 
@@ -101,9 +103,11 @@ def _advice(line: str, path: Path) -> str:
 
 
 def literal(value: Any) -> Any:
-    """The list or dictionary that a text writes as JSON or Python. Other values are unchanged."""
+    """The list or dictionary that a text writes as JSON, Python or numpy. Others are unchanged."""
     if isinstance(value, str) and value[:1] + value[-1:] in ("[]", "{}"):
         text = _ARRAY.sub(r"\1", value)
+        if _ARRAY_ALONE.fullmatch(text):
+            text = f"[{', '.join(re.findall(_ITEM, text))}]"
         parsers: list[Callable[[str], Any]] = [json.loads, ast.literal_eval]
         for parse in parsers[: 1 if _ADJACENT_STRINGS.search(text) else 2]:
             with suppress(ValueError, SyntaxError, RecursionError, MemoryError):

@@ -17,13 +17,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationError
 
 from featbert.config import (
-    LARGEST_SEED,
     Adapt,
     Compute,
     Data,
     Encoding,
     RowsTable,
     Section,
+    Seed,
     Settings,
     Several,
     Training,
@@ -55,7 +55,6 @@ FREED_BY |= {"adapt": "model"} | {name: name for name in VARYABLE}
 MOST_COMBINATIONS = 10_000
 # Trials that may fail in a search that seconds or operations would end.
 MOST_FAILED = 10
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 RANGES = ("uniform", "log_uniform", "integers")
 
 

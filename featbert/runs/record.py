@@ -228,7 +228,8 @@ class RunRecord:
         scores: by split.
         best_epoch: epoch of the weights, from 1.
         counts: counts of the unusual, by name: windowed_sentences, unknown_words, ...
-        started: UTC, ISO 8601.
+        started: UTC, ISO 8601. If an interrupted training went on, when it did.
+        resumed_after: number of epochs of the history that were finished before `started`.
         targets: summary of the training targets, from which the output was made.
         model_source: folder or name that finds the encoder again. In an exported run, a path that
             begins with a dot is in the run's folder.
@@ -279,6 +280,7 @@ class RunRecord:
     threshold: Number | list[Number] | None = None
     probabilities: dict[str, str] = field(default_factory=dict)
     temperature: Number | None = None
+    resumed_after: Count = 0
 
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default of the task's measure. None without scores."""

@@ -207,6 +207,7 @@ class _Training:
             checkpoint=checkpoint,
         )
         progress = fitting.progress
+        resumed_after = len(progress.history)
         # A search ends the run after epoch n if its best dev score is below bounds[n - 1].
         bounds = (plan.options.prune_below or ())[: self.settings.epochs - 1]
         with epoch_log(log_dir, plan.name) as log:
@@ -223,7 +224,7 @@ class _Training:
         if not self.settings.trainer.has_seed:
             chosen, n_epochs = progress.history[progress.best_epoch - 1], len(progress.history)
             report(f"best of {n_epochs} epochs: {chosen}  {progress.seconds:.1f} s")
-        record = self._record(folder, fitting.end(), started)
+        record = self._record(folder, fitting.end(), started, resumed_after)
         write_json(folder / RECORD_NAME, record)
         # After the record: a kill in between leaves a finished run and a checkpoint (`recover`).
         checkpoint.path.unlink(missing_ok=True)
@@ -267,7 +268,9 @@ class _Training:
         if self.settings.trainer.has_seed:
             report(f"{row}  {row.seconds:.1f} s")
 
-    def _record(self, folder: Path, progress: Progress, started: str) -> RunRecord:
+    def _record(
+        self, folder: Path, progress: Progress, started: str, resumed_after: int
+    ) -> RunRecord:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
         clock, apart = time.perf_counter(), Stopwatch(self.device.torch)
@@ -309,6 +312,7 @@ class _Training:
                 "missing_answers": sum(map(self.task.unlabelled, splits)),
             },
             started=started,
+            resumed_after=resumed_after,
             model_source=plan.model_source,
             reading=dict(self.corpus.reading),
             trained_on=list(self.settings.trained_splits),

@@ -9,7 +9,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
-from featbert.progress import notice
+from featbert.progress import notice, silent
 from featbert.tasks.base import TASKS, get_task
 
 # Examples of each part that show it.
@@ -17,12 +17,16 @@ SHOWN = 200
 
 
 def suited_task(data: str, reading: ReadingOptions) -> str:
-    """The task that the first examples of a text fit. InputError if none fits."""
+    """The task that the first examples of a text fit. InputError if none fits.
+
+    Texts with a separator in a class have several. What the trials notice is not shown.
+    """
     suited, reasons = dict[str, Corpus](), Counter[str]()
     part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
     for name in TASKS:
         try:
-            suited[name] = load_corpus(data, part, targets=get_task(name).targets)
+            with silent():
+                suited[name] = load_corpus(data, part, targets=get_task(name).targets)
         except InputError as error:
             reasons[str(error)] += 1
     if not suited:
@@ -32,10 +36,16 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
     if task == "entities" and "O" not in labels.get("labels", "O"):
         return "labels"  # every word has one, such as its part of speech
-    if {"classification", "regression"} <= suited.keys():
-        classes, n_examples = labels["classification"], len(suited["classification"]["train"])
+    classes = labels.get("classification", ())
+    are_several = any(reading.class_separator in name for name in classes)
+    if task == "classification" and "multilabel" in suited and are_several:
+        task, other_task = "multilabel", "classification"
+    elif {"classification", "regression"} <= suited.keys():
+        n_examples = len(suited["classification"]["train"])
         if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
             task = "regression"
         other_task = "regression" if task == "classification" else "classification"
-        notice(f"{data} fits {other_task}, too: {spelling('task', other_task)}")
+    else:
+        return task
+    notice(f"{data} fits {other_task}, too: {spelling('task', other_task)}")
     return task

@@ -57,3 +57,11 @@ def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
     for begun, overlap in ((0, True), (39, True), (40, False)):
         later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
         assert side_by_side([first, later]) is overlap
+
+
+def test_epochs_before_an_interruption_are_no_overlap():
+    epochs = [make_epoch(number, 0.7, 0.6, 41.0) for number in (1, 2)]
+    first = make_run("first", history=epochs, started="2026-01-01T00:00:00+00:00", resumed_after=1)
+    for begun, overlap in ((39, True), (41, False)):
+        later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
+        assert side_by_side([first, later]) is overlap

@@ -53,6 +53,20 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     assert str(folder) in error_of(workspace.call("check", folder))
 
 
+def test_texts_with_several_classes_are_read_with_all_of_them(workspace, tmp_path):
+    answers = ["good|cheap", "good", "", "cheap"] * 3
+    rows = [f"It was {n}.;{answer}\n" for n, answer in enumerate(answers)]
+    (tmp_path / "train.csv").write_text("text;labels\n" + "".join(rows), "utf-8")
+    done = ok(workspace.call("check", tmp_path))
+    assert "--task multilabel" in done.stderr
+    assert (rows_of(done.stdout)["cheap"], rows_of(done.stdout)["labelled"]) == (["6"], ["12"])
+    # The trials of other tasks say nothing.
+    assert done.stderr.count("separated by ';'") == 2
+    given = ok(workspace.call("check", tmp_path, "--task", "classification"))
+    assert "--task multilabel" in given.stdout
+    assert "good|cheap" in rows_of(given.stdout)
+
+
 def test_a_class_with_a_line_end_stays_on_its_line(workspace, tmp_path):
     row = json.dumps({"text": "It was\nfine", "label": "a\nb\tc"})
     (tmp_path / "train.jsonl").write_text(f"{row}\n", "utf-8")

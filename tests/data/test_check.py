@@ -164,6 +164,16 @@ def test_sets_that_are_probably_misread(tmp_path, answers, options, advice):
     assert [*{advice in doubt for doubt in found}] == [True] * bool(advice)
 
 
+@pytest.mark.parametrize("sign", "|;,")
+def test_classes_with_a_separator_may_be_several(tmp_path, sign):
+    answers = ["a", f"a{sign}b", "b", "c"]
+    rows = [f"text {i}\t{answer}\n" for i, answer in enumerate(answers)]
+    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
+    found = check_corpus(load_corpus(tmp_path, targets="classes")).doubts
+    advice = f"task='multilabel' class_separator={sign!r}"
+    assert [advice in doubt for doubt in found if "dev" not in doubt] == [True]
+
+
 def test_the_samples_raise_no_doubt():
     samples = {"sample": "entities", "sample:choice": "choices", "sample:multilabel": "sets"}
     for name, targets in samples.items():

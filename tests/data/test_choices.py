@@ -186,6 +186,7 @@ def named(labels):
         ({"question": "Who?", "options": {"A": "no", "B": "yes"}, "answer": "B"}, "Who?", 1),
         ({"question": "Who?", "options": {"A": "no", "B": "yes"}, "answer": "yes"}, "Who?", 1),
         ({"question": "Who?", "choices": ["no", "yes"], "label": [0, 1]}, "Who?", 1),
+        ({"question": "Who?", "choices": "['no'\n \"it's\" 'yes']", "label": 2}, "Who?", 2),
         ({"question": "Who?", "choices": ["yes", "no"], "label": [True, False]}, "Who?", 0),
         ({"question": {"stem": "ใคร?", "choices": named("12")}, "answerKey": "2"}, "ใคร?", 1),
         ({"question": "Who?", "choices": named("AB"), "answerKey": "B"}, "Who?", 1),

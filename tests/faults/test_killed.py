@@ -52,7 +52,7 @@ COMMANDS = {
 }
 # What the clock and a process's memory decide, and the checksum of a record that has it.
 TIMED = (
-    *("seconds", "training_seconds", "prediction_seconds", "started"),
+    *("seconds", "training_seconds", "prediction_seconds", "started", "resumed_after"),
     *("peak_memory_bytes", "checksum"),
 )
 

@@ -113,6 +113,11 @@ FORMS = {
         f'{text},"{[*filter(None, gold.split("|"))]!r}"\n'
         for text, gold in zip(TEXTS, GOLD, strict=True)
     ),
+    "numpy.csv": "text,labels\n"
+    + "".join(
+        f'{text},"{np.array([*filter(None, gold.split("|"))], dtype=object)}"\n'
+        for text, gold in zip(TEXTS, GOLD, strict=True)
+    ),
 }
 
 
@@ -144,6 +149,7 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
         ("text\ta|b\tc\nFine\t1\t0\n", ("'a|b'", "line 2")),
         ("text\tlabels\nFine\tprice|price\n", ("price", "twice")),
         ("text\tlabels\nFine\t[0, 1, 1]\n", ("[0, 1, 1]", "label_names", "line 2")),
+        ("text\tlabels\nFine\t[0 1 1]\n", ("[0, 1, 1]", "label_names", "line 2")),
         *(
             (f'text\tlabels\nFine\t["a", {item}]\n', (item.strip('"'), "labels", "line 2"))
             for item in ("-100", '"_"', "null")
