@@ -1052,7 +1052,8 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     columns = request.model_dump(include=COLUMNS, exclude_none=True)
     codec_name(request.encoding)
     if " " in file and not Path(file).exists():
-        command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(request.run))}"
+        run = request.run if isinstance(request.run, str | Path) else request.run.name
+        command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(run))}"
         raise MissingError(f"{file!r:.80} is not a file. To tag a text: {command}")
     questions = None
     if request.question or passage is not None:
