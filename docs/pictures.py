@@ -22,7 +22,7 @@ from featbert.report.figures.tradeoff import against
 from featbert.report.rendering import render
 
 RUNS = "experiments/quickstart/results.jsonl.xz"
-TABLE7, SPECTRUM = "table7-wikigold", "spectrum"  # with a base and a small encoder
+TABLE7, SIZES = "table7-wikigold", "frozen-or-tuned-base"  # a base encoder; and a small one
 WINDOW, COLUMNS = (1320, 1120), 100
 FIGURE_WIDTH, PANEL_WIDTH = 10.2, 3.3  # inches
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -67,12 +67,11 @@ def draw_terminal() -> None:
 
 def draw_tradeoff() -> None:
     """Scores against operations with a base and a small encoder, as transparent SVG."""
-    table7, spectrum = (
-        compare(runs_dir=ROOT / "experiments" / name / RESULTS, experiment=name)
-        for name in (TABLE7, SPECTRUM)
-    )
-    comparisons = [*table7, *(c for c in spectrum if c.corpus != "wikigold")]
-
+    comparisons = [
+        comparison
+        for name in (TABLE7, SIZES)
+        for comparison in compare(runs_dir=ROOT / "experiments" / name / RESULTS, experiment=name)
+    ]
     with styled():
         drawn = against(comparisons, ["operations"], FIGURE_WIDTH, PANEL_WIDTH)
     assert drawn is not None

@@ -296,7 +296,7 @@ def short_names(rows: Sequence[Row], without: Collection[str]) -> list[str]:
     """
     bases = [base_name(row.tuning, row.layers) for row in rows]
     values = [
-        {**r.differing, **{k: v for k, v in r.varied.items() if k not in without}} for r in rows
+        {**{k: v for k, v in r.varied.items() if k not in without}, **r.differing} for r in rows
     ]
     names = []
     for row, base, row_values in zip(rows, bases, values, strict=True):

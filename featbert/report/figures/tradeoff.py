@@ -42,7 +42,7 @@ def against(
     if len(shown) < 2 * len(currencies):
         return None
     fig, panes = style.panels(len(shown), width, panel_width, _HEIGHT)
-    names = [*dict.fromkeys(comparison.model for comparison in comparisons)]
+    names = [*dict.fromkeys(row.model for comparison in comparisons for row in comparison.rows)]
     for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
         axes.set_ylabel(ylabel)
         title = front.label or comparison.corpus
