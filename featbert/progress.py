@@ -89,12 +89,13 @@ def notice(text: str) -> None:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """Drops the reports and notices of the block."""
-    before, LOG.disabled = LOG.disabled, True
+    """Drops the reports and notices of the block, and warnings that libraries log."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         yield
     finally:
-        LOG.disabled = before
+        logging.disable(level)
 
 
 @contextmanager

@@ -287,13 +287,20 @@ def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     return [[row for row in cell if row.learned_from == text] for cell, text in largest]
 
 
-def best_of_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+def first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:
+    """The competing rows with the two best means on each text of a split, best first."""
+    competing = ((row.data(split), row) for row in rows if row.competes)
+    for group in grouped(competing).values():
+        ordered = sorted(group, key=lambda row: -row.mean(split))
+        yield from itertools.islice(itertools.pairwise(ordered), 1)
+
+
+def best_of_two_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
     """The best rows by dev of the two best groups of `rivals`, best first, for each text."""
     groups = ([row for row in group if row.competes] for group in rivals(rows))
     best = [row for row in map(best_by_dev, groups) if row is not None]
-    for on_text in grouped((tuple(map(row.data, row.splits)), row) for row in best).values():
-        ordered = sorted(on_text, key=lambda row: -row.mean(row.splits[0]))
-        yield from itertools.islice(itertools.pairwise(ordered), 1)
+    for split in EVALUATED:
+        yield from first_two([row for row in best if row.splits[0] == split], split)
 
 
 # Analyses -----------------------------------------------------------------------------------------

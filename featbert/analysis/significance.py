@@ -7,8 +7,7 @@ Holm for all pairs of rows that are tested on a split. Results are kept in
 
 import contextlib
 import dataclasses
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pydantic.dataclasses
@@ -18,8 +17,8 @@ from featbert.analysis.comparison import (
     Difference,
     Row,
     best_by_dev,
-    best_of_contests,
-    grouped,
+    best_of_two_contests,
+    first_two,
     rivals,
 )
 from featbert.analysis.interval import (
@@ -96,8 +95,8 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
         candidates += [(row, best) for row in group if row.competes]
-    candidates += [(following, first) for first, following in _first_two(rows, split)]
-    candidates += best_of_contests(comparison.rows)
+    candidates += [(following, first) for first, following in first_two(rows, split)]
+    candidates += best_of_two_contests(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
         if base is not None and base is not row and split in {*row.splits} & {*base.splits}:
@@ -105,18 +104,10 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     return [*pairs.values()]
 
 
-def _first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:
-    """The rows with the two best means on each text."""
-    competing = ((row.data(split), row) for row in rows if row.competes)
-    for group in grouped(competing).values():
-        ordered = sorted(group, key=lambda row: -row.mean(split))
-        yield from itertools.islice(itertools.pairwise(ordered), 1)
-
-
 def _best(comparison: Comparison, split: str) -> Iterator[str]:
     """Names of rows that are better than the next one by the adjusted test."""
     rows = [row for row in comparison.rows if split in row.splits]
-    for first, following in _first_two(rows, split):
+    for first, following in first_two(rows, split):
         difference = comparison.difference(first, following, split)
         if difference is not None and difference.sign > 0:
             yield first.name

@@ -19,7 +19,7 @@ from featbert.analysis.comparison import (
     Difference,
     Row,
     best_by_dev,
-    best_of_contests,
+    best_of_two_contests,
     grouped,
     rivals,
 )
@@ -102,28 +102,25 @@ def with_contests(
         features = best_by_dev([row for row in rows if row.frozen])
         tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
         sides = [run for row in (features, tuned) if row for run in members[row.name]]
-        cases.append(
-            _Case(
-                comparison,
-                request,
-                rows,
-                competing,
-                leader,
-                _rival(leader, competing),
-                features,
-                tuned,
-                (leader or best_by_dev(rows) or rows[0]).splits[-1],
-                searches,
-                timed=not side_by_side(sides),
-                dev_from_train=any(
-                    run.record.reading.get("dev_share") for row in rows for run in members[row.name]
-                ),
-            )
+        case = _Case(
+            comparison,
+            request,
+            rows,
+            competing,
+            leader,
+            _rival(leader, competing),
+            features,
+            tuned,
+            (leader or best_by_dev(rows) or rows[0]).splits[-1],
+            searches,
+            timed=not side_by_side(sides),
+            dev_from_train=any(
+                run.record.reading.get("dev_share") for row in rows for run in members[row.name]
+            ),
         )
-    contests = map(_contest, cases)
-
-    overall = tuple(map(units.visible, _overall(cases)))
-    return dataclasses.replace(comparison, contests=tuple(contests), overall=overall)
+        cases.append(case)
+    contests, overall = map(_contest, cases), map(units.visible, _overall(cases))
+    return dataclasses.replace(comparison, contests=tuple(contests), overall=tuple(overall))
 
 
 def _rival(leader: Row | None, competing: Sequence[Row]) -> Row | None:
@@ -223,7 +220,7 @@ def _result(difference: Difference, leader: Row, rival: Row, name: str, opponent
 def _overall(cases: Sequence[_Case]) -> Iterator[str]:
     """For each text, the lead of the best row of all contests over the best row of another one."""
     comparison = cases[0].comparison
-    for leader, rival in best_of_contests(comparison.rows):
+    for leader, rival in best_of_two_contests(comparison.rows):
         difference = comparison.difference(leader, rival, leader.splits[-1])
         if difference is None:
             continue

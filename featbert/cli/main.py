@@ -223,6 +223,7 @@ _PLAIN = {
     r"^Got unexpected extra arguments?\S* \((.*)\)": r"unexpected '\1'",
     r"^Option '([^']+)' requires .*": r"\1 has no value",
     r"^Option '([^']+)' does not take a value": r"\1 takes no value",
+    r"^Invalid value for '([^']+)': Input should be (a valid \w+).*": r"\1 is not \2",
 }
 
 

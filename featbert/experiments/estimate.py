@@ -5,7 +5,6 @@ follows from their words. A first epoch is slower, so it counts only if there is
 """
 
 import dataclasses
-import logging
 import tempfile
 import time
 from collections import defaultdict
@@ -18,7 +17,7 @@ from featbert.experiments.plan import ExperimentPlan, Job, Resources
 from featbert.features.extraction import run_extraction
 from featbert.features.plan import plan_extraction
 from featbert.io import json_hash
-from featbert.progress import track
+from featbert.progress import silent, track
 from featbert.runs.planned import PlannedRun, plan_stored_run, plan_tuned_run
 from featbert.runs.record import RunRecord, Signature
 from featbert.runs.run import find_runs
@@ -64,15 +63,12 @@ class Estimates:
             for number, kind in enumerate(kinds):
                 self.stopped = number >= at_least and time.monotonic() - began >= patience
                 if not self.stopped:
-                    level = logging.root.manager.disable
-                    logging.disable(logging.WARNING)  # lines that are not about the experiment
                     try:
-                        record = _short_run(self.short[kind], plan.resources, Path(folder))
+                        with silent():  # lines that are not about the experiment
+                            record = _short_run(self.short[kind], plan.resources, Path(folder))
                         self.records[kind] = [record]
                     except FeatbertError as error:
                         self.failures[kind] = error
-                    finally:
-                        logging.disable(level)
 
     def run(self, job: Job) -> tuple[float, int, str] | None:
         """Seconds and bytes of a run, and the source of the estimate, or None."""

@@ -544,15 +544,20 @@ def _differing(ends: Sequence[dict[str, Any]], by: str) -> Iterator[dict[str, An
     corpora = defaultdict[Any, list[dict[str, Any]]](list)
     for end in ends:
         corpora[end.get(by)].append(end)
+    varied = {name: {*_varied_keys(alike)} - {"data"} for name, alike in corpora.items()}
     for end in ends:
-        differing = {"corpus": end[by]} if len(corpora) > 1 else {}
-        for key, value in end.items():
-            table, dot, _ = key.rpartition(".")
-            # A setting of a table says nothing about configurations without the table.
-            alike = [e for e in corpora[end.get(by)] if any(k.startswith(table + dot) for k in e)]
-            if key != "data" and any(repr(e.get(key)) != repr(value) for e in alike):
-                differing[key] = value
-        yield differing
+        named = {"corpus": end[by]} if len(corpora) > 1 else {}
+        yield named | {key: end[key] for key in end if key in varied[end.get(by)]}
+
+
+def _varied_keys(ends: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Keys with several values. Those of a table are compared among ends that have the table."""
+    for key in dict.fromkeys(itertools.chain(*ends)):
+        table = key.partition(".")[0]
+        place = f"{table}." if table in TABLES else ""
+        alike = [end for end in ends if any(name.startswith(place) for name in end)]
+        if len({repr(end.get(key)) for end in alike}) > 1:
+            yield key
 
 
 def reasons_against_minutes(

@@ -78,11 +78,11 @@ def draw_fronts(
     """A comparison's front in each of the panes. Each mark has its name if there is any room."""
     meanings = [_draw(axes, *shown) for axes, shown in zip(panes, fronts, strict=True)]
     drawn.draw_without_rendering()  # so that the axes have their places
-    unwritten, unnamed = list[str](), set[str]()
+    unwritten, crowded = list[str](), False
     for axes, (comparison, front) in zip(panes, fronts, strict=True):
-        rows_named = _rows_named(comparison, front)
-        unnamed |= {point.row for point in front.points} - rows_named
-        names = [point.name if point.row in rows_named else "" for point in front.points]
+        named = _rows_named(comparison, front)
+        names = [point.name if point.row in named else "" for point in front.points]
+        crowded |= "" in names
         first = [point.on_front for point in front.points]
         corners = _steps(comparison, front, axes.get_xlim()[1])
         unwritten += place_labels(axes, names, _places(comparison, front), first, corners)
@@ -105,7 +105,7 @@ def draw_fronts(
         fronts[0][1].machine,
         f"cost unknown: {', '.join(unknown)}" if unknown else "",
         f"without room for a name: {', '.join(dict.fromkeys(unwritten))}" if unwritten else "",
-        "named: best rows of a side, and rows on the line" if unnamed else "",
+        "named: best rows of a side, and rows on the line" if crowded else "",
     )
     return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
 
@@ -115,7 +115,7 @@ def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
 
 
 def _rows_named(comparison: Comparison, front: ParetoFront) -> set[str]:
-    """Rows with a name in the figure: all if there is room, else those of the front and answer."""
+    """Rows with a name in the figure. Without room for all: the front, and best rows of a side."""
     if sum(len(point.name) for point in front.points) <= _ROOM:
         return {point.row for point in front.points}
     of_answer = {
