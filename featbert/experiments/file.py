@@ -546,8 +546,8 @@ def _differing(ends: Sequence[dict[str, Any]], by: str) -> Iterator[dict[str, An
         corpora[end.get(by)].append(end)
     varied = {name: {*_varied_keys(alike)} - {"data"} for name, alike in corpora.items()}
     for end in ends:
-        named = {"corpus": end[by]} if len(corpora) > 1 else {}
-        yield named | {key: end[key] for key in end if key in varied[end.get(by)]}
+        corpus = {"corpus": end[by]} if len(corpora) > 1 else {}
+        yield corpus | {key: end[key] for key in end if key in varied[end.get(by)]}
 
 
 def _varied_keys(ends: Sequence[dict[str, Any]]) -> Iterator[str]:

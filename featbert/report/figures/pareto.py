@@ -80,8 +80,8 @@ def draw_fronts(
     drawn.draw_without_rendering()  # so that the axes have their places
     unwritten, crowded = list[str](), False
     for axes, (comparison, front) in zip(panes, fronts, strict=True):
-        named = _rows_named(comparison, front)
-        names = [point.name if point.row in named else "" for point in front.points]
+        named_rows = _rows_named(comparison, front)
+        names = [point.name if point.row in named_rows else "" for point in front.points]
         crowded |= "" in names
         first = [point.on_front for point in front.points]
         corners = _steps(comparison, front, axes.get_xlim()[1])
