@@ -49,7 +49,7 @@ def answers(split):
         (["a", None, "", float("nan")], ["a", None, None, None], {"null": 2, "empty": 1}, None),
         (["NA", "None", "nan", "null"], ["NA", "None", "nan", "null"], {}, None),
         ([True, False, None], ["true", "false", None], {"null": 1}, None),
-        (["[PAD]", "['a' 'b']", "{x}", "[]]"], ["[PAD]", "['a' 'b']", "{x}", "[]]"], {}, None),
+        (["[PAD]", "[very good]", "{x}", "[]]"], ["[PAD]", "[very good]", "{x}", "[]]"], {}, None),
         (["yes", "-", "NA"], ["yes", "-", None], {"NA": 1}, "NA"),
         (["yes", "-", "NA"], ["yes", None, None], {"-": 1, "NA": 1}, "-, NA"),
         (["yes", "-", "NA"], ["yes", "-", "NA"], {}, ""),
@@ -67,6 +67,13 @@ def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing, gi
     report = check_corpus(corpus).splits["train"]
     assert report.unlabelled == sum(missing.values()) == classes.count(None)
     assert sum(report.labels.values()) == report.answers == len(classes) - report.unlabelled
+
+
+@pytest.mark.parametrize("label", [["a", "b"], "['a', 'b']", "['a' 'b']"], ids=str)
+def test_a_list_of_classes_is_no_class(tmp_path, label):
+    """In the notation of JSON, Python or numpy: it is for several classes per text."""
+    with pytest.raises(InputError, match=r"\['a', 'b'\].*multilabel.*line 2"):
+        read(tmp_path, train=lines(labelled("a", label)))
 
 
 def test_scores_and_choices_that_are_missing(tmp_path):
