@@ -150,7 +150,7 @@ class _Estimates:
         """Rows without an interval over text, and why."""
         if self.without_counts:
             names = listed(self.without_counts)
-            yield f"no predictions, so no interval covers other text: {names}"
+            yield f"predictions are missing, so some intervals cover other seeds only: {names}"
         for (split, error), row_names in self.reasons.items():
             yield f"no interval over text of {split} for {listed(row_names)}: {error}"
         if self.uncounted:

@@ -1,4 +1,6 @@
-"""Writes a feature store. A kill at any moment loses at most the block that is being written.
+"""Writes a feature store. A kill at any moment loses at most two blocks.
+
+While one block is written, the disk takes the one before it. Checksums are computed meanwhile.
 
 The first line of the journal next to the store has the hash of the plan. Each further line is a
 finished block: [split, block, CRC-32 by layer, seconds so far].
@@ -9,6 +11,7 @@ import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -57,6 +60,8 @@ class StoreWriter:
         self.finished: dict[tuple[str, int], list[int]] = {}
         self._opened = time.perf_counter()
         self._seconds_before = 0.0
+        self._threads = ThreadPoolExecutor(max_workers=2)
+        self._noted: Future[None] | None = None  # whether the last block is in the journal
         plan = json.dumps({"plan": json_hash(manifest.plan)})
         with self._explaining():
             self._file = self._resumed(plan) or self._created(plan)
@@ -67,27 +72,37 @@ class StoreWriter:
         return self._seconds_before + time.perf_counter() - self._opened
 
     def write(self, split: str, block: int, states: Mapping[str, NDArray[Any]]) -> None:
-        """Writes the hidden states of one block, waits for the disk, and notes it in the journal.
+        """Writes the hidden states of one block. The journal has it once the disk has.
 
         `states` are (layers, vectors of the block, H) by kind, in the store's dtype.
         """
-        sums = []
+        rows = [layer for kind in self.manifest.kinds for layer in states[kind]]
         with self._explaining():
-            for kind in self.manifest.kinds:
+            summed = self._threads.submit(lambda: [*map(checksum, rows)])
+            for (kind, layer), vectors in zip(self.manifest.datasets, rows, strict=True):
                 start, stop = self.indexes[split].edges(kind)[block : block + 2]
-                for rows, layer in zip(states[kind], self.manifest.layers, strict=True):
-                    dataset = self._file[dataset_name(split, layer, kind)]
-                    dataset.write_direct(rows, dest_sel=np.s_[start:stop])
-                    sums.append(checksum(rows))
+                dataset = self._file[dataset_name(split, layer, kind)]
+                dataset.write_direct(vectors, dest_sel=np.s_[start:stop])
             self._file.flush()
-            flush(self.partial)
-            with self.journal.open("a", encoding="utf-8") as file:
-                file.write(_line(split, block, sums, self.seconds))
+            self._wait()
+            self._noted = self._threads.submit(self._note, split, block, summed.result())
+
+    def _note(self, split: str, block: int, sums: list[int]) -> None:
+        """Waits until the disk has a written block, and notes it in the journal."""
+        flush(self.partial)
+        with self.journal.open("a", encoding="utf-8") as file:
+            file.write(_line(split, block, sums, self.seconds))
         self.finished[split, block] = sums
+
+    def _wait(self) -> None:
+        """Until the last written block is in the journal."""
+        if self._noted is not None:
+            self._noted.result()
 
     def finish(self, manifest: Manifest) -> None:
         """Completes the store under its final name, with a manifest that has seconds and counts."""
         with self._explaining():
+            self._wait()
             for split, index in self.indexes.items():
                 sums = [self.finished[split, k] for k in range(index.n_blocks)]
                 table = np.array(sums, dtype=np.uint32).reshape(-1, len(manifest.datasets))
@@ -103,6 +118,7 @@ class StoreWriter:
 
     def close(self) -> None:
         """Leaves the unfinished store and its journal, to be resumed."""
+        self._threads.shutdown()
         # On a full disk HDF5 cannot write its last bytes either. Blocks are compared with the
         # journal before they are used again.
         with suppress(OSError, RuntimeError):

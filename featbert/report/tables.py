@@ -26,7 +26,7 @@ from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.report.table import ONLY_WIDE, Column, Table, name_column, score_column
-from featbert.text import counted
+from featbert.text import counted, listed
 from featbert.units import NONE, p_value, percent, points, visible
 
 AVERAGE = "average of zero-shot"
@@ -246,7 +246,9 @@ def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table
     if not any(row.is_baseline for row in comparison.rows):
         about.append("no fully tuned row: the best row by dev is the baseline")
     title = f"Differences of {comparison.task.measure.name} from the baseline"
-    legend = [*_trust_legend(comparison.differences)]
+    of_rows = {(line["row"], line["baseline_row"]) for line in lines}
+    tested = [d for d in comparison.differences if (d.row, d.baseline) in of_rows]
+    legend = [*_trust_legend(tested)]
     return [Table(title, lines, columns, " · ".join(about), _sections(lines), legend)]
 
 
@@ -261,6 +263,8 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
     covered = ["other seeds"] * any(e.covers_seeds for e in estimates)
     covered += [f"other text ({', '.join(counts)})"] * bool(counts)
     yield f"interval: {LEVEL:.0%} over {' and '.join(covered)}, for all tests of a split together"
+    if counts and (seeds_only := [d.row for d in differences if not d.estimate.covers_text]):
+        yield f"over other seeds only: intervals of {listed(dict.fromkeys(seeds_only))}"
     yield f"p (Holm): below {1 - LEVEL:.2g} exactly if the interval excludes 0"
     if not all(e.covers_seeds for e in estimates):
         yield f"intervals of rows with fewer than {FEWEST} seeds do not cover other seeds"

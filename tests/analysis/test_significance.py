@@ -166,6 +166,21 @@ def test_rows_need_no_common_seed_and_removed_predictions_leave_the_seeds(tmp_pa
     ]
 
 
+def test_the_legend_names_rows_whose_interval_is_over_seeds_only(tmp_path) -> None:
+    others = [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
+    runs = [*both(tmp_path), *others]
+    assert not any(
+        "seeds only" in line for line in comparison_tables(compared(runs))["trust"][0].legend
+    )
+    (others[0].folder / "dev.conll").unlink()
+    (named,) = (
+        line
+        for line in comparison_tables(compared(runs))["trust"][0].legend
+        if "seeds only" in line
+    )
+    assert named.endswith(" last")
+
+
 @pytest.mark.parametrize(("floor", "learned"), [(0.3, True), (0.65, False)])
 def test_a_row_learned_if_its_interval_is_above_the_floor(tmp_path, floor, learned) -> None:
     runs = both(tmp_path)
