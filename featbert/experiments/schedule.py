@@ -83,8 +83,11 @@ def carry_out(
             trainings[job.run.folder] = (light_job, place, log_dir, resources)
         # The last run has as many threads as the others, since it resumes only with as many.
         local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else in_turn
-        with stage(name, "runs", len(trainings)) as advance:
-            work.make(each or local, _train, trainings, advance=advance)
+        try:
+            with stage(name, "runs", len(trainings)) as advance:
+                work.make(each or local, _train, trainings, advance=advance)
+        finally:  # an interruption leaves the finished runs
+            write_experiment_record(plan.runs_dir, plan.record)
     for job in plan.jobs.values():
         recover(job.run.folder)
     if plan.experiment.keys.transfer:
