@@ -58,7 +58,8 @@ def carry_out(
         runs = {name: job.run for name, job in plan.jobs.items()}
         titles = labels(runs.values()).items()
         work.titles = {name: f"{label}, seed {runs[name].options.seed}" for name, label in titles}
-        write_experiment_record(plan.runs_dir, plan.record)
+        record = plan.record
+        write_experiment_record(plan.runs_dir, record)
         adapt = {f: (a,) for f, a in plan.adaptations.items() if f.name not in work.failures}
         ready = [job for job in plan.missing if job.name not in work.failures and job.is_ready]
         if not ready and not adapt:
@@ -86,8 +87,11 @@ def carry_out(
         try:
             with stage(name, "runs", len(trainings)) as advance:
                 work.make(each or local, _train, trainings, advance=advance)
-        finally:  # an interruption leaves the finished runs
-            write_experiment_record(plan.runs_dir, plan.record)
+        except KeyboardInterrupt:  # the record names what is finished
+            rows, missing = [run.name for run in plan.runs], [job.name for job in plan.missing]
+            record = dataclasses.replace(record, rows=rows, missing=missing)
+            write_experiment_record(plan.runs_dir, record)
+            raise
     for job in plan.jobs.values():
         recover(job.run.folder)
     if plan.experiment.keys.transfer:
