@@ -87,7 +87,7 @@ def carry_out(
         try:
             with stage(name, "runs", len(trainings)) as advance:
                 work.make(each or local, _train, trainings, advance=advance)
-        except KeyboardInterrupt:  # the record names what is finished
+        except (KeyboardInterrupt, SystemExit):  # the record names what is finished
             rows, missing = [run.name for run in plan.runs], [job.name for job in plan.missing]
             record = dataclasses.replace(record, rows=rows, missing=missing)
             write_experiment_record(plan.runs_dir, record)

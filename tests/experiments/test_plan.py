@@ -275,17 +275,19 @@ def test_another_text_or_encoder_than_was_planned_is_refused(lab):
     assert not lab.space.runs.exists()
 
 
-def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, monkeypatch):
+# Ctrl-C, and SIGTERM as the command line takes it.
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
+def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, monkeypatch, interruption):
     keys = {"features": SMALL, "seeds": [1, 2, 3]}
     names = [*lab.plan(**keys).rows]
 
     def killed(run: Any, *rest: Any, **options: Any) -> Any:
         if run.name == names[-1]:
-            raise KeyboardInterrupt
+            raise interruption
         return train_planned(run, *rest, **options)
 
     monkeypatch.setattr(schedule, "train_planned", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(interruption):
         lab.carry_out(**keys)
     record = read_experiment_record(lab.space.runs, "trial")
     assert record.rows == names[:2]
