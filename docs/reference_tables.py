@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 
 import featbert
 from featbert.cli.main import app
-from featbert.config import RowsTable, defaults_by_task
+from featbert.config import defaults_by_task
 from featbert.experiments import file as files
 from featbert.features.manifest import Manifest, StoredSplit
 from featbert.inference.evaluate import EvaluationRecord
@@ -46,7 +46,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "configuration": lambda: keys(files.Configuration),
     "train_sizes": lambda: keys(files.TrainSizes),
     "features": lambda: keys(files.FeaturesTable, defaults_by_task("none")),
-    "finetune": lambda: keys(RowsTable, defaults_by_task("full")),
+    "finetune": lambda: keys(files.FinetuneTable, defaults_by_task("full")),
     "adapt": lambda: keys(files.AdaptTable),
     "search": lambda: keys(files.Search),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},

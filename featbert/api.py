@@ -450,7 +450,11 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     log_dir = log_folder(request.log_with, request.runs_dir)
     seeds, source = parse_seeds(request.seeds), request.source
     settings = request.settings_for(
-        "full", source.num_layers or 0, request.task, base=request.settings
+        "full",
+        source.num_layers or 0,
+        request.task,
+        hidden_size=source.hidden_size or 0,
+        base=request.settings,
     )
     tuning = get_tuning(settings.tuning)
     if tuning.frozen:

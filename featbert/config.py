@@ -431,7 +431,8 @@ class Training(Section):
     """Sentences per training step."""
     learning_rate: float = Field(2e-4, gt=0, lt=10)
     """Highest learning rate of AdamW. Usual: full 0.0002, top:N 0.0008, lora 0.002, bitfit and
-    frozen BiLSTMs 0.004, layernorm 0.01, ia3 0.03, frozen linear heads 0.008 to 0.01."""
+    frozen BiLSTMs 0.004, layernorm 0.01, ia3 0.03, frozen linear heads 0.008 to 0.01. For encoders
+    of 768 dimensions, such as BERT-base: full 6e-05, top:N 0.00024."""
     mix_learning_rate: float = Field(1e-2, gt=0, lt=10)
     """Highest learning rate of the weights that weighted_all gives to the layers."""
     warmup: float = Field(0.1, ge=0, le=1)
@@ -608,6 +609,8 @@ for _trainer in TRAINERS.values():
         _TRAINERS_READING.setdefault(_name, []).append(_trainer.title)
 # Settings with values that read another setting, which not every run has.
 _VALUES_READING = {"mix_learning_rate": [("layers", "weighted_all")]}
+# Two widths H of an encoder, and a rate of fine-tuning for each (`rate_at_width`).
+RATES_BY_WIDTH = ((384, 2e-4), (768, 6e-5))
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
@@ -725,6 +728,21 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body, **by_trainer})
 
 
+def rate_at_width(rate: float, hidden_size: int) -> float:
+    """A default learning rate of weight matrices, for an encoder of H = `hidden_size` dimensions.
+
+    `rate` is for H up to 384. A rate of 2e-4 there becomes 6e-5 for H = 768, which dev chose on
+    three texts (`experiments/frozen-or-tuned-base`, `experiments/table7-wikigold`). Other widths
+    follow a power law: the best rate of Adam falls with the width (Yang et al. 2021, "Tensor
+    Programs V").
+    """
+    (narrow, high), (wide, low) = RATES_BY_WIDTH
+    if hidden_size <= narrow:
+        return rate
+    exponent = math.log(low / high) / math.log(wide / narrow)
+    return float(f"{rate * (hidden_size / narrow) ** exponent:.2g}")
+
+
 def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
     """All settings of a run, given the settings in its record. InputError for impossible ones."""
     return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
@@ -769,12 +787,14 @@ class Rows(Section):
         num_layers: int,
         task: str = "entities",
         *,
+        hidden_size: int = 0,
         base: Settings | None = None,
         **common: Any,
     ) -> Settings:
         """The tuning's defaults for the task (`defaults`), changed by the fields that were set.
 
-        `base` replaces the defaults. "all" layers are `num_layers`.
+        `base` replaces the defaults. "all" layers are `num_layers`. Default rates of tunings depend
+        on the encoder's `hidden_size` (`rate_at_width`), and "0.5x" is half of one.
         """
         fields = self.model_dump(include=set(Settings.model_fields), exclude_unset=True)
         if fields.get("freeze_to") == "all":
@@ -784,6 +804,12 @@ class Rows(Section):
                 del fields[name]
         if base is None:
             base = defaults(fields.pop("tuning", tuning), task, fields.get("body"))
+            if get_tuning(base.tuning).by_width:
+                usual_rate = rate_at_width(base.learning_rate, hidden_size)
+                base = base.but(learning_rate=usual_rate)
+        if isinstance(multiple := fields.get("learning_rate"), str):
+            rate = float(multiple.removesuffix("x")) * base.learning_rate
+            fields["learning_rate"] = float(f"{rate:.3g}")
         settings = base.but(**(common | fields))
         get_task(task).check(settings)
         return settings

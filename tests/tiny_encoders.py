@@ -55,7 +55,13 @@ POOLERS = ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "albert")
 
 
 def write_encoder(
-    folder: Path, family: str = "bert", *, layers: int = 3, positions: int = 40, cased: bool = True
+    folder: Path,
+    family: str = "bert",
+    *,
+    layers: int = 3,
+    positions: int = 40,
+    width: int = 16,
+    cased: bool = True,
 ) -> Path:
     """A random encoder of `family` with a tokenizer trained on TEXT, saved as transformers do."""
     import transformers as t
@@ -77,7 +83,7 @@ def write_encoder(
         "qwen2": decoder | {"use_sliding_window": False},
         "qwen3": decoder | {"head_dim": 12},
     }
-    sizes = {"hidden_size": 16, "num_hidden_layers": layers, "num_attention_heads": 2}
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": 2}
     sizes = {} if family == "distilbert" else sizes | {"intermediate_size": 32}
     torch.manual_seed(0)
     common = {"vocab_size": len(write_tokenizer(folder, family, cased))}

@@ -7,6 +7,7 @@ combination is a configuration with rows of its own.
 import itertools
 import json
 import math
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,6 +66,13 @@ def distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+def number_or_multiple(value: Any) -> Any:
+    """The value. ValueError for a text that is no multiple, such as "0.5x"."""
+    if isinstance(value, str) and not re.fullmatch(r"\d*\.?\d+x", value):
+        raise ValueError(f'is {value!r:.80}; write a number, or a multiple of the default: "0.5x"')
+    return value
+
+
 def ends_of(values: Any) -> list[Any]:
     """The choices in a list, or the lowest and the highest value of `{uniform = [0, 0.5]}`.
 
@@ -106,11 +114,23 @@ Seeds = Annotated[list[Seed], BeforeValidator(parse_seeds), Distinct]
 Layers = Annotated[
     list[Annotated[str, AfterValidator(_canonical)]], BeforeValidator(split_specs), Distinct
 ]
+# A learning rate, or a multiple of the default one, which depends on the tuning, task and encoder.
+_Rate = Annotated[Annotated[float, Field(gt=0, lt=10)] | str, BeforeValidator(number_or_multiple)]
 # Values are lists or ranges: ValueError for others.
 Ranges = dict[str, Annotated[Any, AfterValidator(lambda values: ends_of(values) and values)]]
 
 
-class FeaturesTable(RowsTable):
+class FinetuneTable(RowsTable):
+    """`[finetune]`: a row with a tuned encoder."""
+
+    learning_rate: _Rate = Field(  # type: ignore[assignment]
+        2e-4,
+        description=f"{Training.model_fields['learning_rate'].description} "
+        '"0.5x" is half of the default.',
+    )
+
+
+class FeaturesTable(FinetuneTable):
     """`[features]`: rows on stored states, one for each layer combination."""
 
     layers: Layers = Field(
@@ -196,16 +216,18 @@ class Configuration(Data, Encoding, Compute):
         None, description="Train the encoder as a language model on the task's text first."
     )
     features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
-    finetune: RowsTable | None = Field(None, description="A row with a tuned encoder.")
+    finetune: FinetuneTable | None = Field(None, description="A row with a tuned encoder.")
     grid: Grid = Field(Grid(), description="Settings to search on dev, by table.")
     search: Search = Field(Search(), description="The same with ranges and a budget.")
 
-    def settings(self, table: str, num_layers: int = 0) -> Settings:
-        """Settings of a table's rows. "all" means the encoder's L = `num_layers`."""
+    def settings(self, table: str, num_layers: int = 0, hidden_size: int = 0) -> Settings:
+        """Settings of a table's rows, for an encoder of L = `num_layers` and H = `hidden_size`."""
         rows: RowsTable = getattr(self, table) or RowsTable()
         common = self.model_dump(include={"train_on", "train_share", "shots"})
         tuning = "none" if table == "features" else "full"
-        settings = rows.settings_for(tuning, num_layers, self.task, **common)
+        settings = rows.settings_for(
+            tuning, num_layers, self.task, hidden_size=hidden_size, **common
+        )
         if get_tuning(settings.tuning).frozen != (table == "features"):
             home = "[finetune]" if table == "features" else "[features]"
             raise InputError(f"is {settings.tuning!r}; it belongs to {home}", setting="tuning")

@@ -333,7 +333,7 @@ class ExperimentPlan:
         corpus = self.resources.corpus(configuration)
         options = RunOptions(
             seed,
-            configuration.settings(table, source.num_layers or 0),
+            configuration.settings(table, source.num_layers or 0, source.hidden_size or 0),
             self.runs_dir,
             find_device(configuration.device),
             experiment=self.experiment.name,

@@ -6,6 +6,7 @@ from featbert.encoders import memory
 from featbert.encoders.device import computing_threads
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
+from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, error_of, ok
 
 TRAINING = {
@@ -88,6 +89,16 @@ def test_finetune(workspace):
     assert (run.record.seed, run.record.reading) == (3, READING)
     s = run.record.signature
     assert (s.context, s.pooling, s.tag_scheme, s.threads) == ("document", "last", "iob1", 2)
+
+
+def test_a_wide_encoder_is_tuned_at_a_lower_rate(workspace, tmp_path):
+    encoder = write_encoder(tmp_path / "wide", layers=1, width=768)
+    space = Workspace(workspace.folder, workspace.corpus, encoder)
+    lines = "[finetune]\nepochs = 1\n[grid.finetune]\nlearning_rate = ['1x', '0.5x']\n"
+    ok(space.finetune("--epochs", 1))
+    ok(space.carry_out(space.experiment(lines)))
+    rates = [run.record.settings["learning_rate"] for run in find_runs(space.runs)]
+    assert sorted(rates) == [3e-5, 6e-5]  # 1x is the run that the command trained
 
 
 def test_unusual_text_is_counted(workspace):

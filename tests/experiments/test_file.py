@@ -42,6 +42,21 @@ def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path):
     assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
+def test_default_rates_fall_with_the_width_of_the_encoder(tmp_path):
+    tunings = '["full", "top:2", "head-then-full", "lora"]'
+    path = written(tmp_path, f"[finetune]\n[variants]\nfinetune.tuning = {tunings}\n")
+
+    def rates(hidden_size: int, *changes: str) -> list[float]:
+        configurations = read_experiment(path, changes).configurations
+        return [c.settings("finetune", 12, hidden_size).learning_rate for c in configurations]
+
+    assert rates(16) == rates(384) == [2e-4, 8e-4, 2e-4, 2e-3]
+    assert rates(768) == [6e-5, 2.4e-4, 6e-5, 2e-3]
+    assert rates(1024)[0] < rates(768)[0] < rates(512)[0] < rates(384)[0]
+    assert rates(768, 'finetune.learning_rate="0.5x"') == [3e-5, 1.2e-4, 3e-5, 1e-3]
+    assert rates(768, "finetune.learning_rate=1e-4") == [1e-4] * 4
+
+
 @pytest.mark.parametrize("seeds", ["[4,5]", "4,5", "4-5"])
 def test_set_overrides_one_key(tmp_path, seeds):
     path = written(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
@@ -99,6 +114,8 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ('vary = ["colour"]\n[finetune]\n', "colour"),
         ('[features]\nlayers = ["first", "embeddings"]\n', "'embeddings', 'embeddings'"),
         ("[finetune]\n[grid.finetune]\nlearning_rat = [1e-5]\n", "'learning_rate'"),
+        ("[finetune]\nlearning_rate = '2 x'\n", "finetune.learning_rate: is '2 x'"),
+        ("[finetune]\nlearning_rate = '0x'\n", "learning_rate is 0"),
         ("[finetune]\n[grid]\ncontext = ['sentence']\n", "grid.context"),
         ("[finetune]\n[variants]\ncontext = ['document', 'document']\n", "variants: a value"),
         ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),

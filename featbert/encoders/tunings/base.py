@@ -22,6 +22,8 @@ class Tuning:
         check: raises InputError for settings that an encoder of L layers cannot be tuned with.
         numbered: the same tuning with another number.
         trainer: how a model on such an encoder is fitted (`training.trainers`).
+        by_width: whether the default learning rate falls with the encoder's width, as it trains
+            whole weight matrices (`config.rate_at_width`).
     """
 
     name: str
@@ -34,3 +36,4 @@ class Tuning:
     check: Callable[[Any, int], None] = lambda *_: None
     numbered: Callable[[int], Self] | None = None
     trainer: str = "gradient"
+    by_width: bool = False

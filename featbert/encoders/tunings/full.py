@@ -44,4 +44,5 @@ TUNING = Tuning(
     _trains,
     settings=("discriminative", "unfreeze", "freeze_to"),
     check=_check,
+    by_width=True,
 )

@@ -30,4 +30,5 @@ TUNING = Tuning(
     _trains,
     settings=("head_epochs", "head_from"),
     check=_check,
+    by_width=True,
 )

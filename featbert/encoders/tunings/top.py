@@ -16,7 +16,7 @@ def _top(layers: int) -> Tuning:
 
     title = "top layer" if layers == 1 else f"top {layers} layers"
     usual = {"body": "linear", "learning_rate": 8e-4}
-    return Tuning(f"top:{layers}", title, usual, trains, check=check, numbered=_top)
+    return Tuning(f"top:{layers}", title, usual, trains, check=check, numbered=_top, by_width=True)
 
 
 TUNING = _top(1)
