@@ -1,6 +1,5 @@
 """From runs to comparisons: everything that is shown is computed here, once."""
 
-import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
@@ -20,7 +19,14 @@ from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
 from featbert.runs.grouping import check_comparable, check_vary, group_comparable
-from featbert.runs.record import SUFFIX, ExperimentRecord, RunRecord, SearchRecord, read_json
+from featbert.runs.record import (
+    SUFFIX,
+    ExperimentRecord,
+    RunRecord,
+    SearchRecord,
+    read_json,
+    read_or_left_out,
+)
 from featbert.runs.results import listed_in
 from featbert.runs.run import Run
 from featbert.text import counted
@@ -106,8 +112,9 @@ def _experiments_of(runs: Iterable[Run]) -> Iterator[ExperimentRecord]:
     """Records of the experiments in the runs directories of `runs`."""
     for folder in sorted({run.folder.parent for run in runs}):
         for path in listed_in(folder, f"*{SUFFIX}"):
-            with contextlib.suppress(InputError):  # of another version, or damaged
-                yield read_json(path, ExperimentRecord, str(path))
+            record = read_or_left_out(read_json, path, ExperimentRecord, str(path))
+            if record is not None:
+                yield record
 
 
 def _groups(

@@ -281,8 +281,8 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 
 
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
-    """For each text, encoder and context the rows that learned from the largest text."""
-    cells = grouped((tuple(row.cell.items()), row) for row in rows).values()
+    """For each text, encoder, context and `trained_on`, rows that learned from the largest text."""
+    cells = grouped(((tuple(row.cell.items()), row.trained_on), row) for row in rows).values()
     largest = [(cell, max(row.learned_from for row in cell)) for cell in cells]
     return [[row for row in cell if row.learned_from == text] for cell, text in largest]
 
@@ -299,8 +299,9 @@ def best_of_two_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
     """The best rows by dev of the two best groups of `rivals`, best first, for each text."""
     groups = ([row for row in group if row.competes] for group in rivals(rows))
     best = [row for row in map(best_by_dev, groups) if row is not None]
-    for split in EVALUATED:
-        yield from first_two([row for row in best if row.splits[0] == split], split)
+    alike = grouped(((row.splits[0], tuple(map(row.data, EVALUATED))), row) for row in best)
+    for (split, _), group in alike.items():
+        yield from first_two(group, split)
 
 
 # Analyses -----------------------------------------------------------------------------------------

@@ -250,6 +250,8 @@ def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
     parts = frame["corpus"].str.extract(_FOLD)
     keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
     columns = {"number": ("label", "size"), "is_baseline": ("is_baseline", "all")}
+    differences = [f"{s}_{comparison.task.measure.key}_difference" for s in comparison.splits]
+    frame.loc[frame["is_baseline"], differences] = 0.0  # a row may be the baseline in some folds
     for split in comparison.splits:
         name = f"{split}_{comparison.task.measure.key}"
         columns |= {f"{name}_mean": (f"{name}_mean", "mean"), f"{name}_sd": (f"{name}_mean", "std")}
@@ -257,5 +259,6 @@ def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
     for (corpus, folds), rows in frame.join(parts).groupby(["of", "folds"], sort=False):
         lines = rows.groupby(keys, sort=False).agg(**columns).reset_index().astype(object)
         if lines["number"].max() > 1:
+            lines.loc[lines["is_baseline"].astype(bool), differences] = None
             lines = lines.where(lines.notna(), None)
             yield FoldMeans(corpus, folds, tuple(lines.to_dict("records")))

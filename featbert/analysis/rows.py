@@ -94,12 +94,12 @@ def compare_group(
     and did not choose.
     """
     rows, members = comparable_rows(runs, freed)
-    baselines = [] if against is None else rows_called(against, rows)
-    rows = [_with_baseline(row, rows, baselines) for row in rows]
     rows = [
         dataclasses.replace(row, is_trial=all(run.name in trials for run in row.runs))
         for row in rows
     ]
+    baselines = [] if against is None else rows_called(against, rows)
+    rows = [_with_baseline(row, rows, baselines) for row in rows]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}
     splits = tuple(split for split in EVALUATED if split in scores)
     key = shared([comparable_key(run.record) for run in runs])
@@ -144,7 +144,8 @@ def _with_baseline(row: Row, rows: Sequence[Row], named: Sequence[Row]) -> Row:
     reachable = [o for o in named if all(o.data(s) == row.data(s) for s in EVALUATED)]
     tuned = [o for o in rows if o.tuning == BASELINE and same_task(o, row)]
     alike = [o for o in reachable if same_task(o, row)]
-    base = best_by_dev(alike or reachable or tuned)
+    chosen = [o for o in tuned if not o.is_trial]
+    base = best_by_dev(alike or reachable or chosen or tuned)
     if base is None:
         return row
     if base is row:

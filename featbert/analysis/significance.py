@@ -99,7 +99,9 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     candidates += best_of_two_contests(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
-        if base is not None and base is not row and split in {*row.splits} & {*base.splits}:
+        if base is None or base is row or split not in base.splits:
+            continue
+        if row.data(split) == base.data(split):
             pairs.setdefault(frozenset((row.name, base.name)), (row, base))
     return [*pairs.values()]
 
@@ -217,7 +219,9 @@ def _adjusted(differences: Sequence[Difference]) -> Iterator[Difference]:
     after_holm = holm(p_values)
     n_open = sum(p >= 1 - LEVEL for p in after_holm)
     for difference, before, after in zip(differences, p_values, after_holm, strict=True):
-        tests_at_once = n_open if after >= 1 - LEVEL else after / before if before else 1.0
+        tests_at_once: float = n_open if after >= 1 - LEVEL else len(p_values)
+        if before > 0 and after < 1 - LEVEL:  # a p-value of 0 does not show Holm's factor
+            tests_at_once = after / before
         level = 1 - (1 - LEVEL) / tests_at_once
         low, high = difference.estimate.ends(level)
         yield dataclasses.replace(difference, adjusted=after, low=low, high=high, level=level)

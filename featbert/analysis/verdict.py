@@ -30,6 +30,7 @@ from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
 from featbert.config import Analyses, unchecked
 from featbert.encoders.tunings import get_tuning
+from featbert.models.registry import Trainer
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
 
@@ -52,10 +53,10 @@ _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 _RATIOS = {"operations": "the operations", "seconds": "the time to label"}
 # The answer says that no row near the best one does this, by cost.
 _SAVINGS = {
-    "operations": "takes fewer operations",
-    "kept": "keeps fewer bytes",
-    "one_by_one": "labels texts faster",
-    "batched": "labels texts faster",
+    "operations": "takes clearly fewer operations",
+    "kept": "keeps clearly fewer bytes",
+    "one_by_one": "labels texts clearly faster",
+    "batched": "labels texts clearly faster",
 }
 
 
@@ -138,9 +139,12 @@ def _contest(case: _Case) -> Contest:
             difference = case.comparison.difference(features, tuned, in_both[-1])
         if difference is not None and (features.competes or tuned.competes):
             ahead = {1: features.name, -1: tuned.name}.get(difference.sign)
-    cheapest = _cheapest(case)
+    cheapest, row = _cheapest(case), case.rows[0]
+    apart = [*row.varied.values()]
+    if len({other.trained_on for other in case.comparison.rows}) > 1:
+        apart.append(f"trained on {' and '.join(row.trained_on)}")
     return Contest(
-        about=units.visible(" · ".join(case.rows[0].varied.values())),
+        about=units.visible(" · ".join(apart)),
         split=case.split,
         leader=case.leader.name if case.leader else None,
         features=features.name if features else None,
@@ -309,7 +313,7 @@ def _cheapest(case: _Case) -> Row | None:
     least = min(costs[row.name] for row in close)
     limit = least * (_AS_QUICK if currency.timed else _AS_CHEAP)
     alike = [row for row in close if costs[row.name] <= limit]
-    return leader if leader in alike else max(alike, key=lambda row: row.mean(case.split))
+    return leader if leader in alike else best_by_dev(alike)
 
 
 def _cheapest_line(case: _Case, row: Row) -> str:
@@ -320,8 +324,11 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     score = f"{_percent(row.mean(split))} {row.task.measure.name}"
     storage = f"{units.size(row.cost.run_bytes)} to keep"
     if row is leader:
-        saves = _SAVINGS[case.request.cheapest]
-        return f"No row within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
+        cost, saves = CURRENCIES[case.request.cheapest], _SAVINGS[case.request.cheapest]
+        known = "" if all(map(cost.of, case.competing)) else " of known cost"
+        return (
+            f"No row{known} within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
+        )
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
@@ -370,7 +377,7 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
     """How many seeds, or how much text, would settle a difference from the best row."""
     estimate, seeded = difference.estimate, [r for r in (row, case.leader) if r and r.has_seed]
     if estimate.value == 0:
-        return "they are equal"
+        return "their means are equal, so no number of seeds can be advised"
     of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
     if not estimate.covers_seeds:
         return f"train {FEWEST} seeds of {of_rows}"
@@ -394,9 +401,11 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
 def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     """Possible problems of the answer, one phrase each."""
     shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
-    if rising := [_called(case, row) for row in shown if _still_rising(row)]:
-        pronoun = "its" if len(rising) == 1 else "their"
-        yield f"{enumerated(rising)} did best in {pronoun} last epoch (train longer)"
+    still_rising = grouped((_trainer(row).passes, row) for row in shown if _still_rising(row))
+    for passes, rows in still_rising.items():
+        last = "last epoch (train longer)" if passes else "last penalty (more epochs try others)"
+        pronoun = "its" if len(rows) == 1 else "their"
+        yield f"{enumerated([_called(case, row) for row in rows])} did best in {pronoun} {last}"
     at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
@@ -407,15 +416,21 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if case.dev_from_train:
         yield "dev was drawn from train"
+    if case.leader is not None and case.leader.splits[0] == "test":
+        yield "there are no scores on dev, so test chose the rows: leads are too large"
     if case.leader is not None and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
 
 
+def _trainer(row: Row) -> Trainer:
+    return unchecked(row.settings, row.tuning).trainer
+
+
 def _few_steps(row: Row) -> str:
     """` (15 steps)`, if a row had so few gradient steps that it could hardly learn."""
     epochs, batch_size = (row.settings.get(name) for name in ("epochs", "batch_size"))
-    if not (epochs and batch_size and unchecked(row.settings, row.tuning).trainer.passes):
+    if not (epochs and batch_size and _trainer(row).passes):
         return ""
     n_steps = epochs * math.ceil(row.train_sentences.mean / batch_size)
     return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""
@@ -527,7 +542,11 @@ def _lead(difference: Difference, measure: str = "") -> str:
 
 def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
-    seeds = f" ({counted(len(row.runs), 'seed')})" if row.has_seed else ""
+    estimate, seeds = row.estimates.get(split), ""
+    if row.has_seed:
+        covered = estimate is None or estimate.covers_seeds
+        limit = "" if covered else ": other seeds are not covered"
+        seeds = f" ({counted(len(row.runs), 'seed')}{limit})"
     return f"{_percent(row.mean(split))} {row.task.measure.name}{_ends(row, split)}{seeds}"
 
 

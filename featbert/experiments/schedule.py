@@ -27,7 +27,7 @@ from featbert.io import is_owned
 from featbert.progress import Advance, labelled, notice, report, stage
 from featbert.runs.folder import recover
 from featbert.runs.planned import PlannedRun, check_as_planned
-from featbert.runs.record import write_experiment_record
+from featbert.runs.record import ExperimentRecord, write_experiment_record
 from featbert.runs.run import Run, check_usable
 from featbert.runs.train import train_planned
 
@@ -68,29 +68,28 @@ def carry_out(
         if not begin and all(job.name in work.busy for job in ready):
             work.wait()
             continue
-        work.make(engine, run_adaptation, begin)
-        stores, readers = dict[Path, tuple[ExtractionPlan]](), defaultdict[Path, list[str]](list)
-        for job in work.left(ready):
-            if (store := job.extraction) is not None and store.finished is None:
-                stores.setdefault(store.path, (store,))
-                readers[store.path].append(job.name)
-        for (extraction,) in stores.values():
-            report(start_line(extraction))
-        work.make(engine, run_extraction, stores, readers)
-        trainings = {}
-        for job in work.left(ready):
-            place = None if job.extraction is None else job.extraction.path
-            light_job = dataclasses.replace(job, extraction=None)  # an extraction has all texts
-            trainings[job.run.folder] = (light_job, place, log_dir, resources)
-        # The last run has as many threads as the others, since it resumes only with as many.
-        local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else in_turn
         try:
+            work.make(engine, run_adaptation, begin)
+            stores: dict[Path, tuple[ExtractionPlan]] = {}
+            readers: dict[Path, list[str]] = defaultdict(list)
+            for job in work.left(ready):
+                if (store := job.extraction) is not None and store.finished is None:
+                    stores.setdefault(store.path, (store,))
+                    readers[store.path].append(job.name)
+            for (extraction,) in stores.values():
+                report(start_line(extraction))
+            work.make(engine, run_extraction, stores, readers)
+            trainings = {}
+            for job in work.left(ready):
+                place = None if job.extraction is None else job.extraction.path
+                light_job = dataclasses.replace(job, extraction=None)  # an extraction has all texts
+                trainings[job.run.folder] = (light_job, place, log_dir, resources)
+            # The last run has as many threads as the others, since it resumes only with as many.
+            local = functools.partial(in_processes, at_a_time=jobs) if jobs > 1 else in_turn
             with stage(name, "runs", len(trainings)) as advance:
                 work.make(each or local, _train, trainings, advance=advance)
         except (KeyboardInterrupt, SystemExit):  # the record names what is finished
-            rows, missing = [run.name for run in plan.runs], [job.name for job in plan.missing]
-            record = dataclasses.replace(record, rows=rows, missing=missing)
-            write_experiment_record(plan.runs_dir, record)
+            write_experiment_record(plan.runs_dir, _interrupted(record, plan))
             raise
     for job in plan.jobs.values():
         recover(job.run.folder)
@@ -98,6 +97,17 @@ def carry_out(
         work.failures |= _evaluate_across(plan, engine)
     write_experiment_record(plan.runs_dir, plan.record)
     return plan
+
+
+def _interrupted(record: ExperimentRecord, plan: ExperimentPlan) -> ExperimentRecord:
+    """A record of the plan before a batch, with the runs that finished since and the time spent."""
+    rows, missing = [run.name for run in plan.runs], [job.name for job in plan.missing]
+    time_plan = record.time_plan
+    if time_plan is not None:
+        now = plan.record.time_plan
+        assert now is not None
+        time_plan = dataclasses.replace(time_plan, spent=now.spent)
+    return dataclasses.replace(record, rows=rows, missing=missing, time_plan=time_plan)
 
 
 @dataclass

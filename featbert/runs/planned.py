@@ -272,6 +272,11 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
             f"{source} has no test split to score a run that learns from {settings.train_on} "
             f"(found: {has}); train on train"
         )
+    if settings.train_on != "train" and not corpus["test"].is_tagged:
+        raise InputError(
+            f"{corpus['test'].path or 'test'} has no answers to score a run that learns from "
+            f"{settings.train_on}; train on train"
+        )
     if settings.train_share != 1 and not unit_numbers(corpus["train"]).any():
         raise InputError(
             f"{corpus['train'].path or 'train'} is one document or sentence; a share of "

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from featbert.analysis import significance as module
-from featbert.analysis.comparison import Comparison
+from featbert.analysis.comparison import Comparison, Difference
 from featbert.analysis.interval import (
     difference_estimate,
     holm,
@@ -140,6 +140,12 @@ def test_holm_adjusts_for_all_pairs_of_a_split_and_intervals_fit(tmp_path) -> No
         assert d.high - d.low >= d.estimate.high - d.estimate.low - 1e-12
         signs.add(abs(d.sign))
     assert signs == {0, 1}
+
+
+def test_a_p_value_of_0_has_an_interval_of_all_tests() -> None:
+    clear = replace(seeds_estimate([0.1, 0.2, 0.3], [0.4, 0.5, 0.6]), p_value=0.0)
+    tests = [Difference(f"{i}", "base", "test", "examples", clear, 0, 0, 0) for i in range(20)]
+    assert {d.level for d in module._adjusted(tests)} == {1 - 0.05 / 20}
 
 
 def test_bold_is_better_than_the_next_by_its_interval(tmp_path) -> None:

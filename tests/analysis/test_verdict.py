@@ -8,7 +8,15 @@ import pytest
 from featbert.analysis import compare as analysis
 from featbert.analysis.comparison import Comparison, Contest
 from featbert.analysis.interval import needed, seeds_estimate
-from featbert.runs.record import SUFFIX, ExperimentRecord, SearchRecord, TriedSettings, write_json
+from featbert.runs.record import (
+    SUFFIX,
+    ExperimentRecord,
+    RunRecord,
+    SearchRecord,
+    SplitIdentity,
+    TriedSettings,
+    write_json,
+)
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
 from tests.analysis.records import compare, make_epoch, make_run, make_seeds
@@ -126,6 +134,29 @@ def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
 
 
+def test_of_rows_of_equal_cost_dev_chooses_the_cheapest() -> None:
+    cost = {"training_flops": 1e12, "extraction_flops": 1e12}
+    runs = make_seeds("t", [0.70, 0.70, 0.71], layers=None)
+    for layer, (dev, test) in enumerate([(0.67, 0.60), (0.66, 0.66)], 1):
+        alike = make_seeds(f"l{layer}", [dev] * 3, layers=f"layer:{layer}", cost=cost)
+        scores = make_run(test=test).record.scores["test"]
+        runs += [dataclasses.replace(run, record=with_test(run.record, scores)) for run in alike]
+    found = contest(runs, within=10)
+    assert (found.leader, found.cheapest) == ("fine-tuning", "layer:1")
+
+
+def with_test(record: RunRecord, scores: Scores) -> RunRecord:
+    return dataclasses.replace(record, scores=record.scores | {"test": scores})
+
+
+def test_no_saving_is_claimed_over_rows_of_unknown_cost(tmp_path) -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    unknown = {"extraction_flops": None}
+    assert "of known cost" not in topics(contest(runs))["Cheapest"]
+    runs += make_seeds("u", FEATURES, layers="last", cost=unknown)
+    assert "of known cost" in topics(contest(runs))["Cheapest"]
+
+
 def test_times_of_two_machines_are_not_compared() -> None:
     for threads in (2, 8):
         tuned = make_seeds("tuned", [0.5], layers=None, signature={"threads": threads})
@@ -142,6 +173,19 @@ def test_epochs_that_were_too_few_are_a_caution() -> None:
 
     assert "fine-tuning" in cautions(0.72)
     assert cautions(0.682) == ""
+
+
+def test_a_solver_that_did_best_at_its_end_lacks_penalties_and_not_training() -> None:
+    history = [make_epoch(1, 0.9, 0.70), make_epoch(2, 0.5, 0.75)]
+    solver = {"body": "logistic", "epochs": 2}
+    found = contest(
+        [
+            *make_seeds("t", FEATURES, layers=None),
+            make_run("f", dev=0.75, test=0.7, settings=solver, history=history, seed=1),
+        ]
+    )
+    assert "penalty" in topics(found)["Check first"]
+    assert "last epoch" not in topics(found)["Check first"]
 
 
 def searched(folder: Path, chosen: int) -> None:
@@ -167,11 +211,21 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
     assert [row.is_trial for row in comparison.rows] == [
         "epochs=9" in r.label for r in comparison.rows
     ]
+    assert not any(comparison.row(row.baseline).is_trial for row in comparison.rows)
     (found,) = comparison.contests
     assert found.leader == comparison.row(found.leader).name != "try-0"
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
+
+
+def test_a_damaged_record_of_an_experiment_is_named(tmp_path, caplog) -> None:
+    searched(tmp_path, 1)
+    path = tmp_path / f"trial{SUFFIX}"
+    path.write_text(path.read_text("utf-8").replace("2e-05", "3e-05"), "utf-8")
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    compare([Run(tmp_path / run.name, run.record) for run in runs])
+    assert path.name in caplog.text
 
 
 def test_a_trial_of_one_experiment_is_a_row_of_another_one(tmp_path) -> None:
@@ -271,3 +325,60 @@ def test_the_best_of_all_contests_is_compared_with_the_best_of_another() -> None
     assert [line.index(row.model) for row in (first, following)] == sorted(
         line.index(row.model) for row in best.values()
     )
+
+
+def split_identities(**texts: str) -> dict[str, SplitIdentity]:
+    return {n: SplitIdentity(text * 64, "1" * 64, 150, 3201) for n, text in texts.items()}
+
+
+def test_rows_of_different_test_texts_are_never_a_pair() -> None:
+    """Two folds share dev, and each has a test text of its own."""
+    runs = []
+    for fold, test in ((1, "x"), (2, "y")):
+        splits = split_identities(train=str(fold), dev="d", test=test)
+        signature = {"corpus": f"c-fold-{fold}-of-2", "splits": splits}
+        runs += make_seeds(
+            f"t{fold}", [s - fold / 50 for s in TUNED], layers=None, signature=signature
+        )
+        runs += make_seeds(f"f{fold}", FEATURES, signature=signature)
+    for run in runs:
+        run.record.vary.append("corpus")
+    (comparison,) = compare(runs)
+    assert comparison.overall == ()
+    assert len(comparison.contests) == 2
+    tests = [d for d in comparison.differences if d.split == "test"]
+    corpora = [(comparison.row(d.row).corpus, comparison.row(d.baseline).corpus) for d in tests]
+    assert corpora
+    assert all(first == second for first, second in corpora)
+
+
+def test_rows_that_learned_from_dev_too_are_a_contest_of_their_own() -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    for layer, score in ((1, 0.8), (2, 0.9)):
+        runs += [
+            make_run(
+                f"b{layer}-{seed}",
+                layers=f"layer:{layer}",
+                seed=seed,
+                dev=None,
+                test=score + seed / 100,
+                trained_on=["train", "dev"],
+            )
+            for seed in (1, 2, 3)
+        ]
+    (comparison,) = compare(runs)
+    on_train, on_both = comparison.contests
+    assert (on_train.leader, on_both.leader) == ("fine-tuning", "layer:2")
+    assert "dev" in on_both.about
+    assert "test chose" in topics(on_both)["Check first"]
+    assert "test chose" not in topics(on_train).get("Check first", "")
+
+
+def test_equal_means_are_not_equal_rows() -> None:
+    runs = [*make_seeds("t", [0.6, 0.7, 0.8], layers=None), *make_seeds("f", [0.8, 0.7, 0.6])]
+    assert "means are equal" in topics(contest(runs))["Not settled"]
+
+
+def test_an_answer_without_a_rival_says_what_its_interval_lacks(tmp_path) -> None:
+    found = contest([judged(tmp_path, "f", 1, 0.2, layers="last")])
+    assert "other seeds are not covered" in topics(found)["Answer"]

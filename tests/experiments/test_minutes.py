@@ -453,3 +453,17 @@ def test_a_text_that_fits_no_task_says_why(workspace):
     message = error_of(workspace.carry_out("decide", "--set", f"data={folder}", "--minutes", 1))
     assert str(folder / "train.tsv") in message
     assert not workspace.runs.exists()
+
+
+def test_an_interrupted_extraction_counts_in_the_minutes(lab, monkeypatch, tmp_path):
+    def ended(*rest: Any) -> Any:
+        raise KeyboardInterrupt
+
+    data = write_texts(tmp_path / "texts", {"shots": 0})
+    keys = {"features": {"layers": ["last"]}, "finetune": {"epochs": 1}, "minutes": 5}
+    monkeypatch.setattr(schedule, "run_extraction", ended)
+    with pytest.raises(KeyboardInterrupt):
+        run(lab.experiment(**keys, data=str(data), task="classification"), **lab.where)
+    record = read_experiment_record(lab.space.runs, "trial-texts")
+    assert record.time_plan.spent > 0
+    assert not record.time_plan.done

@@ -272,6 +272,18 @@ def test_folds_have_means_over_those_that_are_there() -> None:
     assert (shown["last"]["Δ dev"], shown["fine-tuning"]["Δ dev"]) == ("+16.00", "baseline")
 
 
+def test_a_baseline_of_one_fold_has_a_difference_of_0_there() -> None:
+    runs = []
+    for corpus, first, second in (("c-fold-1-of-2", 0.5, 0.6), ("c-fold-2-of-2", 0.9, 0.6)):
+        splits = {s: SplitIdentity(corpus + s, "t", 150, 3201) for s in ("train", "dev", "test")}
+        own = {"signature": {"corpus": corpus, "splits": splits}, "layers": None}
+        runs += make_seeds(f"{corpus}-a", [first], **own)
+        runs += make_seeds(f"{corpus}-b", [second], **own, settings={"epochs": 9})
+    _, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
+    deltas = [line["Δ dev"] for line in grid(means).values()]
+    assert sorted(deltas) == ["-15.00", "-5.00"]  # -10 and 0, 0 and -30
+
+
 def test_a_notebook_has_a_renderer_for_every_object_that_it_shows(finished: Workspace) -> None:
     class Formatter:
         def __init__(self) -> None:

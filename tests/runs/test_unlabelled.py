@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 from featbert.api import extract
+from featbert.config import defaults
 from featbert.data.corpus import UNLABELLED
 from featbert.data.load import load_corpus
+from featbert.errors import InputError
 from featbert.inference.evaluate import evaluate
+from featbert.runs.planned import check_trainable
 from tests.analysis.records import compare
 from tests.runs.rows import FP32, frozen, tuned
 
@@ -142,3 +145,13 @@ def test_words_without_a_tag_are_neither_learned_nor_scored(tmp_path, tiny_bert,
     assert again.scores.values == record.scores["dev"].values
     (comparison,) = compare([run], by=["sentence"])
     assert comparison.breakdowns[0].rows
+
+
+def test_a_run_on_train_and_dev_needs_answers_in_test(tmp_path):
+    parts = {name: rows_of("classification", 12) for name in ("train", "dev")}
+    test = rows_of("classification", 6, unlabelled=range(6))
+    corpus = load_corpus(write(tmp_path / "texts", **parts, test=test), targets="classes")
+    settings = defaults("none", "classification")
+    check_trainable(corpus, settings)
+    with pytest.raises(InputError, match="has no answers"):
+        check_trainable(corpus, settings.but(train_on="train+dev"))
