@@ -20,9 +20,12 @@ from featbert import compare
 from featbert.report.figures.style import styled, svg_text
 from featbert.report.figures.tradeoff import against
 from featbert.report.rendering import render
+from featbert.runs.record import read_experiment_record, read_record
+from featbert.runs.run import Run
 
 RUNS = "experiments/quickstart/results.jsonl.xz"
-TABLE7, SIZES = "table7-wikigold", "frozen-or-tuned-base"  # a base encoder; and a small one
+# Experiments with a base encoder. The second one has a small one, too.
+BASE, TABLE7, SIZES = "all-mpnet-base-v2", "table7-wikigold", "frozen-or-tuned-base"
 WINDOW, COLUMNS = (1320, 1120), 100
 FIGURE_WIDTH, PANEL_WIDTH = 10.2, 3.3  # inches
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
@@ -66,12 +69,15 @@ def draw_terminal() -> None:
 
 
 def draw_tradeoff() -> None:
-    """Scores against operations with a base and a small encoder, as transparent SVG."""
-    comparisons = [
-        comparison
-        for name in (TABLE7, SIZES)
-        for comparison in compare(runs_dir=ROOT / "experiments" / name / RESULTS, experiment=name)
-    ]
+    """Scores against operations with a base encoder, as transparent SVG."""
+    comparisons = []
+    for name in (TABLE7, SIZES):
+        path = ROOT / "experiments" / name / RESULTS
+        rows = read_experiment_record(path, name).rows
+        runs = [Run(path / row, read_record(path / row)) for row in rows]
+        of_base = [run for run in runs if run.record.signature.model == BASE]
+        shown = [r for r in of_base if r.record.settings["body"] != "logistic"]  # of single layers
+        comparisons += compare(shown, vary=["corpus"])
     with styled():
         drawn = against(comparisons, ["operations"], FIGURE_WIDTH, PANEL_WIDTH)
     assert drawn is not None
