@@ -141,7 +141,7 @@ def _contest(case: _Case) -> Contest:
             ahead = {1: features.name, -1: tuned.name}.get(difference.sign)
     cheapest, row = _cheapest(case), case.rows[0]
     apart = [*row.varied.values()]
-    if len({other.trained_on for other in case.comparison.rows}) > 1:
+    if len({peer.trained_on for peer in case.comparison.rows}) > 1:
         apart.append(f"trained on {' and '.join(row.trained_on)}")
     return Contest(
         about=units.visible(" · ".join(apart)),
@@ -325,9 +325,9 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     storage = f"{units.size(row.cost.run_bytes)} to keep"
     if row is leader:
         cost, saves = CURRENCIES[case.request.cheapest], _SAVINGS[case.request.cheapest]
-        known = "" if all(map(cost.of, case.competing)) else " of known cost"
+        scope = "" if all(map(cost.of, case.competing)) else " of known cost"
         return (
-            f"No row{known} within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
+            f"No row{scope} within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
         )
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
