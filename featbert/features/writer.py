@@ -192,6 +192,8 @@ class StoreWriter:
         try:
             yield
         except (OSError, RuntimeError) as error:
+            with suppress(OSError, RuntimeError):  # the block before may still be on its way
+                self._wait()
             n = len(self.finished)
             blocks = (
                 f"; {counted(n, 'finished block')} {'is' if n == 1 else 'are'} kept" if n else ""

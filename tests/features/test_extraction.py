@@ -237,7 +237,8 @@ def test_an_interrupted_extraction_goes_on(corpus, folder, tmp_path, monkeypatch
     with monkeypatch.context() as patch, heard_by(ear):
         written = count_writes(patch)
         store = run(corpus, folder, cache)
-    assert written == blocks[k:]
+    # A kill may come while the disk takes the last block.
+    assert written in [blocks[k:], *([blocks[k - 1 :]] if killed and k else [])]
     assert ear.stages["extracting"][1] == ear.done["extracting"] == store.manifest.words
     assert datasets(store.path) == datasets(unbroken.path)
     assert store.verify() == []

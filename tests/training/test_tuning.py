@@ -12,6 +12,7 @@ from transformers import AutoModel
 
 from featbert.config import defaults
 from featbert.data.load import load_corpus
+from featbert.encoders import kernels
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
 from featbert.encoders.encoding import EncodingOptions
@@ -198,8 +199,9 @@ def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family):
+def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family, monkeypatch):
     """Where peft knows the architecture; products stay featbert's, and none decays a vector."""
+    monkeypatch.setattr(kernels, "processor_name", lambda: "AMD")
     for tuning, config in (("lora", peft.LoraConfig(r=8)), ("ia3", peft.IA3Config())):
         model = model_of(encoder_folder(family), tuning=tuning)
         found = {n for n, m in model.encoder.model.named_modules() if isinstance(m, BaseTunerLayer)}
