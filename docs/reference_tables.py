@@ -46,7 +46,7 @@ TABLES: dict[str, Callable[[], Iterable[str]]] = {
     "configuration": lambda: keys(files.Configuration),
     "train_sizes": lambda: keys(files.TrainSizes),
     "features": lambda: keys(files.FeaturesTable, defaults_by_task("none")),
-    "finetune": lambda: keys(files.FinetuneTable, defaults_by_task("full")),
+    "finetune": lambda: keys(files.FileRows, defaults_by_task("full")),
     "adapt": lambda: keys(files.AdaptTable),
     "search": lambda: keys(files.Search),
     **{kind.__name__: partial(lambda kind: fields(kind), kind) for kind in RECORDS},

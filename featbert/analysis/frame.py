@@ -224,6 +224,7 @@ def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
             "model": features.model,
             "context": features.context,
             "measure": features.task.measure.name,
+            "chosen_on": features.splits[0],
             "split": split,
             "features": features.label,
             **statistic("features", features.score(split)),

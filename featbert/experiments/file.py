@@ -120,17 +120,18 @@ _Rate = Annotated[Annotated[float, Field(gt=0, lt=10)] | str, BeforeValidator(nu
 Ranges = dict[str, Annotated[Any, AfterValidator(lambda values: ends_of(values) and values)]]
 
 
-class FinetuneTable(RowsTable):
-    """`[finetune]`: a row with a tuned encoder."""
+_RATE = Training.model_fields["learning_rate"]
+
+
+class FileRows(RowsTable):
+    """Rows in an experiment file: `[finetune]`, and with layers `[features]`."""
 
     learning_rate: _Rate = Field(  # type: ignore[assignment]
-        2e-4,
-        description=f"{Training.model_fields['learning_rate'].description} "
-        '"0.5x" is half of the default.',
+        _RATE.default, description=f'{_RATE.description} "0.5x" is half of the default.'
     )
 
 
-class FeaturesTable(FinetuneTable):
+class FeaturesTable(FileRows):
     """`[features]`: rows on stored states, one for each layer combination."""
 
     layers: Layers = Field(
@@ -216,7 +217,7 @@ class Configuration(Data, Encoding, Compute):
         None, description="Train the encoder as a language model on the task's text first."
     )
     features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
-    finetune: FinetuneTable | None = Field(None, description="A row with a tuned encoder.")
+    finetune: FileRows | None = Field(None, description="A row with a tuned encoder.")
     grid: Grid = Field(Grid(), description="Settings to search on dev, by table.")
     search: Search = Field(Search(), description="The same with ranges and a budget.")
 

@@ -86,6 +86,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     if len(lines) < 2:
         return []
     apart = [name for name in ("model", "context") if len({line[name] for line in lines}) > 1]
+    chosen_on = " or ".join(dict.fromkeys(line["chosen_on"] for line in lines))
     columns = [
         *map(name_column, ("corpus", *apart)),
         Column("task", "task", right=False, detail=1),
@@ -103,7 +104,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             "Features or fine-tuning",
             lines,
             [column for column in columns if _any_value(lines, column.name)],
-            "rows chosen on dev, scores of the last split that both have",
+            f"rows chosen on {chosen_on}, scores of the last split that both have",
             legend=[
                 "score: the task's measure, in percent. Δ: features minus fine-tuning, in points",
                 "interval: covers other seeds, and other text if predictions exist, for all "

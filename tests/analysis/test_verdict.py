@@ -7,6 +7,7 @@ import pytest
 
 from featbert.analysis import compare as analysis
 from featbert.analysis.comparison import Comparison, Contest
+from featbert.analysis.frame import overview_lines
 from featbert.analysis.interval import needed, seeds_estimate
 from featbert.runs.record import (
     SUFFIX,
@@ -372,6 +373,12 @@ def test_rows_that_learned_from_dev_too_are_a_contest_of_their_own() -> None:
     assert "dev" in on_both.about
     assert "test chose" in topics(on_both)["Check first"]
     assert "test chose" not in topics(on_train).get("Check first", "")
+
+
+@pytest.mark.parametrize(("dev", "chosen_on"), [(0.7, "dev"), (None, "test")])
+def test_an_overview_says_what_chose_its_rows(dev, chosen_on) -> None:
+    runs = [make_run("t", layers=None, dev=dev), make_run("f", dev=dev)]
+    assert [line["chosen_on"] for line in overview_lines(compare(runs))] == [chosen_on]
 
 
 def test_equal_means_are_not_equal_rows() -> None:

@@ -42,9 +42,12 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
     axes.set_yticks(range(len(lines)), [*map(visible, names)])
     axes.set(ylim=(len(lines) - 0.5, -0.5), xlabel="frozen less fine-tuning, in points")
     axes.grid(axis="x")
-    splits = " or ".join(dict.fromkeys(contest["split"] for contest in lines))
+    chosen_on, splits = (
+        " or ".join(dict.fromkeys(contest[name] for contest in lines))
+        for name in ("chosen_on", "split")
+    )
     note = (
-        f"both rows chosen on dev, their difference on {splits}; "
+        f"both rows chosen on {chosen_on}, their difference on {splits}; "
         "line: 95% interval, adjusted for all tests of the table"
     )
     keys = [
