@@ -143,6 +143,11 @@ def _contest(case: _Case) -> Contest:
     apart = [*row.varied.values()]
     if len({peer.trained_on for peer in case.comparison.rows}) > 1:
         apart.append(f"trained on {' and '.join(row.trained_on)}")
+    text_and_encoder = row.cell, row.trained_on
+    peers = [p for p in case.comparison.rows if (p.cell, p.trained_on) == text_and_encoder]
+    if len({peer.train_part for peer in peers}) > 1:
+        apart.append(row.part_name or "all of train")
+
     return Contest(
         about=units.visible(" · ".join(apart)),
         split=case.split,
@@ -207,7 +212,21 @@ def _answer(case: _Case) -> str:
             f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
             f"{FEWEST} seeds of each."
         )
-    return _result(difference, leader, rival, name, _as_rival(case, leader, rival))
+    answer = _result(difference, leader, rival, name, _as_rival(case, leader, rival))
+    if (behind := _behind_and_rising(case)) is not None:
+        name = _called(case, behind)
+        answer += f" {name} did best in its last epoch: more epochs may change this."
+
+    return answer
+
+
+def _behind_and_rising(case: _Case) -> Row | None:
+    """The rival, if it is clearly behind and its training ended too early to be judged."""
+    leader, rival = case.leader, case.rival
+    if leader is None or rival is None or not (_trainer(rival).passes and _still_rising(rival)):
+        return None
+    difference = case.comparison.difference(leader, rival, case.split)
+    return rival if difference is not None and difference.sign > 0 else None
 
 
 def _result(difference: Difference, leader: Row, rival: Row, name: str, opponent: str) -> str:
@@ -401,7 +420,12 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
 def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     """Possible problems of the answer, one phrase each."""
     shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
-    still_rising = grouped((_trainer(row).passes, row) for row in shown if _still_rising(row))
+    still_rising = grouped(
+        (_trainer(row).passes, row)
+        for row in shown
+        if _still_rising(row) and row is not _behind_and_rising(case)
+    )
+
     for passes, rows in still_rising.items():
         last = "last epoch (train longer)" if passes else "last penalty (more epochs try others)"
         pronoun = "its" if len(rows) == 1 else "their"

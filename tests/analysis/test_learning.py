@@ -86,6 +86,9 @@ def test_parts_may_be_examples_of_each_class():
     axes = plot(one(runs), "learning").axes[0]
     ticks = [label.get_text() for label in axes.get_xticklabels()]
     assert ticks == ["601\n100%", "49\n8", "385\n64"]
+    # The answer is about the largest part and says so, if there are others.
+    largest = [[c.about for c in one(part).contests] for part in (runs, runs[:-2], runs[-2:])]
+    assert largest == [["all of train"], ["64 examples of each class"], [""]]
 
 
 def test_settings_part_lines_unless_a_grid_chose_them():

@@ -176,6 +176,16 @@ def test_epochs_that_were_too_few_are_a_caution() -> None:
     assert cautions(0.682) == ""
 
 
+@pytest.mark.parametrize(("last", "limited"), [(0.72, True), (0.682, False)])
+def test_a_lead_over_training_that_ended_too_early_says_so(last, limited) -> None:
+    history = [make_epoch(1, 0.9, 0.65), make_epoch(2, 0.5, 0.68), make_epoch(3, 0.4, last)]
+    behind = make_seeds("t", FEATURES, layers=None, history=history)
+    found = contest([*behind, *make_seeds("f", TUNED)])
+    assert found.ahead == "concat_last4"
+    assert ("last epoch" in topics(found)["Answer"]) == limited
+    assert "Check first" not in topics(found)
+
+
 def test_a_solver_that_did_best_at_its_end_lacks_penalties_and_not_training() -> None:
     history = [make_epoch(1, 0.9, 0.70), make_epoch(2, 0.5, 0.75)]
     solver = {"body": "logistic", "epochs": 2}

@@ -22,7 +22,7 @@ FRONT_CAPTION = (
 )
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _TICK = 55  # pixels
-_ROOM = 500  # characters of names in a panel
+_ROOM = 280  # characters of names in a panel
 _SECONDS = (
     *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
     *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),

@@ -33,6 +33,11 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
 _UNUSED_NAME = re.compile(r'(<g) id="[^"]*"')
+_PLAIN_GROUP = re.compile(r"<g>\n((?:(?!</?g\b).)*?)</g>\n?", re.DOTALL)
+# What a page does without: the font, which report.css names with a substitute, and no rotation.
+_IMPLIED = re.compile(r"font-family: 'DejaVu Sans'; | transform=\"rotate\(-0 [^)]*\)\"")
+
+
 _PLACES = re.compile(r'\b[dxy]="[^"]*"|\btranslate\([^)]*\)')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
@@ -112,10 +117,7 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
 
 
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
-    """An `<svg>` that looks alike everywhere: its text is outlines.
-
-    Its names are the prefix with numbers.
-    """
+    """A figure as `<svg>`. Its names are the prefix with numbers."""
     text = svg_text(figure)
     text = _NOT_SHOWN.sub("", text[text.index("<svg") :])
     text = _UNUSED_NAME.sub(r"\1", text)
@@ -125,7 +127,13 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     )
     # A hundredth of a point is finer than any screen.
     text = _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), text)
-    head, end, body = re.sub(r"\n\s*", "\n", text).partition(">")
+    text = _IMPLIED.sub("", re.sub(r"\n\s*", "\n", text))
+
+    groups = 1
+    while groups:
+        text, groups = _PLAIN_GROUP.subn(r"\1", text)
+    head, end, body = text.partition(">")
+
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + body
 
