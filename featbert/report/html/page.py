@@ -36,8 +36,6 @@ _UNUSED_NAME = re.compile(r'(<g) id="[^"]*"')
 _PLAIN_GROUP = re.compile(r"<g>\n((?:(?!</?g\b).)*?)</g>\n?", re.DOTALL)
 # What a page does without: the font, which report.css names with a substitute, and no rotation.
 _IMPLIED = re.compile(r"font-family: 'DejaVu Sans'; | transform=\"rotate\(-0 [^)]*\)\"")
-
-
 _PLACES = re.compile(r'\b[dxy]="[^"]*"|\btranslate\([^)]*\)')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
@@ -128,12 +126,10 @@ def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     # A hundredth of a point is finer than any screen.
     text = _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), text)
     text = _IMPLIED.sub("", re.sub(r"\n\s*", "\n", text))
-
     groups = 1
     while groups:
         text, groups = _PLAIN_GROUP.subn(r"\1", text)
     head, end, body = text.partition(">")
-
     head = _SIZE.sub(lambda found: f'{found[1]}="{_SCALE * float(found[2]):.1f}pt"', head)
     return head.replace("<svg", f'<svg role="img" aria-label="{label}"', 1) + end + body
 
