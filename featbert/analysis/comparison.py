@@ -75,8 +75,9 @@ class RowCost:
     """Costs of a row: fields of the newest run's `Cost`, except the following.
 
     Attributes:
-        extraction_seconds, extraction_words, extraction_flops: of the words that a run read: its
-            part of train, dev and test.
+        extraction_seconds, extraction_words, extraction_flops: of its part of train, and of dev. A
+            pass over test is part of no cost, frozen or tuned.
+
         prediction_words_per_second: of all runs. Rows on features read stored states.
         text_words_per_second: of all runs from text. Rows on features extract first.
         peak_memory_bytes: the highest of all runs.

@@ -3,7 +3,7 @@
 n runs cost E + nF on features against nT tuned (`docs/explanation/cost.md`). E is of the words that
 a row read (`RowCost`).
 
-A point of a Pareto front is one run from text to trained tagger, with the whole extraction. A row
+A point of a Pareto front is one run from text to trained tagger, with its extraction. A row
 is on the front if it learned and no other is both at least as cheap and at least as good, and one
 of the two strictly. Trials of a search are not on it.
 """
@@ -81,7 +81,7 @@ class Currency:
     Attributes:
         title: of an axis.
         unit: "operations", "seconds", "bytes" or "parameters".
-        field: of `RowCost`. "seconds" and "flops" are of one run, with the whole extraction.
+        field: of `RowCost`. "seconds" and "flops" are of one run, with its extraction.
         timed: "training" or "labelling" if it depends on the machine.
     """
 

@@ -1,6 +1,7 @@
 """Lines that a reader of a comparison should know: runs left out, unequal seeds, other machines."""
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -41,12 +42,9 @@ def comparison_notes(
     if dev_shares:
         parts = " or ".join(map(in_percent, sorted(dev_shares)))
         yield f"dev was drawn from train: {parts} of its {unit}s"
-    words = [
-        (row.cost.extraction_words, members[row.name][0].record.cost.extraction_words)
-        for row in rows
-    ]
-    if any(words_read and stored and words_read < stored for words_read, stored in words):
-        yield "costs count extraction only for the part of train that a row read"
+    if any(row.frozen and row.train_part != (1.0, math.inf) for row in rows):
+        yield "costs count extraction only for the part of train that a row learned from"
+
     seeds_of = {row.name: row.seeds for row in rows if row.has_seed}
     if len({*seeds_of.values()}) > 1:
         unequal = [

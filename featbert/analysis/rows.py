@@ -344,10 +344,12 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
 
 
 def _read(record: RunRecord) -> float:
-    """Part of the words in its store that a run read. 1 without a store."""
-    splits, stored = record.signature.splits, record.cost.extraction_words
-    learned = sum(splits[name].words for name in record.trained_on if name in splits)
-    return 1 - (learned - record.train_words) / _words(record) if stored else 1.0
+    """Part of the words in its store that a run learned from, or chose on. 1 without a store."""
+    if not record.cost.extraction_words:
+        return 1.0
+    splits = record.signature.splits
+    chosen_on = sum(splits[name].words for name in {"dev"} - {*record.trained_on} if name in splits)
+    return (record.train_words + chosen_on) / _words(record)
 
 
 def _words(record: RunRecord) -> int:

@@ -209,11 +209,11 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
         scope = " with the same text and encoder" * (sum(row.is_baseline for row in rows) > 1)
         yield f"Δ: difference from the mean of the baseline{scope}, in points"
     yield (
-        "trained: trained parameters. operations: one run with the whole extraction, estimated "
-        "from shapes. training: wall time of one run without extraction"
+        "trained: trained parameters. operations: one run with extraction of train and dev, "
+        "estimated from shapes. training: wall time of one run without extraction"
     )
     if any(row.cost.extraction_seconds is not None for row in rows):
-        yield "extraction (only words that a row read), store: time and disk, once for all rows"
+        yield "extraction (of train and dev), store: time and disk, once for all rows"
     yield (
         "words/s: words labelled per second, encoder included. memory: highest peak of all seeds"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from featbert.analysis.comparison import Price
 from featbert.analysis.cost import cheaper_from
-from tests.analysis.records import compare, make_run, make_seeds, usual_runs
+from tests.analysis.records import READ, compare, make_run, make_seeds, usual_runs
 
 
 def brute_force(once: float, run: float, other: float) -> float:
@@ -29,7 +29,7 @@ def test_every_row_has_its_price() -> None:
     assert comparison.prices["fine-tuning"] == Price(None, None, None)
     names = ["seconds_once", "seconds_run", "flops_once", "flops_run"]
     frame = comparison.frame().set_index("row")[names]
-    assert [*frame.loc["concat_last4"]] == [12.5, 41, 8e11, 6e13]
+    assert [*frame.loc["concat_last4"]] == pytest.approx([READ * 12.5, 41, READ * 8e11, 6e13])
     assert [*frame.loc["fine-tuning"].dropna()] == [95.5, 6e13]
     (comparison,) = compare(make_seeds("concat", [0.6]), cost=True)
     (price,) = comparison.prices.values()
@@ -37,7 +37,7 @@ def test_every_row_has_its_price() -> None:
 
 
 def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
-    """Of 18,402 words in the store, 12,000 are of train; a tenth of those leaves 10,800 unread."""
+    """Of 18,402 words in the store, 12,000 are of train and 3,201 of dev. Test is not counted."""
     runs = []
     for share, factor in ((0.1, 0.1), (1.0, 1.0)):
         for layers, seconds in (("concat_last4", 40.0), (None, 100.0)):
@@ -55,16 +55,16 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     small, whole = (comparison.prices[name] for name in names)
     small_cost, whole_cost = (comparison.row(name).cost for name in names)
     assert small.tuned_row == "fine-tuning (train_share=0.1)"
-    assert small_cost.extraction_seconds == pytest.approx(12.5 * 7602 / 18_402)
-    assert small_cost.extraction_flops == pytest.approx(8e11 * 7602 / 18_402)
-    assert small.seconds_cheaper_from == brute_force(12.5 * 7602 / 18_402, 4, 10) == 1
+    assert small_cost.extraction_seconds == pytest.approx(12.5 * 4401 / 18_402)
+    assert small_cost.extraction_flops == pytest.approx(8e11 * 4401 / 18_402)
+    assert small.seconds_cheaper_from == brute_force(12.5 * 4401 / 18_402, 4, 10) == 1
     assert whole.tuned_row == "fine-tuning (train_share=1)"
-    assert whole_cost.extraction_seconds == 12.5
+    assert whole_cost.extraction_seconds == pytest.approx(12.5 * READ)
     # Texts that pairs share are in the store once: the part that is read is one of the text's.
     few = {"extraction_words": 5_000, "extraction_seconds": 5.0}
     apart = make_run(settings={"train_share": 0.1}, train_words=1_200, cost=few)
     (row,) = compare([apart])[0].rows
-    assert row.cost.extraction_seconds == pytest.approx(5.0 * 7602 / 18_402)
+    assert row.cost.extraction_seconds == pytest.approx(5.0 * 4401 / 18_402)
     assert row.cost.text_words_per_second == pytest.approx(6402 / (0.5 + 5.0 * 6402 / 18_402))
     front = next(f for f in comparison.fronts if (f.split, f.currency) == ("dev", "operations"))
     costs = {point.row: point.cost for point in front.points}

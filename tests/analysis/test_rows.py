@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from featbert.analysis.comparison import Statistic
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import build_row
-from tests.analysis.records import make_epoch, make_run
+from tests.analysis.records import READ, make_epoch, make_run
 
 
 def build(runs):
@@ -46,7 +46,10 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     extraction = (5.0 + 6.0) * 100 / 18_402  # each store's time for the words predicted
     assert row.cost.text_words_per_second == pytest.approx(200 / (4.0 + extraction))
     assert row.cost.peak_memory_bytes == 9
-    assert (row.cost.extraction_seconds, row.cost.store_bytes) == (6.0, 2)  # of the newer run
+    assert (row.cost.extraction_seconds, row.cost.store_bytes) == (
+        READ * 6.0,
+        2,
+    )  # of the newer run
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
     assert (tuned.cost.prediction_words_per_second, tuned.cost.extraction_seconds) == (None, None)
 
