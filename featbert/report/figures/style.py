@@ -237,11 +237,11 @@ def save_figure(figure: Figure, path: Path) -> Path:
     return path
 
 
-def svg_text(figure: Figure) -> str:
-    """A figure as SVG with a transparent ground and with letters as text: half as many bytes."""
+def svg_text(figure: Figure, fonttype: str = "path") -> str:
+    """A figure as SVG with a transparent ground. Letters as text ("none") take half the bytes."""
 
     buffer = io.BytesIO()
     figure.savefig(
-        buffer, format="svg", fonttype="none", transparent=True, metadata=_METADATA["svg"]
+        buffer, format="svg", fonttype=fonttype, transparent=True, metadata=_METADATA["svg"]
     )
     return buffer.getvalue().decode("utf-8")

@@ -116,7 +116,8 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
 
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     """A figure as `<svg>`. Its names are the prefix with numbers."""
-    text = svg_text(figure)
+    text = svg_text(figure, fonttype="none")
+
     text = _NOT_SHOWN.sub("", text[text.index("<svg") :])
     text = _UNUSED_NAME.sub(r"\1", text)
     numbers: dict[str, int] = {}
