@@ -135,7 +135,7 @@ def find_run_called(name: str, runs_dir: Path, best: bool, data: str | None = No
     text have several measures, the task's default measure decides.
     """
     candidates = find_runs_called(name, runs_dir)
-    if data is not None and len(candidates) > 1:
+    if data is not None:
         by_corpus = {run.record.signature.corpus: None for run in candidates}
         candidates = [
             r for r in candidates if data.casefold() in r.record.signature.corpus.casefold()

@@ -1,12 +1,14 @@
 """featbert run"""
 
+import shlex
+
 import typer
 
 from featbert import api
 from featbert.cli import completion
 from featbert.cli import options as o
 from featbert.cli.showing import Outputs, show_tables, terminal_width
-from featbert.config import Analyses
+from featbert.config import RUNS_DIR, Analyses
 from featbert.errors import InputError
 from featbert.io import slug
 from featbert.progress import report
@@ -67,7 +69,10 @@ def run(
         outputs = outputs.model_copy(update={"report": request.runs_dir / page})
     if result.runs:
         outputs.show(result.comparisons)
-        report(f"featbert compare --experiment {result.plan.experiment.name} shows it again")
+        command = ["featbert", "compare", "--experiment", result.plan.experiment.name]
+        if request.runs_dir != RUNS_DIR:
+            command += ["--runs-dir", str(request.runs_dir)]
+        report(f"{shlex.join(command)} shows it again")
     if failed is not None:
         for name, reason in result.plan.failures.items():
             typer.echo(printable(f"failed: {name}: {reason}"), err=True)

@@ -119,11 +119,12 @@ def rm(
     place = runs_dir or ctx.obj
     if not names and data is None:
         raise InputError("no run is named; give RUN, or --data for all runs on a corpus")
-    if not names:
-        names = [line["run"] for line in run_lines(find_runs(place), {"corpus": data})]
-        if not names:
+    of_data = None
+    if data is not None:
+        of_data = [line["run"] for line in run_lines(find_runs(place), {"corpus": data})]
+        if not of_data:
             raise MissingError(f"no run on {data!r} in {place}; featbert runs lists all")
-    folders = dict.fromkeys(own_folder(name, place, data) for name in names)
+    folders = dict.fromkeys(own_folder(name, place, of_data) for name in names or of_data or ())
     remove([*map(folders_of, folders)], "run", yes=yes)
 
 
@@ -197,7 +198,7 @@ def unpack(
 ) -> None:
     """Copy the runs of a results file into a folder, to add runs to an experiment.
 
-    `featbert run` then trains only the missing runs. Runs in the folder are kept as they are.
+    `featbert run` then trains only the missing runs. Finished runs in the folder are kept.
     """
     from featbert.experiments.pack import unpack_runs
 

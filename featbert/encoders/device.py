@@ -30,6 +30,8 @@ Precision = Literal["fp32", "bf16", "fp16", "fp64"]
 PRECISIONS = ("auto", "fp32", "bf16", "fp16")
 DEVICES = dict.fromkeys(("auto", "cpu", "cuda", "mps"))
 
+# The number of torch's threads before `use_threads` set another one, if it did.
+_THREADS_BEFORE: list[int] = []
 # Bytes of address space that a process takes which has loaded a library.
 ADDRESS_SPACE = {"scipy": 700_000_000, "torch": 1_300_000_000}
 
@@ -91,11 +93,16 @@ def load_torch(threads: int | None = None) -> None:
 
 
 def use_threads(n: int | None) -> None:
-    """Sets torch's number of threads, unless it is None."""
-    if n is not None:
-        import torch
+    """Sets torch's number of threads. With None it is the one before any was set here."""
+    if n is None and not _THREADS_BEFORE:
+        return
+    import torch
 
-        torch.set_num_threads(n)
+    if n is None:
+        n = _THREADS_BEFORE.pop()
+    elif not _THREADS_BEFORE:
+        _THREADS_BEFORE.append(torch.get_num_threads())
+    torch.set_num_threads(n)
 
 
 @contextlib.contextmanager

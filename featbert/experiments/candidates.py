@@ -22,11 +22,12 @@ LEFT = {"features": 1, "finetune": 2}
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A row of a configuration. `seconds` are expected of a run."""
+    """A row of a configuration. `seconds` are expected of a run, and it needs `least_epochs`."""
 
     configuration: Configuration
     row: RowOf
     seconds: float = math.inf
+    least_epochs: int = 1
 
     @property
     def epochs(self) -> int:
@@ -58,10 +59,12 @@ class Candidate:
         return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, limit))
 
     def with_epochs(self, epochs: int) -> Candidate:
+        """The candidate with so many epochs, or as many as its tuning needs."""
+        epochs = max(epochs, self.least_epochs)
         configuration, seconds = self.configuration, self.seconds * epochs / self.epochs
         if epochs != self.epochs:
             configuration = configuration.at(self.row[0], {"epochs": epochs})
-        return Candidate(configuration, self.row, seconds)
+        return dataclasses.replace(self, configuration=configuration, seconds=seconds)
 
     def divided(self, divisor: int) -> Candidate:
         """The candidate with a part of its epochs."""
@@ -74,7 +77,8 @@ class Candidate:
             tuning = rival.configuration.settings("finetune").tuning
             if tuning != self.configuration.settings("finetune").tuning:
                 configuration = rival.configuration.model_copy(update={"train_share": share})
-                yield Candidate(configuration, rival.row).with_epochs(self.epochs)
+                candidate = dataclasses.replace(rival, configuration=configuration)
+                yield candidate.with_epochs(self.epochs)
 
 
 def rungs(n: int, left: int) -> list[tuple[int, int]]:

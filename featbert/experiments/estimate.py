@@ -132,7 +132,9 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
     of_whole = {"train_on": "train", "train_share": 1.0, "shots": None}
-    twice = job.run.options.settings.model_copy(update={"epochs": 2, "head_from": None, **of_whole})
+    # The second epoch trains everything.
+    of_epochs = {"epochs": 2, "head_from": None, "head_epochs": 1, "unfreeze": None}
+    twice = job.run.options.settings.model_copy(update=of_epochs | of_whole)
     options = dataclasses.replace(job.run.options, settings=twice, runs_dir=folder)
     if job.extraction is None:
         run = plan_tuned_run(source, text, options, configuration.for_encoder())

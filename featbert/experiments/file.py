@@ -233,7 +233,7 @@ class Configuration(Data, Encoding, Compute):
             home = "[finetune]" if table == "features" else "[features]"
             raise InputError(f"is {settings.tuning!r}; it belongs to {home}", setting="tuning")
         if self.equal_steps and settings.trainer.passes:
-            settings = settings.but(epochs=epochs_on(self.train_share, settings.epochs))
+            settings = settings.but(epochs=epochs_on(settings.train_share, settings.epochs))
         return settings
 
     def searched(self, table: str) -> Search | None:
@@ -384,7 +384,7 @@ def experiment_file(path: Path) -> Path:
         return path / FILE
     name = path.parent if path.name == FILE else path
     is_other_file = path.exists() and not path.is_dir()
-    if is_other_file or name.parent.name not in ("", "experiments"):
+    if is_other_file or name.parent not in (Path(), Path("experiments")):
         return path
     return shipped_experiments().get(name.name.removesuffix(".toml"), path)
 
@@ -410,11 +410,13 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
         _change(data, change)
     name = path.absolute().parent.name if path.name == FILE else path.stem
     experiment = check_experiment({"name": name} | data, where=title)
-    tables = [*data.get("corpora", {}).values(), *data.get("variant", ()), data.get("variants", {})]
-    keys = {key for table in tables if isinstance(table, dict) for key, _ in flattened(table)}
+    tables = [*_corpora(data.get("corpora", {})).values(), *data.get("variant", ())]
+    tables.append(data.get("variants", {}))
+    keys = {key for table in tables for key, _ in flattened(table)}
+    keys |= {key for table in tables for key in _searched_keys(table)}
     if without_effect := [text for text in changes if text.partition("=")[0].strip() in keys]:
         names = ", ".join(without_effect)
-        notice(f"{names}: corpora and variants that have this key keep their own value")
+        notice(f"{names}: corpora and variants that have or search this key keep their own values")
     return experiment
 
 
@@ -435,6 +437,20 @@ def _change(data: dict[str, Any], change: str) -> None:
         if not isinstance(data, dict):
             raise InputError(f"--set {change!r}: {part!r} is not a table")
     data[parts[-1]] = value
+
+
+def _corpora(entries: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The keys of each corpus, by name. A text is its data."""
+    return {
+        name: {"language": name} | ({"data": keys} if isinstance(keys, str) else keys)
+        for name, keys in entries.items()
+    }
+
+
+def _searched_keys(table: Mapping[str, Any]) -> set[str]:
+    """Keys such as "features.epochs" that [grid] or [search] of a table have values of."""
+    parts = (key.split(".") for key, _ in flattened(table))
+    return {".".join(p[1:3]) for p in parts if p[0] in SEARCHES and len(p) > 2}
 
 
 def check_experiment(data: Mapping[str, Any], *, where: str) -> Experiment:
@@ -483,6 +499,8 @@ class _Reader:
             self.note(["[search] without [search.features] or [search.finetune]"])
         if not configurations:
             return None
+        twice = _searched_keys(self.common) & {key for key, _ in flattened(self.common)}
+        self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
         self.note(reasons_against_minutes(file, configurations))
         ends = [
             dict(flattened({k: v for k, v in o.items() if k not in SEARCHES})) for o in overlays
@@ -500,10 +518,7 @@ class _Reader:
 
     def overlays(self, file: FileKeys) -> list[dict[str, Any]]:
         """The changes of each configuration to the file's own keys."""
-        corpora: dict[str, dict[str, Any]] = {
-            name: {"language": name} | ({"data": keys} if isinstance(keys, str) else keys)
-            for name, keys in file.corpora.items()
-        }
+        corpora = _corpora(file.corpora)
         for noun, known_names in (("corpora", corpora), ("tasks", TASKS)):
             for name in (n for variant in file.variant for n in getattr(variant, noun) or ()):
                 if name not in known_names:
@@ -525,7 +540,8 @@ class _Reader:
             if variant.tasks is not None and task not in variant.tasks:
                 continue
             keys = dict(flattened(merged(self.common, overlay))).keys()
-            for name, place in (("train_share", "[train_sizes]"), ("shots", "the file's shots")):
+            places = dict.fromkeys(("train_share", "equal_steps"), "[train_sizes]")
+            for name, place in {**places, "shots": "the file's shots"}.items():
                 if name in size and {name, *(f"{table}.{name}" for table in TABLES)} & keys:
                     self.note([f"{name} is given twice: by itself and in {place}"])
             overlays.append(merged(overlay, size))
@@ -597,6 +613,9 @@ def reasons_against_minutes(
         "no encoder is adapted": all(c.adapt is None for c in configurations),
         "settings are searched by [grid], not [search]": not any(
             c.search.model_fields_set for c in configurations
+        ),
+        "no seeds are given in [grid]": not any(
+            "seeds" in c.grid.model_fields_set for c in configurations
         ),
         "nothing is transferred": not file.transfer,
     }

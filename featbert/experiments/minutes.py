@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from featbert.encoders.device import use_threads
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError
 from featbert.experiments.candidates import (
     FROZEN,
@@ -36,7 +37,7 @@ from featbert.experiments.candidates import (
     rungs,
 )
 from featbert.experiments.estimate import Estimates
-from featbert.experiments.file import TABLES, every
+from featbert.experiments.file import TABLES, Configuration, every
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
 from featbert.experiments.time_plan import FIRST_SEEDS, ExpectedTimes, drafts
 from featbert.features.plan import ExtractionPlan, free_bytes
@@ -111,7 +112,7 @@ class MinutesPlan(ExperimentPlan):
         plan = dataclasses.replace(self, **changes)
         plan.candidates = plan._candidates()
         plan.kept = kept_by_text(plan.candidates)
-        plan._leave_out_impossible()
+        plan._leave_out()
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
             in_order_of_measuring = (*(scanned or slow)[:1], *tuned[:1], *scanned, *slow, *tuned)
@@ -124,6 +125,7 @@ class MinutesPlan(ExperimentPlan):
                 if (seconds := time_plan.candidates.get(plan.job_of(c).name)) is not None
             ]
         plan.kept = kept_by_text(plan.candidates)
+        plan._leave_out()  # those that have become copies
         finalists = plan._finalists()
         trials = [*plan.jobs.values()]
         if finalists is not None:
@@ -161,34 +163,49 @@ class MinutesPlan(ExperimentPlan):
             for table in (table for table in TABLES if getattr(c, table) is not None):
                 rows: list[RowOf] = [(table, None)]
                 if table == "features" and c.features is not None:
-                    layers = c.features.specs(self.resources.encoder(c.model).num_layers or 0)
+                    layers = c.features.specs(self._num_layers(c))
                     rows = [(table, spec) for spec in layers]
                 search = c.searched(table)
                 points = [c.at(table, p) for p in every(search.ranges(table) if search else {})]
                 for row in rows:
-                    candidates = [Candidate(point, row) for point in points]
+                    candidates = [self._candidate(point, row) for point in points]
                     lists["scan" if candidates[0].is_quick else table].append(candidates)
         return {
             kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
             for kind, rows in lists.items()
         }
 
-    def _leave_out_impossible(self) -> None:
-        """Removes candidates that cannot be planned. InputError if a side has no other."""
-        possible: dict[str, list[Candidate]] = {}
+    def _candidate(self, configuration: Configuration, row: RowOf) -> Candidate:
+        layers = self._num_layers(configuration)
+        settings = configuration.settings(row[0], layers)
+        tuning = get_tuning(settings.tuning)
+        for epochs in range(1, settings.epochs):
+            with contextlib.suppress(InputError):
+                tuning.check(settings.model_copy(update={"epochs": epochs}), layers)
+                return Candidate(configuration, row, least_epochs=epochs)
+        return Candidate(configuration, row, least_epochs=settings.epochs)
+
+    def _num_layers(self, configuration: Configuration) -> int:
+        return self.resources.encoder(configuration.model).num_layers or 0
+
+    def _leave_out(self) -> None:
+        """Removes copies of a run, and candidates that cannot be planned.
+
+        InputError if a side has no other.
+        """
+        possible: dict[str, dict[str, Candidate]] = {}
         for kind, candidates in self.candidates.items():
-            possible[kind] = []
+            possible[kind] = {}
             for candidate in candidates:
                 try:
-                    self.job_of(candidate)
-                    possible[kind].append(candidate)
+                    possible[kind].setdefault(self.job_of(candidate).name, candidate)
                 except InputError as error:
                     self.impossible.append((candidate, error))
         for side in (FROZEN, TUNED):
             of_side = [c for kind in side for c in self.candidates[kind]]
             if of_side and not any(possible[kind] for kind in side):
                 raise next(error for c, error in self.impossible if c in of_side)
-        self.candidates = possible
+        self.candidates = {kind: [*by_name.values()] for kind, by_name in possible.items()}
 
     def job_of(self, candidate: Candidate, seed: int | None = None) -> Job:
         """A run of a candidate, by default with the first seed."""

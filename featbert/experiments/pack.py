@@ -1,6 +1,7 @@
 """Packs runs into a results file, to be shared: records and counts, without weights.
 
-Corpora and encoders keep their names and lose the folders of this machine. Tests of removed
+Corpora and encoders keep their names and lose the folders of this machine, and failures lose their
+reasons. Tests of removed
 predictions are kept as they are. Unpacked runs count as finished: an experiment goes on from them.
 """
 
@@ -21,13 +22,14 @@ from featbert.inference.speed import read_speed
 from featbert.io import check_folder, explaining, write_text
 from featbert.progress import notice, track
 from featbert.runs.counts import ENDING, KeptCounts
-from featbert.runs.folder import TESTS
+from featbert.runs.folder import TESTS, claimed, move_into_place
 from featbert.runs.record import (
     RECORD_NAME,
     SUFFIX,
     ExperimentRecord,
     experiment_path,
     read_experiment_record,
+    read_json,
     to_json,
 )
 from featbert.runs.results import (
@@ -58,7 +60,11 @@ def pack_runs(
         records = [experiment_path(runs_dir, experiment)]
     if not runs:
         raise MissingError(f"no finished runs in {runs_dir}; featbert run makes them")
-    contents: dict[str, Any] = {path.name: json.loads(read_text(path)) for path in records}
+    contents: dict[str, Any] = {}
+    for path in records:
+        experiment_record = read_json(path, ExperimentRecord, f"{path} does not exist")
+        failures = dict.fromkeys(experiment_record.failures, "")  # reasons name folders
+        contents[path.name] = _content(dataclasses.replace(experiment_record, failures=failures))
     scored: list[tuple[Run, str]] = []
     for run in track(runs, f"reading runs of {runs_dir}", "runs"):
         record = run.record
@@ -82,7 +88,7 @@ def pack_runs(
 def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     """Copies the runs of a results file into a folder. Returns their number, copied and kept.
 
-    Runs that the folder has are kept as they are. InputError if the file is damaged or foreign,
+    Finished runs in the folder are kept as they are. InputError if the file is damaged or foreign,
     MissingError if there is none.
     """
     if results_file(file) != file:
@@ -95,17 +101,18 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
         with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=runs_dir) as folder:
             for name in names_in(file):
                 write_text(Path(folder, name), read_text(file / name))
-            tests = Path(folder, TESTS)
-            new_paths = [
-                path
-                for path in (*Path(folder).iterdir(), *tests.glob("*"))
-                if not (runs_dir / path.relative_to(folder)).exists()
-            ]
             (runs_dir / TESTS).mkdir(exist_ok=True)
-            for path in new_paths:
-                if path != tests:
-                    path.rename(runs_dir / path.relative_to(folder))
-    n_new = sum(path.name in run_names for path in new_paths)
+            n_new = 0
+            for path in (*Path(folder).iterdir(), *Path(folder, TESTS).glob("*")):
+                place = runs_dir / path.relative_to(folder)
+                if path.name not in run_names:
+                    if not place.exists():
+                        path.rename(place)
+                elif not (place / RECORD_NAME).exists():
+                    with claimed(place):
+                        if not (place / RECORD_NAME).exists():
+                            move_into_place(path, place)
+                            n_new += 1
     return n_new, len(run_names) - n_new
 
 

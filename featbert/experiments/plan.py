@@ -217,11 +217,20 @@ class ExperimentPlan:
         for seed in chosen.settings(row[0]).seeds_to_train(chosen.seeds):
             job = self._job(chosen, row, seed, configurations_tried=n_tried)
             if job.run.base is not None:
-                self.jobs.setdefault(job.run.base.name, dataclasses.replace(job, run=job.run.base))
-            job = self.jobs.setdefault(job.name, job)
+                self._add_job(dataclasses.replace(job, run=job.run.base))
+            job = self._add_job(job)
             self.rows.setdefault(job.name, job)
             if record is not None and job.name not in record.rows:
                 record.rows.append(job.name)
+
+    def _add_job(self, job: Job) -> Job:
+        """Adds a run, or returns its job. Only a run of one study and of no row may be pruned."""
+        known_job = self.jobs.setdefault(job.name, job)
+        if job.run.options.pruned_by != known_job.run.options.pruned_by:
+            options = dataclasses.replace(known_job.run.options, pruned_by=None, prune_below=())
+            run = dataclasses.replace(known_job.run, options=options)
+            known_job = self.jobs[job.name] = dataclasses.replace(known_job, run=run)
+        return known_job
 
     def _search(
         self, name: str, configuration: Configuration, search: Search, row: RowOf
@@ -229,29 +238,36 @@ class ExperimentPlan:
         """The search of one row. Rows that differ in nothing that it depends on share it."""
         ranges = search.ranges(row[0])
 
-        def jobs_at(settings: Mapping[str, Any]) -> list[Job]:
-            at, prune_below = configuration.at(row[0], settings), () if search.pruning else None
+        def jobs_at(settings: Mapping[str, Any], pruned_by: str | None = None) -> list[Job]:
+            at = configuration.at(row[0], settings)
             seeds = at.settings(row[0]).seeds_to_train(search.seeds)
-            return [self._job(at, row, seed, prune_below=prune_below) for seed in seeds]
+            return [self._job(at, row, seed, pruned_by=pruned_by) for seed in seeds]
 
         first = jobs_at({name: ends_of(values)[0] for name, values in ranges.items()})
         signature, settings = first[0].run.signature, first[0].run.options.settings
         design = search.model_dump(include={"sampler", "sampler_seed", "pruning"})
         design["ranges"] = ranges
-        study = json_hash([design, settings.model_dump(), [job.name for job in first]])[:8]
+        # A given value may equal the default of the first settings and of no others.
+        given = getattr(configuration, row[0]).model_dump(
+            exclude_unset=True, exclude={"layers", *ranges}
+        )
+        names = [job.name for job in first]
+        study = json_hash([design, given, settings.model_dump(), names])[:8]
         key = json_hash([study, search.trials, search.seconds, search.operations])
         if key in self.search_records:
             return self.search_records[key]
         study_name = "--".join([*first[0].name.split("--")[:-2], study])
-        jobs, tries = self._tries(study_name, search, ranges, jobs_at)
-        prune_below = _medians([job.run.finished for job in jobs]) if search.pruning else None
+        pruned_by = study if search.pruning else None
+        jobs_of_study = functools.partial(jobs_at, pruned_by=pruned_by)
+        jobs, tries = self._tries(study_name, search, ranges, jobs_of_study)
+        prune_below = _medians([job.run.finished for job in jobs]) if search.pruning else ()
         size = search.trials if search.sampler != "grid" and search.is_sized else None
         for job in jobs:
             options = dataclasses.replace(
                 job.run.options, configurations_tried=size or len(tries), prune_below=prune_below
             )
             run = dataclasses.replace(job.run, options=options)
-            self.jobs.setdefault(job.name, dataclasses.replace(job, run=run))
+            self._add_job(dataclasses.replace(job, run=run))
         scores = [t.dev for t in tries]
         best = max((score for score in scores if score is not None), default=None)
         # The first of the best, once no more scores can come.

@@ -54,8 +54,8 @@ _OF_THE_STORE = (
 class RunOptions:
     """The options of a run besides its corpus and encoder.
 
-    For `configurations_tried`, `experiment` and `vary` see `RunRecord`. A run stops after epoch n
-    if its best dev score is below `prune_below[n - 1]`. None: it is never pruned.
+    For `configurations_tried`, `experiment` and `vary` see `RunRecord`. The study `pruned_by` ends
+    the run after epoch n if its best dev score is below `prune_below[n - 1]`. None: none does.
     """
 
     seed: int
@@ -68,7 +68,8 @@ class RunOptions:
     experiment: str | None = None
     vary: tuple[str, ...] = ()
     configurations_tried: int = 1
-    prune_below: tuple[float, ...] | None = None
+    pruned_by: str | None = None
+    prune_below: tuple[float, ...] = ()
 
 
 def options_by_seed(
@@ -140,10 +141,11 @@ class PlannedRun:
 
     @property
     def pruned(self) -> PrunedRun | None:
-        """The cost until a search ended the run early, if one did."""
-        if self.options.prune_below is None:
+        """The cost until the study `pruned_by` ended the run early, if it did."""
+        if self.options.pruned_by is None:
             return None
-        return read_or_left_out(read_json, self.folder / PRUNED, PrunedRun, "")
+        run = read_or_left_out(read_json, self.folder / PRUNED, PrunedRun, "")
+        return run if run is not None and run.study == self.options.pruned_by else None
 
 
 def plan_stored_run(

@@ -291,8 +291,9 @@ class RunRecord:
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class PrunedRun:
-    """Cost of a run until a search ended it early. It has no other record."""
+    """Cost of a run until a study ended it early. It has no other record."""
 
+    study: str
     epochs: Count
     operations: Amount
     seconds: Seconds
@@ -432,7 +433,8 @@ class TimePlan:
     Attributes:
         key: hash of the minutes and all candidates.
         share: part of train that runs learn from.
-        most_epochs: of tuned rows. Rows on features that are halved have at most twice as many.
+        most_epochs: of tuned rows whose tuning needs no more. Rows on features that are halved have
+            at most twice as many.
         candidates: expected seconds of each candidate's run, by the name of the run with all epochs
             on all of train.
         seconds: the most that each stage was expected to take.
@@ -459,7 +461,7 @@ class ExperimentRecord:
         missing: names of its runs that are not finished.
         published, show, transfer, labels: as in the file.
         searches: records of its searches.
-        failures: reasons by the name of the run that failed.
+        failures: reasons by the name of the run that failed, "" in a results file.
         time_plan: how it spends its minutes, if it has a number of them.
     """
 
@@ -488,18 +490,26 @@ def search_path(runs_dir: Path, name: str) -> Path:
 
 
 def write_experiment_record(runs_dir: Path, record: ExperimentRecord) -> None:
-    """Writes or replaces the record of an experiment. InputError if it would replace no record."""
+    """Writes or replaces an experiment's record. InputError if the file is anything else."""
     path, content = experiment_path(runs_dir, record.name), None
     with contextlib.suppress(FileNotFoundError):
         with contextlib.suppress(ValueError, RecursionError):
             content = json.loads(regular_file(path).read_text("utf-8"))
         if not isinstance(content, dict) or "checksum" not in content:
             raise InputError(f"{path} is not a record; move it elsewhere")
+        if content.get("name") != record.name:
+            raise InputError(
+                f"{path} is the record of another experiment, {str(content.get('name'))[:60]!r}; "
+                f"give {record.name!r} another name"
+            )
     write_json(path, record)
 
 
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
-    """The record of the experiment called `name`. MissingError without one."""
+    """The record of the experiment called `name`, or with this name of its file.
+
+    MissingError without one.
+    """
     path = experiment_path(runs_dir, name)
     names = [p.name.removesuffix(SUFFIX) for p in listed_in(runs_dir, f"*{SUFFIX}")]
     advice = (
@@ -507,6 +517,8 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
         f"there are {', '.join(names) or 'none'}"
     )
     record = read_json(path, ExperimentRecord, advice)
+    if name not in (record.name, path.name.removesuffix(SUFFIX)):
+        raise MissingError(advice)
     for row in record.rows:  # names of folders, never paths to other places
         if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")

@@ -5,7 +5,7 @@ Finding runs reads only their records. Predictions are read on request.
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -100,8 +100,8 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The last part of its name. It is enough to find the run."""
-        return self.name.rpartition("--")[2]
+        """The last part of its name, which is a hash. An exported run keeps it in any folder."""
+        return self.record.name.rpartition("--")[2]
 
     @property
     def task(self) -> Task:
@@ -334,19 +334,20 @@ class _Config:
     signature: dict[str, Any]
 
 
-def own_folder(name: str, runs_dir: Path, data: str | None = None) -> Path:
+def own_folder(name: str, runs_dir: Path, names: Container[str] | None = None) -> Path:
     """The folder of a run in the runs directory, finished or not.
 
-    If several folders match the name, the one with `data` in its corpus. InputError for a folder
-    that is elsewhere.
+    If several folders match the name, the one among `names`. InputError for a folder that is
+    elsewhere, MissingError for one that is not among `names`.
     """
     if results_file(runs_dir) is not None:
         raise InputError(f"{runs_dir} is a results file, which is only read; name a folder of runs")
-    folders, corpus = find_folders(name, runs_dir), (data or "").casefold()
-    of_data = [f for f in folders if corpus in f.name.partition("--")[0].casefold()]
-    folder = of_data[0] if len(of_data) == 1 else find_folder(name, runs_dir)
-    if folder not in of_data:
-        raise MissingError(f"{folder.name} is no run on {data!r}; featbert runs --data lists those")
+    folders = [f for f in find_folders(name, runs_dir) if names is None or f.name in names]
+    folder = folders[0] if len(folders) == 1 else find_folder(name, runs_dir)
+    if folder not in folders:
+        raise MissingError(
+            f"{folder.name} is no run on that corpus; featbert runs --data lists them"
+        )
     # An encoder has a config.json, too. Only folders of the runs directory are removed.
     made = any((folder / name).is_file() for name in ("record.json", "config.json"))
     if not made or folder.is_symlink() or folder.resolve().parent != runs_dir.resolve():

@@ -208,8 +208,8 @@ class _Training:
         )
         progress = fitting.progress
         resumed_after = len(progress.history)
-        # A search ends the run after epoch n if its best dev score is below bounds[n - 1].
-        bounds = (plan.options.prune_below or ())[: self.settings.epochs - 1]
+        # A study ends the run after epoch n if its best dev score is below bounds[n - 1].
+        bounds = plan.options.prune_below[: self.settings.epochs - 1]
         with epoch_log(log_dir, plan.name) as log:
             for row in progress.history:  # of the checkpoint
                 self._note(row, folder, log)
@@ -217,8 +217,10 @@ class _Training:
                 self._note(fitting.add(epoch, self._dev_values()), folder, log)
                 best, number = progress.best, epoch.epoch
                 if best is not None and number <= len(bounds) and best[0] < bounds[number - 1]:
+                    study = plan.options.pruned_by or ""
                     flops = progress.flops + number * self._prediction_flops("dev")
-                    write_json(folder / PRUNED, PrunedRun(number, flops, fitting.end().seconds))
+                    seconds = fitting.end().seconds
+                    write_json(folder / PRUNED, PrunedRun(study, number, flops, seconds))
                     checkpoint.path.unlink(missing_ok=True)
                     raise PrunedError(f"pruned after epoch {number}")
         if not self.settings.trainer.has_seed:

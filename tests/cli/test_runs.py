@@ -9,7 +9,7 @@ import pytest
 from rich.text import Text
 
 from featbert.analysis.listing import run_lines
-from featbert.io import owning
+from featbert.io import owning, slug
 from featbert.report.html.notebook import html
 from featbert.report.listings import runs_table
 from featbert.report.rendering import in_format
@@ -177,7 +177,7 @@ def write_runs(folder: Path, *changes: dict) -> None:
     """Runs of one row whose names begin with their corpus and end with their number."""
     for number, change in enumerate(changes, 1):
         corpus, scores = change.pop("corpus", "a"), change.pop("scores", {"f1": 0.5})
-        name = f"{corpus}--last--seed{number}--{number}234"
+        name = f"{slug(corpus)}--last--seed{number}--{number}234"
         signature = {"corpus": corpus}
         record = make_record(name, layers="last", seed=number, signature=signature, **change)
         dev = dataclasses.replace(record.scores["dev"], values=scores)
@@ -208,3 +208,18 @@ def test_runs_are_removed_on_the_corpus_that_is_named(tmp_path):
     ok(call(*given, "last", "--data", "B"))
     ok(call(*given, "--data", "c"))
     assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
+
+
+def test_a_corpus_is_named_as_in_the_list(tmp_path):
+    """Folders of runs have parts of its name, in other letters."""
+    long = "a corpus " * 9 + "of mine"
+    write_runs(tmp_path, {"corpus": "my corpus"}, {"corpus": long}, {"corpus": long})
+    given = ("runs", "--runs-dir", tmp_path)
+    ok(call(*given, "show", "1234", "--data", "my corpus"))
+    assert "my corpus" in error_of(call(*given, "show", "1234", "--data", "of mine"))
+    error_of(call(*given, "rm", "--yes", "1234", "--data", "of mine"))
+    ok(call(*given, "rm", "--yes", "2234", "--data", "of mine"))
+    ok(call(*given, "rm", "--yes", "--data", "My corpus"))
+    assert [run.record.seed for run in find_runs(tmp_path)] == [3]
+    ok(call(*given, "rm", "--yes", "--data", "of mine"))
+    assert not list(tmp_path.iterdir())

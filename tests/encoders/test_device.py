@@ -9,7 +9,15 @@ import pytest
 import torch
 
 from featbert.encoders import device, memory
-from featbert.encoders.device import Device, find_device, find_precision, has_native_bf16, to_device
+from featbert.encoders.device import (
+    Device,
+    computing_threads,
+    find_device,
+    find_precision,
+    has_native_bf16,
+    to_device,
+    use_threads,
+)
 from featbert.encoders.memory import available_memory, check_memory, peak_memory, reset_peak_memory
 from featbert.errors import InputError
 from featbert.features.extraction import HostCopy
@@ -45,6 +53,16 @@ def test_a_gpu_is_taken_where_there_is_one_and_by_its_number(monkeypatch):
     assert find_device("auto").kind == "cpu"
     with pytest.raises(InputError, match="cuda"):
         find_device("cuda")
+
+
+def test_a_number_of_threads_is_not_the_next_ones():
+    with computing_threads(3):
+        for n, expected in ((2, 2), (1, 1), (None, 3), (None, 3)):
+            use_threads(n)
+            assert torch.get_num_threads() == expected
+        torch.set_num_threads(2)  # somebody else's choice
+        use_threads(None)
+        assert torch.get_num_threads() == 2
 
 
 def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):

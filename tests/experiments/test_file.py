@@ -88,6 +88,9 @@ def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monke
     assert read_experiment("experiments/quickstart").configurations[0].seeds == [7]
     monkeypatch.chdir(own.parent)
     assert read_experiment("experiment.toml").name == "quickstart"
+    for absent in (tmp_path, "other"):
+        with pytest.raises(MissingError):
+            read_experiment(Path(absent, "experiments", f"decide{end}"))
 
 
 def test_all_mistakes_are_reported_together(tmp_path):
@@ -143,6 +146,8 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on='train+dev'"),
         ("[finetune]\n[[variant]]\ncorpora = 'de'\n", "variant.0.corpora is 'de'"),
+        ("[finetune]\nepochs = 2\n[grid.finetune]\nepochs = [1, 3]\n", "finetune.epochs"),
+        ("equal_steps = true\n[finetune]\n[train_sizes]\nshares = [1]\n", "equal_steps"),
         ("seed = 1\n[finetune]\n", "'seeds'"),
         ("[features.grid]\nepochs = [1]\n", "[grid.features]"),
         ("[features]\npacking = 'apart'\n", "'packing', outside of [features]"),
@@ -219,6 +224,24 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
     assert read_experiment(written(tmp_path, folds)).vary == ("corpus",)
 
 
+@pytest.mark.parametrize("change", ["data=x", "language=de", "finetune.epochs=9", "seeds=2"])
+def test_a_change_without_effect_is_told(tmp_path, caplog, change):
+    text = """
+        [corpora]
+        en = "one"
+        de = "two"
+        [finetune]
+        [[variant]]
+        [[variant]]
+        [variant.grid]
+        seeds = [7]
+        finetune.epochs = [1, 2]
+    """
+    caplog.set_level("INFO")
+    read_experiment(written(tmp_path, text), [change])
+    assert len(caplog.messages) == (change != "seeds=2")
+
+
 def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
     text = """
         [features]
@@ -276,10 +299,7 @@ def test_shots_are_laid_over_every_configuration(tmp_path):
 
 
 def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
-    text = (
-        "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
-        "[grid.features]\nepochs = [5, 6]\n"
-    )
+    text = "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
 
     def epochs(experiment: Experiment, table: str) -> list[int]:
         return [c.settings(table).epochs for c in experiment.configurations]
@@ -289,6 +309,9 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
     assert epochs(steps, "features") == [50, 17, 5]
     default = defaults("full").epochs
     assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
-    tried = tries(steps.configurations[0], "features")
-    assert [c.settings("features").epochs for c in tried] == [50, 60]
     assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
+    searched = text.replace("epochs = 5", "") + "[grid.features]\nepochs = [5, 6]\n"
+    tried = tries(read_experiment(written(tmp_path, searched)).configurations[0], "features")
+    assert [c.settings("features").epochs for c in tried] == [50, 60]
+    part = "equal_steps = true\n[features]\nepochs = 4\ntrain_share = 0.5\n"
+    assert epochs(read_experiment(written(tmp_path, part)), "features") == [8]

@@ -304,6 +304,41 @@ def test_candidates_that_the_encoder_does_not_allow_are_named(lab, trained):
     assert "layer:9" in minutes_text(plan)
 
 
+def test_a_run_is_one_candidate(lab, trained):
+    """A rank has no effect on "full", nor have epochs that the plan leaves out."""
+    variants = [
+        {"features": {"layers": ["last"], "body": "linear"}},
+        {"grid": {"finetune": {"tuning": ["full", "lora"], "rank": [4, 8]}}},
+        {"grid": {"finetune": {"tuning": ["bitfit"], "epochs": [13, 14]}}},
+    ]
+    for variant in variants[1:]:
+        variant["finetune"] = {}
+    experiment = lab.experiment(variant=variants, minutes=60, seeds=[1, 2, 3])
+    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+    assert plan.time_plan.most_epochs == 12
+    runs = [plan.job_of(c).run for c in plan.candidates["finetune"]]
+    assert len({run.name for run in runs}) == len(runs)
+    tuned = Counter(run.tuning for run in runs)
+    assert tuned == {"full": 1, "lora": 2, "bitfit": 1}
+    assert {run.options.configurations_tried for run in runs} == {4}
+
+
+def test_halving_leaves_the_epochs_that_a_tuning_needs(lab, trained, monkeypatch):
+    monkeypatch.setitem(DEV, "head-then-full", 0.5)
+    rates = {"finetune": {"learning_rate": [1e-3, 2e-3, 3e-3, 4e-3]}}
+    tuned = [
+        {"tuning": "head-then-full", "epochs": 4, "head_epochs": 2},
+        {"epochs": 6, "unfreeze": 1},
+    ]
+    variants = [{"finetune": given, "grid": rates} for given in tuned]
+    variants.append({"features": {"layers": ["last"], "body": "linear"}})
+    experiment = lab.experiment(variant=variants, minutes=60)
+    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+    assert {c.divided(4).epochs for c in plan.candidates["finetune"]} == {3, 5}
+    assert {c.on(1.0, 2).epochs for c in plan.candidates["finetune"]} == {3, 5}
+    assert {run.record.tuning for run in carry_out(plan).runs} == {"none", "full"}
+
+
 def test_examples_that_were_drawn_are_not_divided_further(lab, trained, tmp_path):
     plan = timed_texts(lab, trained, 4, tmp_path, shots=8)
     assert plan.time_plan.share == 1
@@ -422,6 +457,7 @@ def test_a_run_with_real_times_and_gains(lab, tmp_path):
     [
         (["corpora.a=one", "corpora.b=two"], "one text"),
         (["train_on=train+dev"], "learn from train"),
+        (["grid.seeds=2", "grid.finetune.epochs=[1]"], "seeds"),
         (["search.trials=2", "search.finetune.learning_rate=[1e-3]"], r"\[grid\]"),
     ],
 )

@@ -14,15 +14,21 @@ from featbert.analysis.comparison import Comparison
 from featbert.analysis.significance import run_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.data.corpus import Sentence
-from featbert.errors import InputError, MissingError
+from featbert.errors import BusyError, InputError, MissingError
 from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
-from featbert.io import file_hash, write_text
+from featbert.io import file_hash, owning, write_text
 from featbert.runs.counts import KeptCounts
 from featbert.runs.folder import TESTS
-from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
-from featbert.runs.results import listed_in, write_results
+from featbert.runs.record import (
+    ExperimentRecord,
+    SearchRecord,
+    TriedSettings,
+    read_experiment_record,
+    write_json,
+)
+from featbert.runs.results import listed_in, names_in, read_text, write_results
 from featbert.runs.run import Run, check_usable, find_run, find_runs
 from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate
@@ -114,10 +120,12 @@ def test_counts_of_correlations_follow_from_the_kept_scores(tmp_path) -> None:
     assert np.array_equal(kept.restored(tmp_path, (), (), measure).examples, counts)
 
 
-def experiment(folder: Path, rows: list[str], tried: list[str]) -> None:
+def experiment(folder: Path, rows: list[str], tried: list[str], failures=None) -> None:
     tries = [TriedSettings({}, tried, None, None, "failed", None, None)]
     search = SearchRecord("none", "last", "wikigold", "", "grid", tries, None, rows)
-    record = ExperimentRecord("trial", "", [], rows, [], [], [], False, {}, [search], {})
+    record = ExperimentRecord(
+        "trial", "", [], rows, [], [], [], False, {}, [search], failures or {}
+    )
     write_json(folder / "trial.experiment.json", record)
 
 
@@ -127,7 +135,9 @@ def test_an_experiment_has_its_rows_what_was_tried_and_what_these_name(runs, tmp
     signature = dataclasses.replace(record.signature, source="/home/me/wikigold")
     moved = dataclasses.replace(record, signature=signature, model_source="/home/me/model")
     write_json(based.folder / "record.json", moved)
-    experiment(runs, ["last-1"], ["last-2", "never finished"])
+    experiment(
+        runs, ["last-1"], ["last-2", "never finished"], {"never finished": "/home/me is full"}
+    )
     evaluate(find_run("last-2", runs), "de", source="/home/me/de")
     file = tmp_path / "trial.jsonl.xz"
     assert pack_runs(runs, file, "trial") == 3
@@ -143,6 +153,8 @@ def test_an_experiment_has_its_rows_what_was_tried_and_what_these_name(runs, tmp
             work()
     kept = find_run("last-1", file).record
     assert (kept.signature.source, kept.model_source) == ("wikigold", "all-MiniLM-L6-v2")
+    assert [*read_experiment_record(file, "trial").failures] == ["never finished"]
+    assert not [name for name in names_in(file) if "/home/me" in read_text(file / name)]
     assert len(transfer_matrices(find_runs(file))) == 1
     pack_runs(runs, text := tmp_path / "text.jsonl.xz", "trial", with_text=True)
     ours, theirs = (find_run("last-2", place).predictions("dev") for place in (runs, text))
@@ -186,7 +198,18 @@ def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, t
     score_elsewhere(runs)
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
     shutil.copytree(runs / "last-1", (folder := tmp_path / "unpacked") / "last-1")
-    assert unpack_runs(file, folder) == (len(find_runs(runs)) - 1, 1)
+    (unfinished := folder / "last-2" / "history.jsonl").parent.mkdir()
+    unfinished.touch()
+    with owning(unfinished.parent), pytest.raises(BusyError):  # as while it trains
+        unpack_runs(file, folder)
+    (others := unfinished.with_name("thesis.txt")).touch()
+    with pytest.raises(InputError, match=others.name):
+        unpack_runs(file, folder)
+    others.unlink()
+    n_before = len(find_runs(folder))
+    n_copied, n_kept = unpack_runs(file, folder)
+    assert (n_copied, n_kept) == (len(find_runs(runs)) - n_before, n_before)
+    assert not unfinished.exists()
     assert (folder / "last-1/dev.conll").exists()  # a run that was there is left as it is
     assert analysed(find_runs(folder)).differences == analysed(find_runs(runs)).differences
     pack_runs(folder, again := tmp_path / "again.jsonl.xz")

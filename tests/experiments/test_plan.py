@@ -1,5 +1,6 @@
 """Experiments whose runs follow from others: variants, train+dev, grids, adaptation, transfer."""
 
+import shlex
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from featbert.analysis.transfer import transfer_matrices
-from featbert.errors import FeatbertError, InputError
+from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.experiments import schedule
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.plan import Resources
@@ -20,7 +21,7 @@ from featbert.runs.train import train_planned
 from tests.analysis.records import compare
 from tests.experiments.experiment_files import SMALL
 from tests.tiny_encoders import write_encoder
-from tests.workspace import write_splits
+from tests.workspace import command, ok, write_splits
 
 
 def test_conditions_next_to_each_other(lab):
@@ -65,7 +66,7 @@ def test_a_grid_takes_the_best_on_dev_and_trains_it_with_all_seeds(lab):
     (lab.space.corpus / "test.conll").write_text(rare, "utf-8")
     keys = {
         "seeds": [1, 2],
-        "finetune": {"epochs": 2, "learning_rate": 1e-3},
+        "finetune": {"batch_size": 16},
         "grid": {"seeds": [1], "finetune": {"epochs": [1, 3], "learning_rate": [1e-9, 5e-3]}},
     }
     before = lab.plan(**keys)
@@ -136,6 +137,32 @@ def test_searches_are_named_by_what_differs(lab, tmp_path):
     ]
 
 
+def test_rows_share_a_search_only_if_they_agree_in_all_that_it_tries(lab):
+    """The rate is the default of "full" and not of "lora"."""
+    variants = [{"finetune": {"epochs": 1, **given}} for given in ({}, {"learning_rate": 2e-4})]
+    grid = {"finetune": {"tuning": ["full", "lora"]}}
+    assert len(lab.plan(variant=variants, grid=grid).searches) == 2
+    assert len(lab.plan(variant=[variants[0]] * 2, grid=grid).searches) == 1
+
+
+def test_experiments_with_names_that_are_alike_keep_their_records(lab):
+    (run,) = lab.carry_out(name="a b", features=SMALL).runs
+    for name in ("a_b", "a b"):  # the name of the file, too
+        assert read_experiment_record(lab.space.runs, name).rows == [run.name]
+    with pytest.raises(InputError, match="a b"):
+        lab.carry_out(name="a_b", features=SMALL | {"epochs": 2})
+    with pytest.raises(MissingError, match="a_b"):
+        read_experiment_record(lab.space.runs, "a/b")
+    assert [run.name for run in find_runs(lab.space.runs)] == [run.name]
+
+
+def test_the_command_that_shows_an_experiment_again_is_one_that_does(lab):
+    file = lab.space.experiment("name = 'a b'\n[features]\nlayers = ['last']\nepochs = 1\n")
+    (line,) = [t for t in ok(lab.space.carry_out(file)).stderr.splitlines() if "compare" in t]
+    words = shlex.split(line[line.index("featbert") :].rpartition(" shows")[0])
+    assert "trial.toml" not in ok(command(*words[1:])).stdout
+
+
 def test_what_fails_holds_up_nothing_else(lab, monkeypatch):
     """Neither a point its row nor an extraction the rows that do not read it."""
 
@@ -204,6 +231,10 @@ def test_time_follows_from_like_runs_or_from_a_short_one(lab):
     assert known.run(other) is None
     short = Estimates(plan, measure=True)
     assert (short.run(like), short.run(other)[2]) == (known.run(like), "a short run")
+    # A short run has too few epochs for these.
+    stages = [{"epochs": 9, "unfreeze": 1}, {"tuning": "head-then-full", "head_epochs": 2}]
+    plan = lab.plan(variant=[{"finetune": stage} for stage in stages])
+    assert None not in map(Estimates(plan, measure=True).run, plan.missing)
     assert sorted(lab.space.folder.rglob("*")) == there
 
 

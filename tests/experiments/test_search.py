@@ -151,6 +151,27 @@ def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     runs = find_runs(lab.space.runs)
     assert ([run.name for run in runs], runs.unfinished) == (first.runs, ())
     assert not lab.plan(**keys).missing
+    rates = [trial.settings["learning_rate"] for trial in found.tried]
+
+    def rows_of(*variants: dict[str, Any], **changes: Any) -> tuple[list[float], list[list[str]]]:
+        """Rates of the rows, and the states of each search, after all runs."""
+        outcome = lab.carry_out(variant=[*variants], features=keys["features"], **changes)
+        assert (outcome.missing, outcome.failures) == ([], {})
+        states = [[trial.state for trial in search.tried] for search in outcome.searches]
+        return [run.record.settings["learning_rate"] for run in outcome.runs], states
+
+    # Rows and other searches train the same run to its end, or prune it themselves.
+    plain = {"features": {"learning_rate": rates[1]}}
+    chosen, states = rows_of({"search": keys["search"]}, plain)
+    assert (rates[1] in chosen, states) == (True, [["finished", "finished", "pruned"]])
+    one, two, other = (
+        {"search": {"features": {"learning_rate": tried}, "sampler": "grid", "pruning": True}}
+        for tried in ([rates[0], rates[2]], [rates[2], 0.01], [0.02, 0.01])
+    )
+    assert rows_of(one)[1] == [["finished", "pruned"]]
+    assert rows_of(other, name="other")[1] == [["finished", "pruned"]]
+    assert rows_of(two, name="two")[1] == [["finished", "pruned"]]
+    assert rows_of(one, two)[1] == [["finished", "finished"], ["finished", "pruned"]]
 
 
 def test_a_search_in_which_nothing_learned_chooses_nothing_and_says_so(lab, monkeypatch):

@@ -16,6 +16,7 @@ from featbert.training.fitting import Fitting
 from tests.analysis.records import compare
 from tests.runs.rows import assert_answers_again
 from tests.single_runs import finetune, train
+from tests.workspace import command, ok
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
 # Parameters of the encoder that are trained, of four layers of 16 dimensions.
@@ -85,6 +86,9 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     assert tuned.record.cost.training_flops > 3 * head.record.cost.training_flops
     by_name = settings.but(head_from=head.name)
     assert finetune(corpus, model, settings=by_name, **where).name == tuned.name  # found
+    ok(command("export", head.folder, exported := workspace.folder / "any" / "head", "-q"))
+    by_folder = settings.but(head_from=str(exported))
+    assert finetune(corpus, model, settings=by_folder, **where).name == tuned.name
     other = train(store, "last", settings=linear, seed=2, **where)
     second = finetune(corpus, model, settings=settings.but(head_from=other.id), seed=2, **where)
     (comparison,) = compare([tuned, second])
