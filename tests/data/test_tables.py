@@ -206,6 +206,27 @@ def test_a_header_in_one_part_only(tmp_path, name):
     assert [s.tags for s in corpus["test"]] == [("0",) if answered else None]
 
 
+ACTS = [("Is it true?", "question"), ("It is.", "comment"), ("Is it?", "question")]
+
+
+def test_classes_with_usual_names_of_columns_are_no_header(tmp_path):
+    content = "".join(f"{text}\t{act}\n" for text, act in ACTS)
+    assert read(tmp_path, content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tstance\n" + content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tlabel\ncomment\tdeny\n", "tsv") == [("comment", "deny")]
+    # Nor in one part only, or if only the number says that the column has classes.
+    (tmp_path / "train.tsv").write_text(content)
+    (tmp_path / "dev.tsv").write_text("It is.\tcomment\nIs it?\tquestion\n")
+    corpus = load_corpus(tmp_path, ReadingOptions(text=1, target=2), targets="classes")
+    assert [len(corpus["train"]), len(corpus["dev"])] == [3, 2]
+    assert corpus["dev"].tags == [("comment",), ("question",)]
+
+
+def test_usual_names_between_other_signs_are_part_of_a_text(tmp_path):
+    rows = [("I like it, comment, and so on", "pos"), ("bad film", "neg")]
+    assert read(tmp_path, table("\t", csv.QUOTE_NONE, rows), "tsv", text=1, target=2) == rows
+
+
 def test_a_stream_is_not_read_ahead():
     lines = iter(["text,label", *["a b,1"] * 5000])
     rows = Table(lines, Path("x.csv"), ReadingOptions()).rows()
