@@ -181,6 +181,17 @@ def _dialect_with(
     return best, best_share
 
 
+def quoted_dialect(
+    separator: str, lines: Sequence[str], path: Path, options: ReadingOptions
+) -> Dialect | None:
+    """The dialect of words in columns if their fields surely are quoted, else None."""
+    plain, quoted = [Dialect(separator, quoting, options.escape) for quoting in (False, True)]
+    is_tsv = separator == "\t" and path.name.lower().endswith("tsv")
+    may_be_quoted = is_tsv and options.quoting == "auto"
+    is_quoted = may_be_quoted and _is_quoted(lines, plain, quoted) and quoted.fit(lines) == 1
+    return quoted if is_quoted or options.quoting == "double" else None
+
+
 def _is_quoted(lines: Sequence[str], plain: Dialect, quoted: Dialect) -> bool:
     """Whether quotation marks surely are not part of the texts."""
     rows, bare = plain.first_rows(lines), quoted.first_rows(lines)
