@@ -30,7 +30,7 @@ class Regression(ExampleTask):
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         """Every measure. A correlation with equal scores is undefined and shown as 0."""
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
