@@ -223,6 +223,8 @@ def test_tables_in_json(tmp_path, whole):
     path = tmp_path / "train.json"
     path.write_text(json.dumps(whole), "utf-8")
     assert [row.values for row in json_rows(read_file(path), path)] == ROWS
+    columns = json.dumps({"columns": [0, 1], "index": [0], "data": [["a b", "x"]]})
+    assert [row.values for row in json_rows([columns], path)] == [{"0": "a b", "1": "x"}]
 
 
 @pytest.mark.parametrize("indent", [None, 1])
