@@ -103,6 +103,12 @@ def test_f1_is_of_classes_that_a_part_may_lack():
     assert "f1" not in get_task("classification").score(two, two, ["a", "b", "c"]).values
 
 
+def test_predicted_scores_keep_their_digits():
+    scores = np.array([1.2345678e-6, -3.1415927, 123456.78, 0], np.float32)
+    written = get_task("regression").named(scores, ())
+    np.testing.assert_array_equal(np.array([*map(float, written)], np.float32), scores)
+
+
 def test_an_undefined_correlation_is_said():
     task, constant, varied = get_task("regression"), [["1.0"]] * 3, [["1.0"], ["2.0"], ["3.0"]]
     assert set(task.score(constant, varied).values.values()) == {0.0}
