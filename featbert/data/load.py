@@ -122,7 +122,7 @@ def load_corpus(
         ("missing", kind.name != "spans"),
         ("first_choice", kind.name == "choices"),
         ("class_separator", bool(kind.separator)),
-        ("nested", kind.reader is None),
+        *((column, kind.reader is None) for column in ("nested", "token_column", "tag_column")),
     ):
         if option in options.changed and kind.keys is not None and not fits:
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)

@@ -29,7 +29,7 @@ from typing import Any
 
 from featbert.data.columns import USUAL_NAMES, looks_like_choices, usual_texts
 from featbert.data.examples import n_words
-from featbert.data.files import RawRow
+from featbert.data.files import BOM, RawRow
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
 from featbert.progress import notice, track
@@ -318,7 +318,8 @@ class Table:
         skipped = 0
         cells = table_cells(lines, path, self.dialect, self._start)
         for number, row in islice(cells, int(self.has_header), None):
-            is_header_again = self.has_header and [cell.strip() for cell in row] == self.names
+            again = [cell.removeprefix(BOM).strip() for cell in row]
+            is_header_again = self.has_header and again == self.names
             if is_header_again or (len(names) > 1 and not any(map(str.strip, row))):
                 skipped += 1
                 continue

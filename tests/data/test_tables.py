@@ -140,6 +140,7 @@ def test_quotes_escapes_and_separators_inside_fields(tmp_path, content, ending, 
         ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt"),  # R's usual separator
         (" \n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
         ("text,label\nGood.,1\ntext,label\nBad.,0\n", "csv"),  # two files in one
+        ("text,label\nGood.,1\n\ufefftext,label\nBad.,0\n", "csv"),
     ],
 )
 def test_rows_that_are_clear(tmp_path, content, ending):
