@@ -128,6 +128,10 @@ class ColumnFormat:
         `chosen` are the columns in a longer file of the corpus, used instead of these lines.
         """
         self.path, self.options, self.kind = path, options, kind
+        if lines and lines[0].startswith("#FORMAT=WebAnno"):
+            raise InputError(
+                f"{path} is WebAnno's TSV, which is not read; export CoNLL 2002 instead"
+            )
         self.token, self.tag, self.units, self.header = 0, -1, (-1, -1), 0
         self.key, self.missing = "", frozenset[str]()
         self.dialects: list[str] = []

@@ -128,7 +128,7 @@ def load_corpus(
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
-    place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
+    place = Path(os.path.abspath(os.path.expanduser(path.removeprefix(PREFIX))))
     dataset = None if path in SAMPLES else dataset_of(path)
     if dataset is not None:
         if options.encoding != "utf-8":
@@ -190,7 +190,7 @@ class _CorpusReader:
                 file = part._file(path, split)
                 files.append(replace(file, split=split))
                 if limit := reader.options.limit:
-                    examples = len({s.lines[0] for s in file.sentences})
+                    examples = len({(s.lines[0], s.document) for s in file.sentences})
                     if examples == limit:
                         break
                     reader = replace(self, options=replace(self.options, limit=limit - examples))

@@ -100,6 +100,13 @@ def test_published_forms(tmp_path, content, ending, expected):
     assert (notes.empty_texts, notes.repeated_ids) == (content == EMPTY, 0)
 
 
+def test_a_limit_counts_questions_of_an_article(tmp_path):
+    rows = [RACE | {"article": f"a{n}"} for n in range(3)]
+    parts = {"train-0": lines(rows[:2]), "train-1": lines(rows)}
+    corpus = reading.read(tmp_path, "", "jsonl", "choices", parts=parts, limit=5)
+    assert len(examples(corpus)) == 5
+
+
 def test_numbers_may_be_texts_of_choices(tmp_path):
     rows = [("1", [*"1352"], 0), ("2", [*"4123"], 2), (3, [*"3947"], 0)]
     rows = [({"question": "a", "choices": c, "answer": n}, right) for n, c, right in rows]

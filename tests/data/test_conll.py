@@ -375,6 +375,7 @@ def test_columns_that_a_comment_names(read):
         ("EU X O\n\n#fail O\nit X O\n", {}, "line 3 of"),
         ("R\tB-LC\n \tB-LC\n", {}, "line 2 of"),
         ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
+        ("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tEU\tORG\n", {"tag_column": 4}, "dev.conll.*CoNLL"),
         ("EU\nis\n", {}, "line 1 of .*'EU'"),
         ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
         ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),
