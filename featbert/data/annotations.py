@@ -47,8 +47,7 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
             continue
         if any("result" in item for item in spans):
             results = (item["result"] for item in finished_annotations(values)[:1])
-            # Relations and choices have no start.
-            spans = [r for rs in results for r in rs if "start" in _mapping(r.get("value"))]
+            spans = [r for rs in results for r in rs if _is_span(r)]
         if key != "tokens" or (spans and {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
             return text, spans
     is_prodigy = values.get("answer") in ("accept", "reject", "ignore")
@@ -82,6 +81,12 @@ def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     return [item for item in results if "result" in item and not item.get("was_cancelled")]
 
 
+def _is_span(result: Mapping[Any, Any]) -> bool:
+    """Whether a result of Label Studio is a span, not a relation, or a choice or note on a span."""
+    value = _mapping(result.get("value"))
+    return "start" in value and ("labels" in value or result.get("type") == "labels")
+
+
 def _mapping(value: Any) -> Mapping[Any, Any]:
     return value if isinstance(value, Mapping) else {}
 
@@ -90,7 +95,7 @@ def parts_of(row: RawRow, text: str, span: Any) -> list[tuple[Part, str]]:
     """A span as the file gives it, with each of its types."""
     item, surface = span, None
     if isinstance(span, dict):
-        item = span | dict(_mapping(span.get("value")))  # Label Studio's result
+        item = dict(_mapping(span.get("value"))) or span  # Label Studio's result
         surface = next((item[key] for key in OWN_KEYS if isinstance(item.get(key), str)), None)
         ends = [next((item[k] for k in keys if k in item), None) for keys in (START_KEYS, END_KEYS)]
         ends = item.get("span", ends)

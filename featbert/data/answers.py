@@ -9,7 +9,8 @@ across all parts of a corpus:
     -1   if no part has it among others (as in GLUE's test parts), or the others are words, or
          whole numbers from 0 on with one above 1. With 0 and 1, or with -2, it is a class
 
-Numbers that are equal are one class (1.0 and 1), and so are True and true, Yes and yes.
+Whole numbers with and without decimals are one class (1.0 and 1), and so are True and true, Yes and
+yes. +1 and 01 are other classes than 1.
 """
 
 import math
@@ -120,7 +121,13 @@ def renamed(files: Sequence[RawFile], names: Mapping[str, str | None]) -> list[R
 
 
 def _classes(files: Sequence[RawFile]) -> list[set[str]]:
-    return [{tag for s in file.sentences for tag in s.tags or ()} for file in files]
+    """The classes of each split."""
+    classes: dict[str, set[str]] = {}
+    for file in files:
+        classes.setdefault(file.split, set()).update(
+            t for s in file.sentences for t in s.tags or ()
+        )
+    return [*classes.values()]
 
 
 def classes_settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:

@@ -7,8 +7,9 @@
 Choices are a list or numbered columns, two or more for each example. Empty columns after the last
 choice are ignored. A label is a letter (A, B, ...), a choice's own label or text, or a number.
 Numbers count from 0, or from 1 if 0 never occurs in the corpus and one of them is the number of
-choices. Each choice is a sequence of its own, the pair of context and choice, with the tag "1" if
-it is right, else "0". The `document` of a sequence is the number of its example.
+choices. They are texts if in the whole corpus each is the text of a choice. Each choice is a
+sequence of its own, the pair of context and choice, with the tag "1" if it is right, else "0". The
+`document` of a sequence is the number of its example.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ from featbert.data.files import RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
+from featbert.progress import notice
 from featbert.text import counted, excerpt
 
 # Before the number of a label that is not known to count from 0.
@@ -108,13 +110,21 @@ class ChoiceReader(TextReader):
         """The files with the tag "1" for the right choices and "0" for the others."""
         of_files = [[[*c] for _, c in groupby(f.sentences, lambda s: s.document)] for f in files]
         labels = [
-            (int(choices[0].tags[0].removeprefix(_COUNTED)), len(choices))
+            (choices[0].tags[0].removeprefix(_COUNTED), [s.texts[1].strip() for s in choices])
             for examples in of_files
             for choices in examples
             if choices[0].tags and choices[0].tags[0].startswith(_COUNTED)
         ]
-        from_1 = all(number != 0 for number, _ in labels) and any(n == k for n, k in labels)
-        first = int(from_1) if options.first_choice is None else options.first_choice
+        first = options.first_choice
+        are_texts = first is None and all(texts.count(label) == 1 for label, texts in labels)
+        if first is None and not are_texts:
+            are_positive = all(int(label) != 0 for label, _ in labels)
+            first = int(are_positive and any(int(n) == len(texts) for n, texts in labels))
+            if are_positive and not first:
+                notice(
+                    "the numbers of right choices count from 0, though 0 never occurs; if they "
+                    f"count from 1, give {spelling('first_choice', 1)}"
+                )
         return [
             file.with_sentences(s for choices in examples for s in _tagged(choices, first, file))
             for file, examples in zip(files, of_files, strict=True)
@@ -156,16 +166,22 @@ def _choices(row: RawRow, columns: Sequence[str]) -> tuple[list[str], Sequence[A
     return [begin + choice for choice in choices], labels if isinstance(labels, list) else ()
 
 
-def _tagged(choices: Sequence[Sentence], first: int, file: RawFile) -> Iterable[Sentence]:
-    """An example with tags in place of its label. `first` is the number of the first choice."""
+def _tagged(choices: Sequence[Sentence], first: int | None, file: RawFile) -> Iterable[Sentence]:
+    """An example with tags in place of its label.
+
+    `first` is the number of the first choice, None if numbers are texts of choices.
+    """
     if (label := choices[0].tags) is None:
         return choices
     number, n = int(label[0].removeprefix(_COUNTED)), len(choices)
-    right = number - first * label[0].startswith(_COUNTED)
+    right = number
+    if label[0].startswith(_COUNTED):
+        texts = [choice.texts[1].strip() for choice in choices]
+        right = texts.index(str(number)) if first is None else number - first
     if right not in range(n):
         raise InputError(
             f"label {number}, {file.unit} {choices[0].lines[0]} of {file.path}; the example has "
-            f"{n} choices, {first} to {n - 1 + first}"
+            f"{n} choices, {first or 0} to {n - 1 + (first or 0)}"
         )
     return (replace(choice, tags=(str(int(i == right)),)) for i, choice in enumerate(choices))
 

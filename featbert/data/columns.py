@@ -81,6 +81,11 @@ RIGHT_CHOICE_KEYS = (
 ANSWER_KEYS = ("answers", "answer", "answer_text", "answers.text")
 ANSWER_START_KEYS = ("answer_start", "answers.answer_start", "start")
 IDS = ("id", "idx", "ind", "index", "guid", "uid")
+USUAL_NAMES = {
+    *(*WORD_KEYS, *TAG_KEYS, *SENTENCE_KEYS, *DOCUMENT_KEYS, *(n for pair in PAIRS for n in pair)),
+    *(*TEXTS, *CONTEXTS, *CHOICE_LISTS, *EXAMPLE_KEYS, *RIGHT_CHOICE_KEYS),
+    *(*ANSWER_KEYS, *ANSWER_START_KEYS, *IDS),
+}
 
 
 def lower_names(names: Collection[str]) -> dict[str, str]:

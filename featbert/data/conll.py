@@ -8,7 +8,9 @@
   (`Rome|NNP|B-LOC is|VBZ|O`), the line is a sentence and each cell a word and its columns.
 - The first line is a header if it has a column that the caller names, or a usual name of words and
   one of tags (`columns`).
-- In a column with a usual name of sentences, each new value begins a sentence, too.
+- In a column with a usual name of sentences or documents, each new value begins one, too.
+- In .csv fields may be in quotation marks, as in tables (`tables`), in .tsv if that is sure, and in
+  other files if the caller says it. Otherwise quotation marks are part of the words.
 - A line that begins with a mark of comments (`# `, `##`, `#id:`, `#begin`, `%%`, `<doc>`, ...) is a
   comment if it comes before the first word of a sentence and cannot be a word there: it has more or
   fewer columns than the words, or a form that words do not have (`is_comment`). So `# O` is a word.
@@ -40,7 +42,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from featbert.data.answers import count_missing
-from featbert.data.columns import SENTENCE_KEYS, TAG_KEYS, WORD_KEYS, lower_names, only_column
+from featbert.data.columns import (
+    DOCUMENT_KEYS,
+    SENTENCE_KEYS,
+    TAG_KEYS,
+    WORD_KEYS,
+    lower_names,
+    only_column,
+)
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.files import (
     BOM,
@@ -54,7 +63,7 @@ from featbert.data.files import (
 )
 from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.options import ReadingOptions
-from featbert.data.tables import column_names, dialect_of, table_cells
+from featbert.data.tables import column_names, dialect_of, quoted_dialect, table_cells
 from featbert.data.tags import TAG, TARGETS, TargetKind
 from featbert.errors import InputError, spelling
 from featbert.progress import track
@@ -99,8 +108,8 @@ class ColumnFormat:
     Attributes:
         first: number of the first line of words, from 1.
         header: number of the line of names, from 1, or 0.
-        token, tag, sentence: columns of words, tags and sentences, -1 for a column that is not
-            read or not in the file.
+        token, tag: columns of words and tags, -1 for a column that is not read.
+        units: columns of documents and sentences, -1 for a column that is not in the file.
         key: key of MISC that has the tags.
         dialects: deviations from the plainest form, for people.
         chosen: columns of words and tags that are neither named nor the usual ones.
@@ -119,7 +128,11 @@ class ColumnFormat:
         `chosen` are the columns in a longer file of the corpus, used instead of these lines.
         """
         self.path, self.options, self.kind = path, options, kind
-        self.token, self.tag, self.sentence, self.header = 0, -1, -1, 0
+        if lines and lines[0].startswith("#FORMAT=WebAnno"):
+            raise InputError(
+                f"{path} is WebAnno's TSV, which is not read; export CoNLL 2002 instead"
+            )
+        self.token, self.tag, self.units, self.header = 0, -1, (-1, -1), 0
         self.key, self.missing = "", frozenset[str]()
         self.dialects: list[str] = []
         self.chosen: tuple[int, ...] = ()
@@ -163,6 +176,8 @@ class ColumnFormat:
         if self.parts:
             self.dialects.append(f"a sentence a line, its columns separated by {self.separator}")
             self._words = _word_lines([*self.numbered(lines)])
+        elif self.dialect is None and self.separator in ("\t", " "):
+            self.dialect = quoted_dialect(self.separator, lines, self.path, self.options)
         elif self.separator == TABS_OR_SPACES:
             self.dialects.append("columns separated by tabs or spaces")
 
@@ -185,8 +200,12 @@ class ColumnFormat:
         if (lower & {*WORD_KEYS} and lower & TAG_KEYS) or self.options.are_in(cells):
             self.header = self.first
         names = column_names(cells, self.path, has_header=bool(self.header))
-        columns = (i for i, name in enumerate(names) if name.lower() in SENTENCE_KEYS)
-        self.sentence = next(columns, -1)
+        lower_columns = [name.lower() for name in names]
+        document, sentence = (
+            next((i for i, name in enumerate(lower_columns) if name in keys), -1)
+            for keys in (DOCUMENT_KEYS, SENTENCE_KEYS)
+        )
+        self.units = document, sentence
         return names, self.kind.keys or ()
 
     def _find_words(self, names: Sequence[str], chosen: tuple[int, ...] | None, where: str) -> None:
@@ -386,7 +405,8 @@ def column_sentences(
     lines: Iterable[str], columns: ColumnFormat, skipped: dict[str, Any]
 ) -> Iterator[Sentence]:
     """The sentences of column lines. `skipped` counts lines for `ReadingNotes`."""
-    documents, name, document = Documents(), "", ""
+    documents, comment = Documents(), ""
+    units = ["", ""]  # the document and the sentence of the last word, where columns name them
     rows: list[tuple[int, str, str]] = []
 
     def finished() -> Iterator[Sentence]:
@@ -396,7 +416,7 @@ def column_sentences(
             yield Sentence(
                 words,
                 tags if columns.tag >= 0 else None,
-                documents.of_next(),
+                documents.of_next(units[0] or None),
                 lines=run if len(run) == len(numbers) else numbers,
             )
             rows.clear()
@@ -416,17 +436,19 @@ def column_sentences(
         if may_be_comment and columns.is_comment(line, cells):
             yield from finished()
             skipped["comment_lines"] += 1
-            if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != document):
+            if _NEW_DOCUMENT.match(line) or (_DOCUMENT_ID.match(line) and line != comment):
                 documents.begin()
-                document = line
+                comment = line
         elif field := columns.skipped_as(cells):
             skipped[field] += 1
         else:
             word, tag = columns.word_and_tag(line, cells, number)
-            if columns.sentence >= 0:
-                if cells[columns.sentence] not in ("", name):  # Kaggle's has it in a first line
-                    yield from finished()
-                name = cells[columns.sentence] or name
+            # Kaggle's file names a sentence only in its first line.
+            names = [cells[i] if i >= 0 else "" for i in columns.units]
+            names = [name or last for name, last in zip(names, units, strict=True)]
+            if names != units:
+                yield from finished()
+                units = names
             if tag in columns.missing:
                 count_missing(skipped, tag or "empty")
                 tag = UNLABELLED

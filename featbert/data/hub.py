@@ -44,7 +44,7 @@ class HubName:
         whole = text.removeprefix(PREFIX)
         name, colon, config = whole.rpartition(":")
         for place, configuration in ((whole, None), (name, config)):
-            folder = Path(place).expanduser()
+            folder = Path(os.path.expanduser(place))
             if place and folder.is_dir():
                 return cls(os.path.abspath(folder), configuration or None, True)
         name, config = (name, config) if colon else (whole, "")
@@ -78,7 +78,7 @@ def dataset_of(path: str) -> HubName | None:
     a folder's top come first.
     """
     has_prefix = path.startswith(PREFIX)
-    place = Path(os.path.abspath(Path(path).expanduser()))
+    place = Path(os.path.abspath(os.path.expanduser(path)))
     name = HubName.parse(path) if has_prefix else HubName(str(place), None, place.is_dir())
     folder = Path(name.name)
     if not name.is_folder or name.config or _is_saved(folder):

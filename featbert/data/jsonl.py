@@ -50,7 +50,7 @@ def _table_in(whole: Mapping[str, Any]) -> Any:
     """
     data, names = whole.get("data"), whole.get("columns")
     if isinstance(data, list) and isinstance(names, list):
-        return [dict(zip(names, row, strict=False)) for row in data]
+        return [dict(zip(map(str, names), row, strict=False)) for row in data]
     first = next(iter(whole.values()), None)
     if len(whole) > 1 and isinstance(first, dict):
         columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]

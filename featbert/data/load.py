@@ -122,13 +122,13 @@ def load_corpus(
         ("missing", kind.name != "spans"),
         ("first_choice", kind.name == "choices"),
         ("class_separator", bool(kind.separator)),
-        ("nested", kind.reader is None),
+        *((column, kind.reader is None) for column in ("nested", "token_column", "tag_column")),
     ):
         if option in options.changed and kind.keys is not None and not fits:
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
-    place = Path(os.path.abspath(Path(path.removeprefix(PREFIX)).expanduser()))
+    place = Path(os.path.abspath(os.path.expanduser(path.removeprefix(PREFIX))))
     dataset = None if path in SAMPLES else dataset_of(path)
     if dataset is not None:
         if options.encoding != "utf-8":
@@ -190,7 +190,7 @@ class _CorpusReader:
                 file = part._file(path, split)
                 files.append(replace(file, split=split))
                 if limit := reader.options.limit:
-                    examples = len({s.lines[0] for s in file.sentences})
+                    examples = len({(s.lines[0], s.document) for s in file.sentences})
                     if examples == limit:
                         break
                     reader = replace(self, options=replace(self.options, limit=limit - examples))

@@ -149,7 +149,12 @@ class QuestionReader(TextReader):
         for s in sentences:
             if s.tags and s.tags != NO_ANSWER:
                 answers = [(next(places), tag.partition(":")[2]) for tag in s.tags]
-                tags = {f"{place[0]}:{text}": place for place, text in answers if place}
+                # A moved answer is at the place of its text without white space around it.
+                tags = {
+                    f"{p[0]}:{text if len(text) == p[1] - p[0] else text.strip()}": p
+                    for p, text in answers
+                    if p
+                }
                 partial += [
                     (t, f"question {s.id}") for t, p in tags.items() if not _is_whole(s, *p)
                 ]

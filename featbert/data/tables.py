@@ -7,10 +7,11 @@ number of columns, more than one. If tabs separate both with and without quoting
 are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
 column are quoted. With other separators fields are then quoted.
 
-The first row is the header if it has a usual name, or a column that the caller names. Rows with
-only empty cells and repeated headers are skipped. A row with more columns than the header is read
-if it is clear which are too many: row names before the first column, empty cells after the last,
-separators inside the only column of text, and columns after those that the caller names by number.
+The first row is the header if it has a usual name, or a column that the caller names. A usual name
+that recurs below it is a class or a text of an example. Rows with only empty cells and repeated
+headers are skipped. A row with more columns than the header is read if it is clear which are too
+many: row names before the first column, empty cells after the last, separators inside the only
+column of text, and columns after those that the caller names by number.
 
 Lines of fastText are read as labels and a text:
 
@@ -26,9 +27,9 @@ from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any
 
-from featbert.data.columns import looks_like_choices, usual_texts
+from featbert.data.columns import USUAL_NAMES, looks_like_choices, usual_texts
 from featbert.data.examples import n_words
-from featbert.data.files import RawRow
+from featbert.data.files import BOM, RawRow
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
 from featbert.progress import notice, track
@@ -133,6 +134,8 @@ def dialect_of(lines: Sequence[str], usual: str, options: ReadingOptions) -> Dia
         cells = [*Dialect(separator, True).first_rows([head]), []][0]
         if len(cells) > 1 and is_header(cells, options):
             return _dialect_with(separator, lines, usual, options)[0]
+        if len(cells) > 1 and separator == usual:
+            break  # other signs are of texts
     best, best_fit = None, (MOST, True)
     for separator in separators:
         dialect, share = _dialect_with(separator, lines, usual, options)
@@ -178,6 +181,17 @@ def _dialect_with(
     return best, best_share
 
 
+def quoted_dialect(
+    separator: str, lines: Sequence[str], path: Path, options: ReadingOptions
+) -> Dialect | None:
+    """The dialect of words in columns if their fields surely are quoted, else None."""
+    plain, quoted = [Dialect(separator, quoting, options.escape) for quoting in (False, True)]
+    is_tsv = separator == "\t" and path.name.lower().endswith("tsv")
+    may_be_quoted = is_tsv and options.quoting == "auto"
+    is_quoted = may_be_quoted and _is_quoted(lines, plain, quoted) and quoted.fit(lines) == 1
+    return quoted if is_quoted or options.quoting == "double" else None
+
+
 def _is_quoted(lines: Sequence[str], plain: Dialect, quoted: Dialect) -> bool:
     """Whether quotation marks surely are not part of the texts."""
     rows, bare = plain.first_rows(lines), quoted.first_rows(lines)
@@ -198,9 +212,24 @@ def _in_quotes(cell: str) -> bool:
     return len(cell) > 1 and cell[0] == cell[-1] == '"'
 
 
-def is_header(cells: Sequence[str], options: ReadingOptions) -> bool:
-    """Whether the cells of a first row are names of columns."""
-    return bool(usual_texts(cells)) or looks_like_choices(cells) or options.are_in(cells)
+def is_header(
+    cells: Sequence[str], options: ReadingOptions, rows: Sequence[Sequence[str]] = ()
+) -> bool:
+    """Whether the cells of a first row are names of columns, given the `rows` after it.
+
+    Not if all usual names among them are classes or texts: they recur in their columns, or are the
+    name of a text in the column of answers.
+    """
+    if looks_like_choices(cells) or options.are_in(cells):
+        return True
+    texts = usual_texts(cells)
+    others = [row for row in rows if [*row] != [*cells]]
+    return bool(texts) and not all(
+        (number == options.target and cell in texts)
+        or any(row[number - 1 : number] == [cell] for row in others)
+        for number, cell in enumerate(cells, 1)
+        if cell.strip().lower() in USUAL_NAMES
+    )
 
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
@@ -262,7 +291,7 @@ class Table:
         self.dialect = dialect_of(first, self._usual, options)
         self._lines: Iterable[str] = first if isinstance(lines, list) else chain(first, line_parts)
         head, *rows = self.dialect.first_rows(first) or [[]]
-        self.width, self.has_header = len(head), is_header(head, options)
+        self.width, self.has_header = len(head), is_header(head, options, rows)
         self.names = column_names(head, path, has_header=self.has_header)
         is_wider = bool(rows) and all(len(row) == self.width + 1 for row in rows)
         numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if is_wider else []
@@ -289,7 +318,8 @@ class Table:
         skipped = 0
         cells = table_cells(lines, path, self.dialect, self._start)
         for number, row in islice(cells, int(self.has_header), None):
-            is_header_again = self.has_header and [cell.strip() for cell in row] == self.names
+            again = [cell.removeprefix(BOM).strip() for cell in row]
+            is_header_again = self.has_header and again == self.names
             if is_header_again or (len(names) > 1 and not any(map(str.strip, row))):
                 skipped += 1
                 continue

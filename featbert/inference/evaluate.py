@@ -373,7 +373,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
     prediction_seconds = time.perf_counter() - clock - apart.seconds
     if plan.mapping:
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
-    scores = task.scores(gold, predicted, split.n_words)
+    scores = task.scores(gold, predicted, split.n_words, taught)
     has_shares = is_distribution(shares)
     # An answer of renamed classes has no probability: its class may be one of several.
     if has_shares and plan.mapping.keys().isdisjoint(plan.usable.classes):

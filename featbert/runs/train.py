@@ -259,7 +259,8 @@ class _Training:
             return None
         dev = self.corpus["dev"]
         predicted, *_ = self._answers([dev])
-        return self.task.dev_values(*self.task.with_gold(self.task.gold(dev), predicted["dev"]))
+        answers = self.task.with_gold(self.task.gold(dev), predicted["dev"])
+        return self.task.dev_values(*answers, self.task.taught(self.classes))
 
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
         """Writes an epoch to folder and log, and reports it unless a solver takes a moment."""
@@ -284,7 +285,8 @@ class _Training:
             name, answers = split.name, predicted[split.name]
             self.task.write_predictions(paths[name], split.sentences, answers)
             if split.is_tagged:
-                scores[name] = self.task.scores(self.task.gold(split), answers, split.n_words)
+                gold, classes = self.task.gold(split), self.task.taught(self.classes)
+                scores[name] = self.task.scores(gold, answers, split.n_words, classes)
             if not is_distribution(shares[name]):
                 continue
             probabilities[name] = write_probabilities(paths[name], shares[name])

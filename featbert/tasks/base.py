@@ -256,19 +256,24 @@ class Task(ABC):
         """How many examples or words have no answer, if others have one."""
 
     @abstractmethod
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
-        """All scores of one split. InputError for predictions that do not fit the gold answers."""
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
+        """All scores of one split. InputError for predictions that do not fit the gold answers.
+
+        `classes` are as of `counts`: a measure may be defined by classes that do not occur here.
+        """
 
     def doubts(self, gold: Rows, predicted: Rows) -> list[str]:
         """Why values of `score` are undefined, a sentence each."""
         return []
 
-    def scores(self, gold: Rows, predicted: Rows, words: int) -> Scores:
+    def scores(
+        self, gold: Rows, predicted: Rows, words: int, classes: Sequence[str] = ()
+    ) -> Scores:
         """Scores of a split with so many words, as in records. A notice names undefined values."""
         gold, predicted = self.with_gold(gold, predicted)
         for doubt in self.doubts(gold, predicted):
             notice(doubt)
-        return replace(self.score(gold, predicted), words=words)
+        return replace(self.score(gold, predicted, classes), words=words)
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
@@ -304,9 +309,11 @@ class Task(ABC):
         """The threshold that gives the same answers if logits are divided by a temperature."""
         return threshold
 
-    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+    def dev_values(
+        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
+    ) -> dict[str, float]:
         """The values that are computed after each epoch. The measure is first."""
-        return self.score(gold, predicted).values
+        return self.score(gold, predicted, classes).values
 
     @abstractmethod
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> NDArray[Any]:

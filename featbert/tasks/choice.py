@@ -42,7 +42,7 @@ class Choice(ExampleTask):
         "length": Facet("words of context and longest choice"),
     }
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         chance = float(np.mean([1 / len(row) for row in gold])) if gold else None
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0, chance)
 

@@ -5,7 +5,7 @@ Accuracy chooses the epoch unless another measure is named: "classification:matt
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from featbert.data.corpus import Split
 from featbert.tasks.base import Facet, Predictions, Rows, Scores
@@ -28,11 +28,15 @@ class Classification(ExampleTask):
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         by_class = scores_by_class(single(gold), single(predicted))
         majority = [list(row) for row, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
-        floor = float(self.measure.of(self.counts(gold, majority).sum(axis=0))) if gold else None
-        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
+        floor = (
+            float(self.measure.of(self.counts(gold, majority, classes).sum(axis=0)))
+            if gold
+            else None
+        )
+        return Scores(self.dev_values(gold, predicted, classes), by_class, len(gold), 0, floor)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Classes of a training text, numbers by size."""

@@ -61,7 +61,7 @@ class Entities(WordTask):
         "sentence": Facet("words of the sentence"),
     }
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         """All scores of one split, with ill-formed tags (I- after O) as in conlleval."""
         tags = Predictions([*map(list, gold)], [*map(list, gold)], [*map(list, predicted)], [])
         by_type = {n: b.counts for n, b in self.break_down(["type"], tags)["type"].items()}
@@ -81,7 +81,9 @@ class Entities(WordTask):
             words=words,
         )
 
-    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+    def dev_values(
+        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
+    ) -> dict[str, float]:
         return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:

@@ -81,8 +81,10 @@ class ExampleTask(Task):
         if settings.sentence_pooling == "pooler" and settings.tuning == "none":
             raise InputError("is pooler, which features lack; use cls", setting="sentence_pooling")
 
-    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
-        classes = self.classes_in([*gold, *predicted])
+    def dev_values(
+        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
+    ) -> dict[str, float]:
+        classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
         sides = self._answers(gold), self._answers(predicted)
         values = {}
         for key in self.columns:

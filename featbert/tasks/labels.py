@@ -115,7 +115,7 @@ class Labels(WordTask):
         "sentence": Facet("words of the sentence"),
     }
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         right, words = self.counts(gold, predicted).sum(axis=0).tolist()
         by_class = scores_by_class(*labelled(gold, predicted))
         macro = sum(values["f1"] for values in by_class.values()) / max(1, len(by_class))

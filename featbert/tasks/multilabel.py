@@ -110,7 +110,7 @@ class Multilabel(ExampleTask):
         **FACETS,
     }
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         classes = self.classes_in([*gold, *predicted])
         sides = [members(single(rows), classes) for rows in (gold, predicted)]
         totals = counts_by_class(*sides).sum(axis=0).tolist()

@@ -30,7 +30,7 @@ class Regression(ExampleTask):
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         """Every measure. A correlation with equal scores is undefined and shown as 0."""
         return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
@@ -55,8 +55,8 @@ class Regression(ExampleTask):
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 
     def named(self, numbers: Any, classes: tuple[str, ...]) -> Any:
-        """Scores with six decimals."""
-        return np.array([f"{number:.6f}" for number in numbers.tolist()], dtype=object)
+        """Scores with all digits of float32."""
+        return np.array([f"{number:.9g}" for number in numbers.tolist()], dtype=object)
 
     def _marked(self, answer: Sequence[str]) -> list[str]:
         return [f"{float(score):.1f}" for score in answer]

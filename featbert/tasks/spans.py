@@ -109,7 +109,7 @@ class Spans(ExampleTask):
         if settings.sentence_pooling != "none":
             raise InputError("is not for spans; leave it out", setting="sentence_pooling")
 
-    def score(self, gold: Rows, predicted: Rows) -> Scores:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         counts = self.counts(gold, predicted)
         gold_classes, classes = ([*map(_class_of, rows)] for rows in (gold, predicted))
         by_class = {}
@@ -121,7 +121,9 @@ class Spans(ExampleTask):
         floor = float(self.measure.of(nothing)) if len(gold) else None
         return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
 
-    def dev_values(self, gold: Rows, predicted: Rows) -> dict[str, float]:
+    def dev_values(
+        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
+    ) -> dict[str, float]:
         """Values of all questions, of answerable and of unanswerable ones, as far as there are."""
         counts = self.counts(gold, predicted)
         has = np.array([_class_of(row) == CLASSES[0] for row in gold], dtype=bool)

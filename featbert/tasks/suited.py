@@ -41,7 +41,7 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
     if task == "classification" and "multilabel" in suited and are_several:
         task, other_task = "multilabel", "classification"
     elif {"classification", "regression"} <= suited.keys():
-        n_examples = len(suited["classification"]["train"])
+        n_examples = max(map(len, suited["classification"].splits.values()))
         if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
             task = "regression"
         other_task = "regression" if task == "classification" else "classification"

@@ -2,6 +2,8 @@
 
 import json
 
+from featbert.data.options import ReadingOptions
+from featbert.tasks.suited import suited_task
 from tests.workspace import error_of, ok
 
 TRAIN = "-DOCSTART- O\n\nEU B-ORG\nsaid O\n\nJordan I-PER\nsaid O\n\n-DOCSTART- O\n\nRome B-LOC\n"
@@ -51,6 +53,13 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     assert "entities" in error_of(workspace.call("check", folder, "--task", "entities"))
     (folder / "dev.tsv").write_text("", "utf-8")
     assert str(folder) in error_of(workspace.call("check", folder))
+
+
+def test_a_part_alone_shows_its_task(tmp_path):
+    path = tmp_path / "test.tsv"
+    for labels, task in (("01" * 4, "classification"), ("12345678", "regression")):
+        path.write_text("text\tlabel\n" + "".join(f"it was {n}\t{n}\n" for n in labels), "utf-8")
+        assert suited_task(str(path), ReadingOptions()) == task
 
 
 def test_texts_with_several_classes_are_read_with_all_of_them(workspace, tmp_path):

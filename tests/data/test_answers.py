@@ -135,6 +135,14 @@ def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
     assert answers(corpus["test"]) == ["-", "-"]
 
 
+def test_files_of_a_split_say_together_what_is_a_class(tmp_path):
+    of_files = {"train-0": lines(labelled(-1, -1)), "train-1": lines(labelled(1, 1))}
+    assert answers(read(tmp_path, **of_files)["train"]) == ["-1", "-1", "1", "1"]
+    of_files = {name: text.replace("label", "score") for name, text in of_files.items()}
+    scores = read(tmp_path, targets="scores", **of_files)["train"]
+    assert answers(scores) == ["-1.0", "-1.0", "1.0", "1.0"]
+
+
 @pytest.mark.parametrize(
     ("train", "dev", "classes"),
     [
@@ -142,6 +150,7 @@ def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
         (["1", "2.00"], ["1.0", "2"], ["1", "2"]),
         (["-1.0", "1.0"], ["1", "-1"], ["-1", "1"]),
         (["1.5", "2.0"], ["2", "1.5"], ["1.5", "2"]),
+        (["+1", "-1"], ["1", "01"], ["+1", "-1", "01", "1"]),
         (["1.0", "beta"], ["1", "beta"], ["1", "1.0", "beta"]),  # a version is no number
         (["True", "False"], ["true", "FALSE"], ["false", "true"]),
         (["Yes", "No"], ["yes", "no"], ["no", "yes"]),

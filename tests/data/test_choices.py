@@ -100,6 +100,41 @@ def test_published_forms(tmp_path, content, ending, expected):
     assert (notes.empty_texts, notes.repeated_ids) == (content == EMPTY, 0)
 
 
+def test_a_limit_counts_questions_of_an_article(tmp_path):
+    rows = [RACE | {"article": f"a{n}"} for n in range(3)]
+    parts = {"train-0": lines(rows[:2]), "train-1": lines(rows)}
+    corpus = reading.read(tmp_path, "", "jsonl", "choices", parts=parts, limit=5)
+    assert len(examples(corpus)) == 5
+
+
+def test_numbers_may_be_texts_of_choices(tmp_path):
+    rows = [("1", [*"1352"], 0), ("2", [*"4123"], 2), (3, [*"3947"], 0)]
+    rows = [({"question": "a", "choices": c, "answer": n}, right) for n, c, right in rows]
+    content = lines([row for row, _ in rows])
+    assert [right for *_, right in examples(read(tmp_path, content))] == [n for _, n in rows]
+    read_as_numbers = examples(read(tmp_path, content, first_choice=0))
+    assert [right for *_, right in read_as_numbers] == [1, 2, 3]
+    other = {"question": "a", "choices": ["x", "y"], "answer": 0}
+    assert [right for *_, right in examples(read(tmp_path, content + lines([other])))] == [
+        1,
+        2,
+        3,
+        0,
+    ]
+
+
+def test_numbers_that_may_count_from_1_are_doubted(tmp_path, caplog):
+    rows = [{"ctx": "a", "endings": [*"bcd"], "label": n} for n in (1, 2, 1)]
+    for options, n_notices in (({}, 1), ({"first_choice": 0}, 0)):
+        caplog.clear()
+        assert [right for *_, right in examples(read(tmp_path, lines(rows), **options))] == [
+            1,
+            2,
+            1,
+        ]
+        assert sum("first_choice=1" in message for message in caplog.messages) == n_notices
+
+
 def test_which_choices_belong_together_is_of_the_labels(tmp_path):
     rows = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bcd", 0), ("ef", 0))]
     moved = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bc", 0), ("def", 1))]

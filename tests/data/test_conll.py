@@ -17,8 +17,8 @@ from featbert.errors import InputError, MissingError
 
 @pytest.fixture
 def read(tmp_path):
-    def reader(text, targets="labels", **columns):
-        path = tmp_path / "dev.conll"
+    def reader(text, targets="labels", name="dev.conll", **columns):
+        path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
         return read_conll(path, ReadingOptions(**columns), target_kind(targets))
 
@@ -123,6 +123,42 @@ def test_they_are_no_words(read, marks, columns):
     assert rows(raw) == [(["a"], ["O"]), *[(["#", "#id"], ["O", "B-X"])] * len(marks)]
     assert raw.notes.comment_lines == len(marks)
     assert raw.notes.dialects == ()
+
+
+def test_columns_of_documents_and_sentences(read):
+    head, words = "doc_id sentence_id word tag\n", [(1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
+    text = head + "".join(f"{d} {s} w{i} O\n" for i, (d, s) in enumerate(words))
+    assert [(s.words, s.document) for s in read(text).sentences] == [
+        (("w0", "w1"), 0),
+        (("w2", "w3"), 1),
+        (("w4",), 1),
+    ]
+    text = "document word tag\na w O\n\na x O\nb y O\n"
+    assert [s.document for s in read(text).sentences] == [0, 0, 1]
+
+
+QUOTED = ['"', "Rome", '5"', "b"]
+
+
+def test_quoted_words_in_columns(read):
+    quotes = ['""""', "Rome", '"5"""', "b"]
+    for head, words, tag in (("word\ttag\n", quotes, "O"), ("", map('"{}"'.format, "abcd"), '"O"')):
+        words = [*words]
+        text = head + "".join(f"{word}\t{tag}\n" for word in words)
+        bare = QUOTED if head else [*"abcd"]
+        for options in ({"name": "dev.tsv"}, {"quoting": "double"}):
+            (sentence,) = read(text, **options).sentences
+            assert (list(sentence.words), {*sentence.tags}) == (bare, {"O"})
+        for options in ({"name": "dev.tsv", "quoting": "none"}, {}):
+            (sentence,) = read(text, **options).sentences
+            assert list(sentence.words) == words
+    # Marks that may be words stay as they are, unless the caller says that they are none.
+    text = '"Go\tO\n"\tO\nnow"\tO\n\n"\tO\n"a"\tO\n'
+    sentences = read(text, name="dev.tsv").sentences
+    assert [w for s in sentences for w in s.words] == ['"Go', '"', 'now"', '"', '"a"']
+    for sign in "\t ":
+        (sentence,) = read(f'"a"{sign}O\nb{sign}O\n', quoting="double").sentences
+        assert sentence.words == ("a", "b")
 
 
 @pytest.mark.parametrize("separator", [" ", "\t"])
@@ -339,6 +375,7 @@ def test_columns_that_a_comment_names(read):
         ("EU X O\n\n#fail O\nit X O\n", {}, "line 3 of"),
         ("R\tB-LC\n \tB-LC\n", {}, "line 2 of"),
         ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
+        ("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tEU\tORG\n", {"tag_column": 4}, "dev.conll.*CoNLL"),
         ("EU\nis\n", {}, "line 1 of .*'EU'"),
         ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
         ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),

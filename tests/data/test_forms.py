@@ -138,3 +138,5 @@ def test_a_name_of_the_hub_is_told_apart_from_a_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingError, match="hf:conll2003"):
         load_corpus("conll2003")
+    with pytest.raises(MissingError, match="~no-such-user"):
+        load_corpus("~no-such-user/corpus")

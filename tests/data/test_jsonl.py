@@ -70,6 +70,11 @@ def result(start, end, *labels):
 RESULTS = [result(*span) for span in SPANS]
 RELATION = {"from_id": "r", "to_id": "s", "type": "relation", "labels": ["in"]}
 CHOICE = {"value": {"choices": ["good"]}, "type": "choices"}
+REGION = {"start": 0, "end": 7, "text": ADA[:7]}
+NOTES = [
+    {"value": REGION | {"choices": ["good"]}, "type": "choices"},
+    {"value": REGION | {"text": ["a note"]}, "type": "textarea"},
+]
 
 
 def keyed(*keys):
@@ -80,6 +85,7 @@ def keyed(*keys):
     "row",
     [
         label_studio(*RESULTS, RELATION, CHOICE),
+        label_studio(*NOTES, *RESULTS, *NOTES),
         {"data": ADA, "label": [*map(list, SPANS)]},
         {"data": ADA, "entities": keyed("start_offset", "end_offset", "label")},
         {"id": 3, "text": ADA, "ner": [RESULTS[0]["value"], RESULTS[1]["value"]]},
@@ -124,6 +130,8 @@ def test_texts_that_nobody_annotated_have_no_answers(read):
     both["annotations"] *= 2
     with pytest.raises(InputError, match=r"2 annotations .*line 2 of"):
         read(rows[0], both)
+    with pytest.raises(InputError, match=r"label.*line 2 of"):
+        read(rows[0], label_studio(*RESULTS, {"value": REGION, "type": "labels"}))
 
 
 def test_other_keys(read):
@@ -183,6 +191,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
             for span, value in (
                 ([0, 7, ["PER", 3]], "PER.*3"),
                 (result(0, 7), "label"),
+                ({"value": REGION, "type": "labels"}, "label"),
                 ({"start": 0, "end": 7}, "label"),
                 ([3, 3, "PER"], "3 to 3"),
                 ({"start": "0", "end": 7, "label": "PER"}, "start"),
@@ -214,6 +223,8 @@ def test_tables_in_json(tmp_path, whole):
     path = tmp_path / "train.json"
     path.write_text(json.dumps(whole), "utf-8")
     assert [row.values for row in json_rows(read_file(path), path)] == ROWS
+    columns = json.dumps({"columns": [0, 1], "index": [0], "data": [["a b", "x"]]})
+    assert [row.values for row in json_rows([columns], path)] == [{"0": "a b", "1": "x"}]
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -139,8 +139,9 @@ def test_entities_that_share_a_word(tmp_path, spans_of_text, tags):
     assert split.notes.overlapping_entities == kinds - 1 - is_one
 
 
-def test_the_rule_is_for_words(tmp_path):
+def test_options_of_words_are_not_for_texts():
     with pytest.raises(InputError, match="outermost, innermost, first"):
         ReadingOptions(nested="inner")
-    with pytest.raises(InputError, match="nested"):
-        load_corpus("sample", ReadingOptions(nested="first"), targets="classes")
+    for name, value in (("nested", "first"), ("token_column", 1), ("tag_column", "tag")):
+        with pytest.raises(InputError, match=name):
+            load_corpus("sample", ReadingOptions(**{name: value}), targets="classes")

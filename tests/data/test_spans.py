@@ -114,6 +114,12 @@ def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
     assert (report.documents, report.answers) == (1, 5)
 
 
+def test_a_moved_answer_has_no_words_beyond_its_text(tmp_path: Path) -> None:
+    rows = [("a", "?", "Old Rome is nice", [(9, " Rome ")])]
+    (s,) = load_corpus(write(tmp_path / "c", "train.jsonl", lines(rows)), targets="spans")["train"]
+    assert (s.tags, answer_words(s.places, s.pair, s.tags[0])) == (("4:Rome",), (2, 2))
+
+
 def test_hidden_answers(tmp_path: Path) -> None:
     hidden = nested(ROWS)
     for article in hidden["data"]:

@@ -140,6 +140,7 @@ def test_quotes_escapes_and_separators_inside_fields(tmp_path, content, ending, 
         ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt"),  # R's usual separator
         (" \n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
         ("text,label\nGood.,1\ntext,label\nBad.,0\n", "csv"),  # two files in one
+        ("text,label\nGood.,1\n\ufefftext,label\nBad.,0\n", "csv"),
     ],
 )
 def test_rows_that_are_clear(tmp_path, content, ending):
@@ -204,6 +205,27 @@ def test_a_header_in_one_part_only(tmp_path, name):
     assert corpus["train"].tags == [("1",)]
     answered = name in ("labelled", "all named")
     assert [s.tags for s in corpus["test"]] == [("0",) if answered else None]
+
+
+ACTS = [("Is it true?", "question"), ("It is.", "comment"), ("Is it?", "question")]
+
+
+def test_classes_with_usual_names_of_columns_are_no_header(tmp_path):
+    content = "".join(f"{text}\t{act}\n" for text, act in ACTS)
+    assert read(tmp_path, content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tstance\n" + content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tlabel\ncomment\tdeny\n", "tsv") == [("comment", "deny")]
+    # Nor in one part only, or if only the number says that the column has classes.
+    (tmp_path / "train.tsv").write_text(content)
+    (tmp_path / "dev.tsv").write_text("It is.\tcomment\nIs it?\tquestion\n")
+    corpus = load_corpus(tmp_path, ReadingOptions(text=1, target=2), targets="classes")
+    assert [len(corpus["train"]), len(corpus["dev"])] == [3, 2]
+    assert corpus["dev"].tags == [("comment",), ("question",)]
+
+
+def test_usual_names_between_other_signs_are_part_of_a_text(tmp_path):
+    rows = [("I like it, comment, and so on", "pos"), ("bad film", "neg")]
+    assert read(tmp_path, table("\t", csv.QUOTE_NONE, rows), "tsv", text=1, target=2) == rows
 
 
 def test_a_stream_is_not_read_ahead():

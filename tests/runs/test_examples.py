@@ -121,6 +121,12 @@ def test_a_loaded_run_answers_as_it_did(made, tmp_path, store, head):
     again = evaluate(run, corpus, "test", mapping=names, cache_dir=cache, device="cpu")
     assert again.scores == scores
     assert again.extraction_seconds is None
+    if store[0] == "texts":  # F1 is of the positive class, also in a part without it
+        pairs = zip(corpus["dev"], run.predictions("dev").predicted, strict=True)
+        negative = tuple(s for s, answer in pairs if [*s.tags] == [*answer] == ["neg"])
+        splits = {"test": dataclasses.replace(corpus["dev"], name="test", sentences=negative)}
+        part = dataclasses.replace(corpus, splits=splits)
+        assert evaluate(run, part, cache_dir=cache, device="cpu").scores.values["f1"] == 0.0
     name = "texts" if store[0] == "pairs" else "pairs"
     other = load_corpus(made["root"] / name, targets="classes")
     with pytest.raises(InputError):

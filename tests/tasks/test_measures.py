@@ -90,6 +90,25 @@ def test_the_positive_class(classes, positive):
         positive_class(["a", "b", "c"])
 
 
+def test_f1_is_of_classes_that_a_part_may_lack():
+    task, zeros = get_task("classification:f1"), [["0"]] * 4
+    for scores in (task.score(zeros, zeros, ["0", "1"]), task.scores(zeros, zeros, 4, ["0", "1"])):
+        assert (scores.values["f1"], scores.floor) == (0.0, 0.0)
+    assert task.dev_values(zeros, [*zeros[1:], ["1"]], ["0", "1"])["f1"] == 0.0
+    ones = [["1"]] * 4
+    assert task.score(ones, ones, ["0", "1"]).values["f1"] == 1.0
+    # Nor is there F1 of two classes where a third one could be answered.
+    two = [["a"], ["b"]]
+    assert "f1" in get_task("classification").score(two, two, ["a", "b"]).values
+    assert "f1" not in get_task("classification").score(two, two, ["a", "b", "c"]).values
+
+
+def test_predicted_scores_keep_their_digits():
+    scores = np.array([1.2345678e-6, -3.1415927, 123456.78, 0], np.float32)
+    written = get_task("regression").named(scores, ())
+    np.testing.assert_array_equal(np.array([*map(float, written)], np.float32), scores)
+
+
 def test_an_undefined_correlation_is_said():
     task, constant, varied = get_task("regression"), [["1.0"]] * 3, [["1.0"], ["2.0"], ["3.0"]]
     assert set(task.score(constant, varied).values.values()) == {0.0}
