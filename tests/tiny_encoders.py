@@ -64,9 +64,6 @@ def write_encoder(
     cased: bool = True,
 ) -> Path:
     """A random encoder of `family` with a tokenizer trained on TEXT, saved as transformers do."""
-    import transformers as t
-
-    t.utils.logging.disable_progress_bar()
     padded = {"pad_token_id": 1, "max_position_embeddings": positions + 2}
     decoder = {"num_key_value_heads": 1, "head_dim": 8}
     relative = {"relative_attention": True, "position_buckets": 4, "norm_rel_ebd": "layer_norm"}
@@ -85,11 +82,18 @@ def write_encoder(
     }
     sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": 2}
     sizes = {} if family == "distilbert" else sizes | {"intermediate_size": 32}
-    torch.manual_seed(0)
     common = {"vocab_size": len(write_tokenizer(folder, family, cased))}
     common["max_position_embeddings"] = positions
     given = common | sizes | own.get(family, padded)
-    name = FAMILIES[family].classes
+    return write_model(folder, FAMILIES[family].classes, given)
+
+
+def write_model(folder: Path, name: str, given: dict[str, Any]) -> Path:
+    """A random model of the class `name` with the config `given`."""
+    import transformers as t
+
+    t.utils.logging.disable_progress_bar()
+    torch.manual_seed(0)
     model = getattr(t, f"{name}Model")(getattr(t, f"{name}Config")(**given))
     for parameter in model.parameters():  # layers that differ, so that mixing them up shows
         if parameter.dim() > 1:

@@ -19,7 +19,7 @@ from featbert.io import check_ours, json_hash, regular_file, slug, utf8_path
 # Wordpieces of a sequence by default. An encoder may read fewer.
 MAX_LENGTH = 128
 # Changes if the training gives other weights for the same settings.
-VERSION = 3
+VERSION = 4
 
 
 @dataclass(frozen=True, kw_only=True)

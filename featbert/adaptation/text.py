@@ -50,10 +50,11 @@ def cut_blocks(
     pieces, of_words, unknown = wordpieces.pieces(
         [s.words for s in sentences], [s.touches for s in sentences]
     )
-    firsts = np.append(of_words[:, 0], len(pieces))
-    # The word of each piece, the last of several words that share it
-    words = np.searchsorted(firsts[:-1], np.arange(len(pieces)), side="right") - 1
-    ends = firsts[np.cumsum([0, *map(len, sentences)])]
+    # A lone "▁" before touching words is in no word, and here in the word after it.
+    begins = np.append(0, of_words[:, 1])
+    # The word of each piece, the first of several words that share it
+    words = np.searchsorted(begins, np.arange(len(pieces)), side="right") - 1
+    ends = begins[np.cumsum([0, *map(len, sentences)])]
     together = all(s.document is not None for s in sentences)
     documents = [s.document if together else n for n, s in enumerate(sentences)]
     blocks: list[Block] = []
@@ -67,7 +68,7 @@ def cut_blocks(
                 starts.append(start)
             while end - starts[-1] > capacity:  # within a word only if the word is too long
                 limit = starts[-1] + capacity
-                cut = firsts[np.searchsorted(firsts, limit, side="right") - 1]
+                cut = begins[np.searchsorted(begins, limit, side="right") - 1]
                 starts.append(cut if cut > starts[-1] else limit)
         edges = itertools.pairwise([*starts, last])
         blocks += [Block(pieces[a:b], words[a:b], number) for a, b in edges]

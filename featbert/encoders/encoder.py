@@ -161,7 +161,13 @@ class Encoder(nn.Module):
 
 
 def _at_positions(states: Tensor, batch: PieceBatch) -> Tensor:
-    """(R, longest, H) -> (Q, H)"""
+    """(R, longest, H) -> (Q, H). InputError if `states` have other places than the batch."""
+    states = states[:, : batch.ids.shape[1]]  # Longformer pads the batch once more
+    if states.shape[:2] != batch.ids.shape:
+        raise InputError(
+            f"a layer has states of shape {tuple(states.shape)} for subwords of shape "
+            f"{tuple(batch.ids.shape)}; use another encoder"
+        )
     return states.flatten(0, 1).index_select(0, batch.positions)
 
 

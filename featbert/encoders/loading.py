@@ -18,7 +18,7 @@ from featbert.errors import InputError, spelling
 from featbert.progress import stage
 
 # Types with vectors that depend on the padding of a batch: some layers do not apply the mask.
-UNMASKED = ("fnet", "convbert")
+UNMASKED = ("fnet", "convbert", "mobilebert", "nystromformer", "yoso")
 
 
 def load_encoder(
@@ -99,9 +99,12 @@ def pretrained(
     cut = {} if source.depth is None else {"num_hidden_layers": source.depth}
     # The config decides neither about parts of a layer nor about outputs of a pass.
     plain = {"chunk_size_feed_forward": 0, "return_dict": True, "output_attentions": False}
+    # A sparse BigBird changes to full attention at its first short batch, and keeps it.
+    sparse = source.config.get("model_type") == "big_bird"
+    full = {"attention_type": "original_full"} if sparse else {}
     failure = f"transformers cannot load {source.folder}"
     with hashed_folder(source, failure) as folder:
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **cut, **plain)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **cut, **plain, **full)
     with refusing(failure), ExitStack() as files:
         weights: dict[str, Any] = {}
         for path in source.loaded_files:

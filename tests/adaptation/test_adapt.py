@@ -156,6 +156,28 @@ def test_blocks_hold_every_piece_once_in_order(text, capacity, even):
             assert len(left.pieces) + min(2 * len(begun), capacity) > capacity - 1
 
 
+@pytest.mark.parametrize("family", ["xlm-roberta", "roberta"])
+def test_a_space_before_touching_words_stays_with_them(encoder_folder, family):
+    """A lone "▁" is in the block of its text, with the word that it is before."""
+    encoder = load_encoder(find_encoder(str(encoder_folder(family))))
+    wordpieces = encoder.wordpieces
+    sentences = [
+        Sentence(("(", "fox"), touches=(False, True)),
+        Sentence(("Ku", "ick"), touches=(False, True)),
+    ]
+    blocks, _ = cut_blocks(sentences, wordpieces, 38)
+    alignment = encoder.align(sentences)
+    for number, (block, ((start, end),)) in enumerate(zip(blocks, alignment.windows, strict=True)):
+        assert block.pieces.tolist() == alignment.pieces[start:end].tolist()
+        assert block.pieces[0] == wordpieces.space_id
+        assert block.words[:2].tolist() == [2 * number] * 2
+    long = Sentence(("(", "fox") * 20, touches=(False, True) * 20)
+    parts, _ = cut_blocks([long], wordpieces, 9)
+    assert len(parts) > 1
+    assert np.concatenate([part.pieces for part in parts]).tolist() == [*blocks[0].pieces] * 20
+    assert not any(part.pieces[-1] == wordpieces.space_id for part in parts)
+
+
 @pytest.mark.parametrize("sizes", [[2, 2], [4, 6, 3, 1, 8], [20, 2, 2], [1, 1], [2], [7]])
 def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(sizes):
     documents = np.repeat(np.arange(len(sizes)), sizes)

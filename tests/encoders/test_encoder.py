@@ -22,7 +22,14 @@ from featbert.training.assembly import set_trained
 from featbert.training.inputs import PieceInputs
 from tests.features.support import Plain, sentences_of
 from tests.models.support import TUNED, logits_of, settings_of, stored, tuned
-from tests.tiny_encoders import DECODERS, FAMILIES, changed, write_encoder
+from tests.tiny_encoders import (
+    DECODERS,
+    FAMILIES,
+    changed,
+    write_encoder,
+    write_model,
+    write_tokenizer,
+)
 
 TEXTS = [
     "The unaffordable fox jumps .",
@@ -73,6 +80,42 @@ def test_word_vectors_of_every_layer_are_those_of_transformers(tiny, family):
     np.testing.assert_allclose(found, torch.cat(expected, dim=1).numpy(), **CLOSE)
     # Layers differ, or the comparison would not see one put for another.
     assert all(np.abs(found[i] - found[i + 1]).max() > 0.1 for i in range(3))
+
+
+def padded_or_sparse(folder, name, **options):
+    """A random encoder with RoBERTa's tokenizer and 64 positions."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2}
+    sizes |= {"intermediate_size": 32, "max_position_embeddings": 66, "pad_token_id": 1}
+    vocabulary = len(write_tokenizer(folder, "roberta"))
+    return write_model(folder, name, sizes | {"vocab_size": vocabulary} | options)
+
+
+def test_longformer_s_own_padding_moves_no_vector(tmp_path):
+    """It pads each sequence to a multiple of its attention window, after the batch is made."""
+    folder = padded_or_sparse(tmp_path, "Longformer", attention_window=16)
+    plain, found = Plain(folder), states_of(load_encoder(find_encoder(str(folder))), TEXTS)
+    expected = np.concatenate([plain.word_states(text.split(), 62) for text in TEXTS], axis=1)
+    np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+def test_bigbird_attends_to_all_subwords_whatever_it_read_before(tmp_path):
+    """transformers changes the attention for good at the first short batch."""
+    folder = padded_or_sparse(tmp_path, "BigBird", block_size=2, num_random_blocks=1)
+    plain, encoder = Plain(folder), load_encoder(find_encoder(str(folder)))
+    plain.model.set_attention_type("original_full")
+    long = " ".join(TEXTS)
+    for texts in ([long], ["Jordan"], [long], ["Jordan", long]):
+        expected = np.concatenate([plain.word_states(text.split(), 62) for text in texts], axis=1)
+        np.testing.assert_allclose(states_of(encoder, texts), expected, **CLOSE)
+
+
+def test_states_of_another_length_than_the_batch_are_refused(encoder_folder):
+    encoder, alignment, _ = prepared(encoder_folder("bert"))
+    batch = encoder.batcher.words(alignment, np.array([0]))
+    encoder.model.embeddings.register_forward_hook(lambda _, __, output: output[:, :-1])
+    for read in (encoder, encoder.hidden_states):
+        with pytest.raises(InputError), torch.inference_mode():
+            read(batch)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -179,9 +222,10 @@ def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
 
 def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder, monkeypatch):
     source = find_encoder(str(encoder_folder("bert")))
-    source.config["model_type"] = "fnet"
-    with pytest.raises(InputError, match="fnet depend"):
-        load_encoder(source)
+    for kind in ("fnet", "convbert", "mobilebert", "nystromformer", "yoso"):
+        source.config["model_type"] = kind
+        with pytest.raises(InputError, match=kind):
+            load_encoder(source)
     endless = torch.nn.Module()
     endless.config = SimpleNamespace(model_type="mamba")
     with pytest.raises(InputError, match="mamba has no max_position_embeddings"):
