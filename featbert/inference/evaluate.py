@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pydantic.dataclasses
 
 from featbert.data.corpus import EVALUATED, Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
+from featbert.data.tags import TargetKind
 from featbert.encoders.device import Stopwatch
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
+from featbert.inference.columns import named_columns, read_as_trained
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files, write_probabilities
 from featbert.runs.planned import split_identity
@@ -37,6 +40,9 @@ from featbert.tasks.forecasts import is_distribution
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
+
+# Options that choose which examples of a corpus are read, and in which split.
+CHOOSING = ("answerable", "limit", "dev_share", "folds", "fold", "alone")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
@@ -303,13 +309,27 @@ def plan_evaluations(
 ) -> list[PlannedEvaluation]:
     """Plans of each run on splits of each corpus. A corpus ignores classes that it does not have.
 
-    InputError for a class in `mapping` that no run and no corpus has.
+    A corpus is read in the columns from training that it has, and the run's own corpus as it was
+    read. InputError for a class in `mapping` that no run and no corpus has.
     """
-    load = functools.cache(lambda place, kind: load_corpus(place, options, targets=kind))
+
+    @functools.cache
+    def load(place: str, kind: TargetKind, trained: frozenset[tuple[str, Any]]) -> Corpus:
+        def read(options: ReadingOptions) -> Corpus:
+            corpus = load_corpus(place, options, targets=kind)
+            if options.target and not any(split.is_tagged for split in corpus.splits.values()):
+                raise InputError(f"is no column of answers in {corpus.source}", setting="target")
+            return corpus
+
+        return read_as_trained(read, dict(trained), options)
+
     plans, all_classes = [], dict[str, None]()
     for run in runs:
         for place in [p for number, p in enumerate(places) if p not in places[:number]]:
-            corpus = place if isinstance(place, Corpus) else load(place, run.task.targets)
+            if isinstance(place, Corpus):
+                corpus = place
+            else:
+                corpus = load(place, run.task.targets, frozenset(_trained(run, place).items()))
             classes = {*run.task.classes_of(corpus), *run.classes}
             all_classes |= dict.fromkeys(sorted(classes))
             renamed = {n: to for n, to in mapping.items() if len(places) == 1 or n in classes}
@@ -317,6 +337,14 @@ def plan_evaluations(
                 plans.append(plan_evaluation(run, corpus, split, renamed))
     check_known(f"class in {spelling('mapping')}", mapping, all_classes)
     return plans
+
+
+def _trained(run: Run, place: str) -> dict[str, Any]:
+    """The options from training with which a corpus is read."""
+    reading, source = run.record.reading, run.record.signature.source
+    if source not in (place, os.path.abspath(Path(place).expanduser())):
+        return named_columns(reading)
+    return {name: value for name, value in reading.items() if name not in CHOOSING}
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:

@@ -31,10 +31,12 @@ from numpy.typing import NDArray
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import BOM, DOCSTART
+from featbert.data.options import ReadingOptions
 from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
+from featbert.inference.columns import named_columns, stream_as_trained
 from featbert.runs.record import RunRecord
 from featbert.tasks.base import Task
 
@@ -64,7 +66,15 @@ def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]
     reader = target_kind(run.task.targets).reader or TextReader
     pairs = run.record.signature.packing is not None
     lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
-    examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, reader_type=reader)
+
+    def read(lines: Iterator[str], options: ReadingOptions) -> Iterator[Sentence]:
+        return read_texts(
+            lines, "the texts", "jsonl", pairs=pairs, options=options, reader_type=reader
+        )
+
+    # Strings have no names of columns.
+    trained = named_columns(run.record.reading) if isinstance(next(iter(texts), None), dict) else {}
+    examples = stream_as_trained(lines, read, trained, ReadingOptions())
     return [row for _, row in predict_texts(run, examples)]
 
 
