@@ -397,7 +397,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
     taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock, apart = time.perf_counter(), Stopwatch(run.device.torch)
-    predicted, shares = run.answers_and_shares(inputs, split, apart)
+    predicted, shares, numbers = run.answers_and_shares(inputs, split, apart)
     prediction_seconds = time.perf_counter() - clock - apart.seconds
     if plan.mapping:
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
@@ -411,6 +411,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
             shares.astype(float),
             run.record.targets.classes,
             run.record.signature.tag_scheme,
+            numbers,
         )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions

@@ -55,7 +55,9 @@ class Predictor(Protocol):
     @property
     def record(self) -> RunRecord: ...
     def inputs(self, sentences: Sequence[Sentence]) -> Any: ...
-    def shares(self, inputs: Any, sentences: Sequence[Sentence]) -> tuple[Any, NDArray[Any]]: ...
+    def shares(
+        self, inputs: Any, sentences: Sequence[Sentence]
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]: ...
 
 
 def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]:
@@ -88,13 +90,14 @@ def predict_stream(
         sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
         predictions: Iterator[tuple[list[str], list[float]]] = iter(())
         if sentences:
-            answers, shares = run.shares(run.inputs(sentences), sentences)
+            answers, shares, numbers = run.shares(run.inputs(sentences), sentences)
             ends = run.task.items(sentences)[1:-1]
-            highest = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
-            predictions = zip(answers, highest, strict=True)
+            of_tags = shares[np.arange(len(numbers)), numbers]
+            parts = [part.tolist() for part in np.split(of_tags, ends)]
+            predictions = zip(answers, parts, strict=True)
         for piece in block:
-            tags, highest_shares = next(predictions) if piece.words else ([], [])
-            yield piece, _row(piece, tags, highest_shares, run.task)
+            tags, tag_shares = next(predictions) if piece.words else ([], [])
+            yield piece, _row(piece, tags, tag_shares, run.task)
 
 
 def cut_blocks(
@@ -186,7 +189,7 @@ def predict_texts(run: Predictor, sentences: Iterable[Sentence]) -> Iterator[Ans
 
 
 def _answers(run: Predictor, block: Sequence[Sentence]) -> Iterator[Answered]:
-    answers, shares = run.shares(run.inputs(block), block)
+    answers, shares, _ = run.shares(run.inputs(block), block)
     groups = run.task.groups(block)
     edges = pairwise(range(len(block) + 1) if groups is None else groups)
     for (first, end), answer in zip(edges, answers, strict=True):

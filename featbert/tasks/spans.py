@@ -174,7 +174,7 @@ class Spans(ExampleTask):
         ]
 
     def forecasts(
-        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str
+        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str, numbers: Any = None
     ) -> Forecasts | None:
         """None: the probability of the best span is not one of a few possible answers."""
         return None

@@ -51,6 +51,17 @@ def test_a_class_that_train_lacks_is_never_right():
     assert made.values() == pytest.approx({"ece": 0.25, "brier": (0.25 + 0.25 + 1) / 4})
 
 
+def test_confidence_and_hits_are_of_the_given_answers():
+    shares, tags = np.array([[0.6, 0.4], [0.3, 0.7]]), split([("b", "b")])
+    nothing, numbers = Scores({}, {}, 0, 0), np.array([1, 1])
+    task = get_task("labels")
+    found = task.with_probabilities(nothing, tags, shares, ("a", "b"), "", numbers).probabilities
+    assert found is not None
+    assert sum(found.reliability.right) == 2
+    assert sum(found.reliability.confidence) == pytest.approx(0.4 + 0.7)
+    assert found.values["ece"] == pytest.approx((0.6 + 0.3) / 2)
+
+
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
 def test_the_temperature_of_logits_is_found_from_kept_probabilities(temperature):
     """The gold answers are drawn from softmax(logits), and the model says softmax(T * logits)."""
