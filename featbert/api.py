@@ -871,8 +871,8 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     split: Annotated[Several[str], Option("SPLIT", suggests=SPLITS)] = Field([])
     """Split to score. May be given several times.  [default: test, or dev without it]"""
     mapping: Annotated[dict[str, str] | list[str], Option("FROM=TO", name="--map")] = Field({})
-    """Rename a class in gold and predictions, such as person=PER. O removes it. May be given
-    several times."""
+    """Rename a class in gold and predictions, such as person=PER. O removes it from entities and
+    sets of classes. May be given several times."""
     model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
     by: Annotated[Several[str], Option("FACET")] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""

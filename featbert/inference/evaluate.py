@@ -286,8 +286,16 @@ def plan_evaluation(
             f"{place} has no documents, but {usable.name} reads whole documents; mark them "
             "with -DOCSTART- lines, or evaluate a run with sentence context"
         )
-    sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
+    task = usable.task
+    if mapping and not task.renames:
+        raise InputError(f"is not for {task.title}; leave it out", setting="mapping")
+    sides = ({*task.classes_of(corpus)}, {*usable.classes})
     classes = sorted(sides[0] | sides[1])
+    if "O" in mapping.values() and not task.removes and "O" not in classes:
+        raise InputError(
+            f"removes no classes of {task.title}: each answer is one; leave out O",
+            setting="mapping",
+        )
     check_known(f"class in {spelling('mapping')}", mapping, classes)
     for new in mapping.values():  # a new name needs classes of both, as in `LOC=ENT`, `PER=ENT`
         renamed = {old for old, to in mapping.items() if to == new}
@@ -393,8 +401,8 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         sentences = tuple(dataclasses.replace(s, tags=s.tags and tags) for s, tags in renamed)
         scored = dataclasses.replace(split, sentences=sentences)
     gold = task.gold(scored)
-    classes = task.classes_in(gold)
-    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
+    classes, removed = task.classes_in(gold), {"O"} if task.removes else set()
+    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - removed)
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock, apart = time.perf_counter(), Stopwatch(run.device.torch)
     predicted, shares, numbers = run.answers_and_shares(inputs, split, apart)

@@ -183,6 +183,8 @@ class Task(ABC):
         whole: name of all words of a sequence, by default its `unit`.
         kinds: name of the classes of answers, in the plural.
         has_classes: whether answers are classes, which a training text may lack.
+        renames: whether an evaluation can give classes other names.
+        removes: whether an answer can do without a class, so that "O" as its new name removes it.
         phrases_name: name of the phrases that tags mark, in the plural, "" without phrases.
         floor: name of a system without skill, such as "chance". "" shows none.
         group: name of the sequences with one document number, in the singular.
@@ -206,6 +208,8 @@ class Task(ABC):
     whole: str = ""
     kinds: str = "labels"
     has_classes: bool = True
+    renames: bool = True
+    removes: bool = False
     phrases_name: str = ""
     floor: str = ""
     group: str = "document"
@@ -466,7 +470,7 @@ class Task(ABC):
         }
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        """An answer with classes under other names ("O" is no class)."""
+        """An answer with classes under other names ("O" is no class, if the task `removes`)."""
         return [mapping.get(tag, tag) for tag in tags]
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]] | None:

@@ -100,6 +100,7 @@ class Multilabel(ExampleTask):
     answer = "set"
     probability_columns: Mapping[str, str] = {**CALIBRATION, "lrap": "LRAP"}
     kinds = "classes"
+    removes = True
     output = "sigmoid"
     frozen_body = "logistic"
     floor = "the same classes for each text"
@@ -243,7 +244,8 @@ class Multilabel(ExampleTask):
         return super().model_config(classes) | {"problem_type": "multi_label_classification"}
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        return [joined(mapping.get(name, name) for name in classes_of(tag)) for tag in tags]
+        sets = ([n for n in classes_of(tag) if mapping.get(n) != "O"] for tag in tags)
+        return [joined(mapping.get(name, name) for name in names) for names in sets]
 
     def as_json(self, answer: str) -> list[str]:
         return classes_of(answer)

@@ -67,6 +67,7 @@ class Spans(ExampleTask):
     unit = "question"
     whole = "question and passage"
     kinds = "kinds of questions"
+    renames = False
     group = "passage"
     probability_columns: Mapping[str, str] = {}
     pipeline = "question-answering"
