@@ -190,9 +190,10 @@ def remarks_on(run: Run, record: EvaluationRecord, name: str = "") -> Iterator[s
 def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
     """The runs with their last evaluations on dev or test of a corpus, a name or place.
 
-    All scores of a run have one mapping of classes. MissingError without any.
+    All scores of a run have one mapping of classes. MissingError without any, InputError for the
+    name of several places.
     """
-    corpora, scored_runs = dict[str, None](), []
+    corpora, scored_runs, sources = dict[str, None](), [], dict[str, None]()
     for run in runs:
         pairs = sorted(evaluations(run), key=lambda pair: pair[0].started)
         corpora |= dict.fromkeys(record.corpus for record, _ in pairs)
@@ -203,6 +204,7 @@ def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
             and (record.corpus == corpus or record.source in (corpus, str(Path(corpus).absolute())))
         ]
         if pairs:
+            sources |= dict.fromkeys(record.source for record, _ in pairs)
             mapping = pairs[-1][0].mapping
             scored_runs.append(
                 elsewhere(run, (pair for pair in pairs if pair[0].mapping == mapping))
@@ -212,6 +214,8 @@ def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
             f"no run was evaluated on {corpus!r}{nearest(corpus, corpora)}; known: "
             f"{', '.join(corpora) or 'none'}; featbert evaluate RUN --data CORPUS scores runs on it"
         )
+    if len(sources) > 1:
+        raise InputError(f"{corpus!r} is the name of several corpora; use {', '.join(sources)}")
     return scored_runs
 
 
