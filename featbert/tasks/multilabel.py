@@ -197,8 +197,8 @@ class Multilabel(ExampleTask):
         if threshold is None:
             return None
         lowest = np.array(threshold)
-        odds = (lowest / (1 - lowest)) ** (1 / temperature)
-        scaled: Threshold = (odds / (1 + odds)).tolist()
+        powers = lowest ** (1 / temperature), (1 - lowest) ** (1 / temperature)
+        scaled: Threshold = (powers[0] / (powers[0] + powers[1])).tolist()
         return scaled
 
     def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:

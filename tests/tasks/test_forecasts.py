@@ -145,7 +145,8 @@ def test_thresholds_are_scaled_with_the_probabilities():
     rng = np.random.default_rng(1)
     logits = rng.normal(0, 3, 500)
     shares, scaled = (1 / (1 + np.exp(-logits / t)) for t in (1.0, 2.5))
-    threshold = get_task("multilabel").scaled_threshold([0.0, 0.2, 0.5, 0.9], 2.5)
+    limits = [0.0, 0.2, 0.5, 0.9, 1.0]
+    threshold = get_task("multilabel").scaled_threshold(limits, 2.5)
     assert isinstance(threshold, list)
-    for before, after in zip([0.0, 0.2, 0.5, 0.9], threshold, strict=True):
+    for before, after in zip(limits, threshold, strict=True):
         assert ((shares > before) == (scaled > after)).all()
