@@ -871,8 +871,8 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     split: Annotated[Several[str], Option("SPLIT", suggests=SPLITS)] = Field([])
     """Split to score. May be given several times.  [default: test, or dev without it]"""
     mapping: Annotated[dict[str, str] | list[str], Option("FROM=TO", name="--map")] = Field({})
-    """Rename a class in gold and predictions, such as person=PER. O removes it. May be given
-    several times."""
+    """Rename a class in gold and predictions, such as person=PER. O removes it from entities and
+    sets of classes. May be given several times."""
     model: str | None = OfRuns.model_fields["model"]  # type: ignore[assignment]
     by: Annotated[Several[str], Option("FACET")] = Field([])
     """Scores also by a facet, such as type or length. May be given several times."""
@@ -890,6 +890,7 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     check_folder(request.cache_dir, "cache_dir")
     from featbert.analysis.listing import named_runs
     from featbert.analysis.rows import once
+    from featbert.data.corpus import EVALUATED
     from featbert.inference.evaluate import (
         Evaluation,
         evaluate_planned,
@@ -902,6 +903,8 @@ def evaluate(request: EvaluateRequest) -> list[Evaluation]:
     runs = once(named_runs(request.runs, request.runs_dir))
     for run in runs:
         check_known("facet", request.by, run.task.facets)
+    if request.by:
+        check_known(f"split for {spelling('by')}", request.split, EVALUATED)
     usable = [_usable(run, request.model) for run in runs]
     reading = replace(request.reading, alone="test")
     plans = plan_evaluations(usable, request.data, request.split, mapping, reading)

@@ -113,7 +113,12 @@ NONE = "none"
 
 
 def with_confusions(comparison: Comparison, members: Members) -> Comparison:
-    """The comparison with the confusions of its best row on each split that it was scored on."""
+    """The comparison with the confusions of its best row on each split that it was scored on.
+
+    Scores of texts are no classes, and have none.
+    """
+    if comparison.task.answer == "score":
+        return comparison
     first, confusions = comparison.splits[0], []
     for split in comparison.splits:
         scored = [row for row in comparison.rows if row.score(first) and row.score(split)]

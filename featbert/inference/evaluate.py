@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pydantic.dataclasses
 
 from featbert.data.corpus import EVALUATED, Corpus, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
+from featbert.data.tags import TargetKind
 from featbert.encoders.device import Stopwatch
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
+from featbert.inference.columns import named_columns, read_as_trained
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files, write_probabilities
 from featbert.runs.planned import split_identity
@@ -37,6 +40,9 @@ from featbert.tasks.forecasts import is_distribution
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
+
+# Options that choose which examples of a corpus are read, and in which split.
+CHOOSING = ("answerable", "limit", "dev_share", "folds", "fold", "alone")
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
@@ -184,9 +190,10 @@ def remarks_on(run: Run, record: EvaluationRecord, name: str = "") -> Iterator[s
 def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
     """The runs with their last evaluations on dev or test of a corpus, a name or place.
 
-    All scores of a run have one mapping of classes. MissingError without any.
+    All scores of a run have one mapping of classes. MissingError without any, InputError for the
+    name of several places.
     """
-    corpora, scored_runs = dict[str, None](), []
+    corpora, scored_runs, sources = dict[str, None](), [], dict[str, None]()
     for run in runs:
         pairs = sorted(evaluations(run), key=lambda pair: pair[0].started)
         corpora |= dict.fromkeys(record.corpus for record, _ in pairs)
@@ -197,6 +204,7 @@ def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
             and (record.corpus == corpus or record.source in (corpus, str(Path(corpus).absolute())))
         ]
         if pairs:
+            sources |= dict.fromkeys(record.source for record, _ in pairs)
             mapping = pairs[-1][0].mapping
             scored_runs.append(
                 elsewhere(run, (pair for pair in pairs if pair[0].mapping == mapping))
@@ -206,6 +214,8 @@ def runs_elsewhere(runs: Iterable[Run], corpus: str) -> list[RunElsewhere]:
             f"no run was evaluated on {corpus!r}{nearest(corpus, corpora)}; known: "
             f"{', '.join(corpora) or 'none'}; featbert evaluate RUN --data CORPUS scores runs on it"
         )
+    if len(sources) > 1:
+        raise InputError(f"{corpus!r} is the name of several corpora; use {', '.join(sources)}")
     return scored_runs
 
 
@@ -280,8 +290,16 @@ def plan_evaluation(
             f"{place} has no documents, but {usable.name} reads whole documents; mark them "
             "with -DOCSTART- lines, or evaluate a run with sentence context"
         )
-    sides = ({*usable.task.classes_of(corpus)}, {*usable.classes})
+    task = usable.task
+    if mapping and not task.renames:
+        raise InputError(f"is not for {task.title}; leave it out", setting="mapping")
+    sides = ({*task.classes_of(corpus)}, {*usable.classes})
     classes = sorted(sides[0] | sides[1])
+    if "O" in mapping.values() and not task.removes and "O" not in classes:
+        raise InputError(
+            f"removes no classes of {task.title}: each answer is one; leave out O",
+            setting="mapping",
+        )
     check_known(f"class in {spelling('mapping')}", mapping, classes)
     for new in mapping.values():  # a new name needs classes of both, as in `LOC=ENT`, `PER=ENT`
         renamed = {old for old, to in mapping.items() if to == new}
@@ -303,13 +321,27 @@ def plan_evaluations(
 ) -> list[PlannedEvaluation]:
     """Plans of each run on splits of each corpus. A corpus ignores classes that it does not have.
 
-    InputError for a class in `mapping` that no run and no corpus has.
+    A corpus is read in the columns from training that it has, and the run's own corpus as it was
+    read. InputError for a class in `mapping` that no run and no corpus has.
     """
-    load = functools.cache(lambda place, kind: load_corpus(place, options, targets=kind))
+
+    @functools.cache
+    def load(place: str, kind: TargetKind, trained: frozenset[tuple[str, Any]]) -> Corpus:
+        def read(options: ReadingOptions) -> Corpus:
+            corpus = load_corpus(place, options, targets=kind)
+            if options.target and not any(split.is_tagged for split in corpus.splits.values()):
+                raise InputError(f"is no column of answers in {corpus.source}", setting="target")
+            return corpus
+
+        return read_as_trained(read, dict(trained), options)
+
     plans, all_classes = [], dict[str, None]()
     for run in runs:
         for place in [p for number, p in enumerate(places) if p not in places[:number]]:
-            corpus = place if isinstance(place, Corpus) else load(place, run.task.targets)
+            if isinstance(place, Corpus):
+                corpus = place
+            else:
+                corpus = load(place, run.task.targets, frozenset(_trained(run, place).items()))
             classes = {*run.task.classes_of(corpus), *run.classes}
             all_classes |= dict.fromkeys(sorted(classes))
             renamed = {n: to for n, to in mapping.items() if len(places) == 1 or n in classes}
@@ -317,6 +349,14 @@ def plan_evaluations(
                 plans.append(plan_evaluation(run, corpus, split, renamed))
     check_known(f"class in {spelling('mapping')}", mapping, all_classes)
     return plans
+
+
+def _trained(run: Run, place: str) -> dict[str, Any]:
+    """The options from training with which a corpus is read."""
+    reading, source = run.record.reading, run.record.signature.source
+    if source not in (place, os.path.abspath(Path(place).expanduser())):
+        return named_columns(reading)
+    return {name: value for name, value in reading.items() if name not in CHOOSING}
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
@@ -365,11 +405,11 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
         sentences = tuple(dataclasses.replace(s, tags=s.tags and tags) for s, tags in renamed)
         scored = dataclasses.replace(split, sentences=sentences)
     gold = task.gold(scored)
-    classes = task.classes_in(gold)
-    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - {"O"})
+    classes, removed = task.classes_in(gold), {"O"} if task.removes else set()
+    taught = sorted({plan.mapping.get(name, name) for name in plan.usable.classes} - removed)
     inputs, extraction_seconds = run.split_inputs(corpus, split, cache_dir)
     clock, apart = time.perf_counter(), Stopwatch(run.device.torch)
-    predicted, shares = run.answers_and_shares(inputs, split, apart)
+    predicted, shares, numbers = run.answers_and_shares(inputs, split, apart)
     prediction_seconds = time.perf_counter() - clock - apart.seconds
     if plan.mapping:
         predicted = [task.rename(answer, plan.mapping) for answer in predicted]
@@ -383,6 +423,7 @@ def evaluate_planned(plan: PlannedEvaluation, run: LoadedRun, cache_dir: Path) -
             shares.astype(float),
             run.record.targets.classes,
             run.record.signature.tag_scheme,
+            numbers,
         )
     plan.path.parent.mkdir(parents=True, exist_ok=True)
     plan.path.unlink(missing_ok=True)  # an overwritten one no longer fits its predictions

@@ -8,21 +8,22 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
+from featbert.inference.columns import COLUMN_OPTIONS, named_columns, stream_as_trained
 from featbert.inference.predict import Format, answer_rows, predict_stream, predict_texts, rows_of
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
@@ -76,25 +77,36 @@ class Input:
                 size = os.fstat(stream.fileno()).st_size
                 advance = stack.enter_context(stage("reading", "bytes", size))
                 lines = _advancing(lines, stream, advance)
+            lines, ahead = tee(lines)
+            trained = self._trained(next(filter(str.strip, ahead), ""))
+            del ahead
             columns = ReadingOptions(**self.columns)
-            if self.kind != "text":
-                lines = chain([first := next(lines, "")], lines)
-                trained = columns_as_trained(self.run.record.reading, first, self.kind)
-                columns = ReadingOptions(**(trained | dict(self.columns)))
+            sentences = stream_as_trained(lines, self._sentences, trained, columns)
+            del lines
             if of_texts:
-                pairs = self.run.record.signature.packing is not None
-                sentences = read_texts(
-                    lines,
-                    self.name,
-                    self.kind,
-                    pairs=pairs,
-                    options=columns,
-                    reader_type=self.reader,
-                )
                 yield from answer_rows(predict_texts(loaded, sentences), format)
             else:
-                pieces = read_pieces(lines, self.name, self.kind, columns)
-                yield from rows_of(predict_stream(loaded, pieces), format)
+                yield from rows_of(predict_stream(loaded, sentences), format)
+
+    def _sentences(self, lines: Iterator[str], options: ReadingOptions) -> Iterator[Sentence]:
+        if not self.run.task.of_texts:
+            return read_pieces(lines, self.name, self.kind, options)
+        pairs = self.run.record.signature.packing is not None
+        return read_texts(
+            lines, self.name, self.kind, pairs=pairs, options=options, reader_type=self.reader
+        )
+
+    def _trained(self, first: str) -> dict[str, Any]:
+        """The options from training for this kind of input. `first` is its first line."""
+        reading = self.run.record.reading
+        if self.kind == "text":
+            return {}
+        if self.kind == "jsonl":  # keys of JSON have no numbers
+            return named_columns(reading)
+        options = {n: value for n, value in reading.items() if n in (*COLUMN_OPTIONS, *DIALECT)}
+        if options.get("delimiter", "") not in first:
+            del options["delimiter"]
+        return options
 
 
 def input_of(
@@ -164,21 +176,6 @@ def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> byte
     context = "\n".join(read_file(passage, encoding))
     rows = [dict(zip(ASKED, (question, context), strict=True)) for question in questions]
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-def columns_as_trained(reading: Mapping[str, Any], first: str, kind: str) -> dict[str, Any]:
-    """The columns from training that a file with this first line has."""
-    keys = re.findall(r'"([^"\\]+)"\s*:' if kind == "jsonl" else r'[^\t,;|"]+', first)
-    names = {key.strip().casefold() for key in keys}
-
-    def fits(name: str, column: Any) -> bool:
-        if isinstance(column, int):  # keys of JSON have no numbers
-            return kind != "jsonl"
-        if name in DIALECT:
-            return column in first if name == "delimiter" else kind != "jsonl"
-        return column.casefold() in names
-
-    return {name: value for name, value in reading.items() if name in COLUMNS and fits(name, value)}
 
 
 def _advancing(lines: Iterator[str], stream: BinaryIO, advance: Advance) -> Iterator[str]:

@@ -94,35 +94,40 @@ class LoadedRun(UsableRun):
 
     def answers_and_shares(
         self, inputs: Inputs, sentences: Sentences, apart: Stopwatch | None = None
-    ) -> tuple[Any, NDArray[Any]]:
-        """As `answers`, and (T, C) the probability of every class. C is 0 for scores.
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+        """As `answers`, (T, C) the probability of every class, and (T, ...) the answers' numbers.
 
-        `apart` measures the time of the probabilities, which are then in float16.
+        C is 0 for scores. `apart` measures the time of the probabilities, which are then in
+        float16.
         """
-        answers, shares = self._predicted(inputs, sentences, probabilities=True, apart=apart)
-        return answers, shares
+        answers, numbers, shares = self._predicted(
+            inputs, sentences, probabilities=True, apart=apart
+        )
+        return answers, shares, numbers
 
-    def shares(self, inputs: Inputs, sentences: Sentences) -> tuple[Any, NDArray[Any]]:
+    def shares(
+        self, inputs: Inputs, sentences: Sentences
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
         """`answers_and_shares` in float64. InputError for shares that are not finite."""
-        answers, shares = self.answers_and_shares(inputs, sentences)
+        answers, shares, numbers = self.answers_and_shares(inputs, sentences)
         if not np.isfinite(shares).all():
             raise InputError(
                 f"{self.name} gives probabilities that are not finite: its numbers are "
                 f"too large for {self.backend.precision}"
             )
-        return answers, shares.astype(float)
+        return answers, shares.astype(float), numbers
 
     def _predicted(
         self, inputs: Inputs, sentences: Sentences, *, probabilities: bool, apart: Stopwatch | None
     ) -> tuple[Any, ...]:
-        """The answers, and with `probabilities` these too."""
+        """The answers, their numbers, and with `probabilities` these too."""
         record, items = self.record, self.task.items(sentences)
         budget = prediction_budget(inputs, self.settings, self.device)
         prediction = (self.model, inputs, items, self.backend, budget)
         numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
         classes, scheme = record.targets.classes, record.signature.tag_scheme
         answers = self.task.answers(numbers, classes, sentences, scheme, record.threshold)
-        return answers, *shares
+        return answers, numbers, *shares
 
 
 class FrozenRun(LoadedRun):

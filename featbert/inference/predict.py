@@ -31,10 +31,12 @@ from numpy.typing import NDArray
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import BOM, DOCSTART
+from featbert.data.options import ReadingOptions
 from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
+from featbert.inference.columns import named_columns, stream_as_trained
 from featbert.runs.record import RunRecord
 from featbert.tasks.base import Task
 
@@ -53,7 +55,9 @@ class Predictor(Protocol):
     @property
     def record(self) -> RunRecord: ...
     def inputs(self, sentences: Sequence[Sentence]) -> Any: ...
-    def shares(self, inputs: Any, sentences: Sequence[Sentence]) -> tuple[Any, NDArray[Any]]: ...
+    def shares(
+        self, inputs: Any, sentences: Sequence[Sentence]
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]: ...
 
 
 def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]:
@@ -64,7 +68,15 @@ def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]
     reader = target_kind(run.task.targets).reader or TextReader
     pairs = run.record.signature.packing is not None
     lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
-    examples = read_texts(lines, "the texts", "jsonl", pairs=pairs, reader_type=reader)
+
+    def read(lines: Iterator[str], options: ReadingOptions) -> Iterator[Sentence]:
+        return read_texts(
+            lines, "the texts", "jsonl", pairs=pairs, options=options, reader_type=reader
+        )
+
+    # Strings have no names of columns.
+    trained = named_columns(run.record.reading) if isinstance(next(iter(texts), None), dict) else {}
+    examples = stream_as_trained(lines, read, trained, ReadingOptions())
     return [row for _, row in predict_texts(run, examples)]
 
 
@@ -78,13 +90,14 @@ def predict_stream(
         sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
         predictions: Iterator[tuple[list[str], list[float]]] = iter(())
         if sentences:
-            answers, shares = run.shares(run.inputs(sentences), sentences)
+            answers, shares, numbers = run.shares(run.inputs(sentences), sentences)
             ends = run.task.items(sentences)[1:-1]
-            highest = [part.tolist() for part in np.split(shares.max(axis=1), ends)]
-            predictions = zip(answers, highest, strict=True)
+            of_tags = shares[np.arange(len(numbers)), numbers]
+            parts = [part.tolist() for part in np.split(of_tags, ends)]
+            predictions = zip(answers, parts, strict=True)
         for piece in block:
-            tags, highest_shares = next(predictions) if piece.words else ([], [])
-            yield piece, _row(piece, tags, highest_shares, run.task)
+            tags, tag_shares = next(predictions) if piece.words else ([], [])
+            yield piece, _row(piece, tags, tag_shares, run.task)
 
 
 def cut_blocks(
@@ -176,7 +189,7 @@ def predict_texts(run: Predictor, sentences: Iterable[Sentence]) -> Iterator[Ans
 
 
 def _answers(run: Predictor, block: Sequence[Sentence]) -> Iterator[Answered]:
-    answers, shares = run.shares(run.inputs(block), block)
+    answers, shares, _ = run.shares(run.inputs(block), block)
     groups = run.task.groups(block)
     edges = pairwise(range(len(block) + 1) if groups is None else groups)
     for (first, end), answer in zip(edges, answers, strict=True):

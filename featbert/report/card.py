@@ -187,6 +187,8 @@ def _notes(run: Run, form: str) -> list[str]:
     )
     notes = {
         "transformers reads one window: with truncation, longer texts are cut.": True,
+        "An empty text, or a word of control characters, is the unknown token in featbert and "
+        "nothing in transformers: answers may differ.": True,
         "The first subword of each word between spaces has its answer. transformers' pipeline "
         "cuts words at inner signs, as in O'Brien.": not run.task.of_texts,
         "It was trained on whole documents: give documents, not sentences.": (

@@ -18,7 +18,7 @@ from featbert.data.corpus import Corpus
 from featbert.inference.evaluate import EvaluationRecord, evaluations
 from featbert.report.table import Column, Table, name_column
 from featbert.runs.run import Run
-from featbert.tasks.base import get_task
+from featbert.tasks.base import Scores, get_task
 from featbert.text import counted, printable, unusual
 from featbert.units import duration, percent, visible
 
@@ -137,38 +137,51 @@ def corpus_table(corpus: Corpus) -> Table:
     splits = check_corpus(corpus).splits
     total = sum((Counter(split.labels) for split in splits.values()), Counter[str]())
     kinds = sorted(kind for kind, _ in total.most_common(MOST_KINDS))
-    lines = [{"split": name, **vars(split), **split.labels} for name, split in splits.items()]
+    lines = [
+        {"split": name, **vars(split), **{f"label {kind}": n for kind, n in split.labels.items()}}
+        for name, split in splits.items()
+    ]
     counts = {"sentences": "sentences", "words": "words", "longest": "longest_sentence"}
     columns = [
         name_column("split"),
         *(Column(head, key, "{:,}".format) for head, key in counts.items()),
     ]
-    columns += [Column(kind, kind, "{:,}".format) for kind in kinds]
+    columns += [Column(kind, f"label {kind}", "{:,}".format) for kind in kinds]
     return Table(corpus.name, lines, columns, legend=[f"{corpus.targets} from {corpus.source}"])
 
 
 def run_scores_table(run: Run) -> Table:
     """A line for each split, called `dev all`, and for each of its classes, with every score.
 
-    So for other data that the run was evaluated on, which are called by their corpus.
+    So for other data that the run was evaluated on, which are called by their corpus, and by its
+    place if several have one name.
     """
     lines: list[dict[str, Any]] = []
-    splits = dict(run.record.scores)
-    for evaluation, _ in evaluations(run):
+    firsts: list[bool] = []
+    last: dict[tuple[str, str], Scores] = {}
+    for evaluation, _ in sorted(evaluations(run), key=lambda pair: pair[0].started):
         mapped = "".join(f" {old}={new}" for old, new in evaluation.mapping.items())
-        splits[f"{evaluation.corpus} {evaluation.split}{mapped}"] = evaluation.scores
-    for split, scored in splits.items():
+        name = f"{evaluation.corpus} {evaluation.split}{mapped}"
+        last[name, evaluation.source] = evaluation.scores
+    places = Counter(name for name, _ in last)
+    splits = [*run.record.scores.items()]
+    splits += [
+        (f"{name} ({source})" if places[name] > 1 else name, scores)
+        for (name, source), scores in last.items()
+    ]
+    for split, scored in splits:
         counts = {n: sum(v.get(n, 0) for v in scored.by_class.values()) for n in _COUNTS}
         whole = scored.values | (counts if scored.by_class else {})
-        by_name = {"all": whole, **scored.by_class}
-        lines += [{"scores": f"{split} {name}", **values} for name, values in by_name.items()]
+        named = [("all", whole), *scored.by_class.items()]
+        firsts += [place == 0 for place in range(len(named))]
+        lines += [{"scores": f"{split} {name}", **values} for name, values in named]
     columns = [name_column("scores")]
     only_of_classes = {k: h for k, h in _OF_CLASSES.items() if any(k in line for line in lines)}
     heads = {**run.task.columns, **(only_of_classes if "f1" not in run.task.columns else {})}
     columns += [Column(head, key, percent) for key, head in heads.items()]
     count_names = [name for name in _COUNTS if any(name in line for line in lines)]
     columns += [Column(name, name, "{:,.0f}".format) for name in count_names]
-    sections = [i > 0 and line["scores"].endswith(" all") for i, line in enumerate(lines)]
+    sections = [i > 0 and is_first for i, is_first in enumerate(firsts)]
     return Table(f"Scores of {run.task.title} in percent", lines, columns, sections=sections)
 
 

@@ -277,7 +277,7 @@ class _Training:
         """Predicts and scores, writes predictions and weights, and returns the record."""
         plan, splits = self.plan, self.corpus.splits.values()
         clock, apart = time.perf_counter(), Stopwatch(self.device.torch)
-        predicted, threshold, shares = self._answers(self.scored_splits, apart)
+        predicted, threshold, shares, numbers = self._answers(self.scored_splits, apart)
         prediction_seconds = time.perf_counter() - clock - apart.seconds
         paths = {s.name: folder / self.task.predictions_name(s.name) for s in self.scored_splits}
         probabilities, scores = {}, {}
@@ -292,7 +292,12 @@ class _Training:
             probabilities[name] = write_probabilities(paths[name], shares[name])
             if split.is_tagged:
                 scores[name] = self.task.with_probabilities(
-                    scores[name], split, shares[name].astype(float), self.classes, self.scheme
+                    scores[name],
+                    split,
+                    shares[name].astype(float),
+                    self.classes,
+                    self.scheme,
+                    numbers[name],
                 )
         save_weights(folder / WEIGHTS, self.model, progress.trained)
         mix = None
@@ -332,8 +337,8 @@ class _Training:
 
     def _answers(
         self, splits: Sequence[Split], apart: Stopwatch | None = None
-    ) -> tuple[dict[str, Any], Threshold, dict[str, Any]]:
-        """Predicted answers by split, their threshold, and with `apart` probabilities by split.
+    ) -> tuple[dict[str, Any], Threshold, dict[str, Any], dict[str, Any]]:
+        """Predicted answers by split, their threshold, with `apart` probabilities, and numbers.
 
         The threshold is chosen on dev, by the run on train if this run learns from dev.
         """
@@ -363,7 +368,7 @@ class _Training:
             s.name: self.task.answers(numbers[s.name], self.classes, s, self.scheme, threshold)
             for s in splits
         }
-        return answers, threshold, shares
+        return answers, threshold, shares, numbers
 
     def _prediction_flops(self, split: str) -> float:
         return prediction_flops(self.model, self.inputs[split], self.settings, self.device)

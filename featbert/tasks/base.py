@@ -183,6 +183,8 @@ class Task(ABC):
         whole: name of all words of a sequence, by default its `unit`.
         kinds: name of the classes of answers, in the plural.
         has_classes: whether answers are classes, which a training text may lack.
+        renames: whether an evaluation can give classes other names.
+        removes: whether an answer can do without a class, so that "O" as its new name removes it.
         phrases_name: name of the phrases that tags mark, in the plural, "" without phrases.
         floor: name of a system without skill, such as "chance". "" shows none.
         group: name of the sequences with one document number, in the singular.
@@ -206,6 +208,8 @@ class Task(ABC):
     whole: str = ""
     kinds: str = "labels"
     has_classes: bool = True
+    renames: bool = True
+    removes: bool = False
     phrases_name: str = ""
     floor: str = ""
     group: str = "document"
@@ -276,30 +280,47 @@ class Task(ABC):
         return replace(self.score(gold, predicted, classes), words=words)
 
     def forecasts(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+        self,
+        gold: Rows,
+        shares: Floats,
+        classes: Sequence[str],
+        scheme: str,
+        numbers: NDArray[Any] | None = None,
     ) -> Forecasts | None:
         """Probabilities (T, C) as forecasts of the gold answers, None if they are none.
 
-        Each sequence has a gold answer. Words without one are left out.
+        Each sequence has a gold answer. Words without one are left out. `numbers` (T, ...) are the
+        given answers, by default those with the highest probability.
         """
         number = {name: i for i, name in enumerate(classes)}
         names = [name for row in gold for name in self.written(row, scheme)]
         labelled = np.array([name != UNLABELLED for name in names], dtype=bool)
         right = np.array([number.get(name, -1) for name in names], dtype=np.int64)
-        return Forecasts(shares[labelled], right[labelled])
+        answers = None if numbers is None else numbers[labelled]
+        return Forecasts(shares[labelled], right[labelled], answers=answers)
 
     def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
         """Values of probabilities (T, C) by key of `probability_columns`, without `CALIBRATION`."""
         return {}
 
     def with_probabilities(
-        self, scores: Scores, split: Split, shares: Floats, classes: Sequence[str], scheme: str
+        self,
+        scores: Scores,
+        split: Split,
+        shares: Floats,
+        classes: Sequence[str],
+        scheme: str,
+        numbers: NDArray[Any] | None = None,
     ) -> Scores:
-        """The scores of a split with the values of its probabilities (T, C)."""
+        """The scores of a split with the values of its probabilities (T, C).
+
+        `numbers` are as of `forecasts`.
+        """
         gold = self.gold(split)
-        shares = shares[np.repeat([bool(row) for row in gold], np.diff(self.items(split)))]
+        has_gold = np.repeat([bool(row) for row in gold], np.diff(self.items(split)))
+        shares, numbers = shares[has_gold], None if numbers is None else numbers[has_gold]
         gold = [row for row in gold if row]
-        forecasts = self.forecasts(gold, shares, classes, scheme)
+        forecasts = self.forecasts(gold, shares, classes, scheme, numbers)
         if forecasts is None or not len(forecasts.right):
             return scores
         values = forecasts.values() | self.ranking(gold, shares, classes)
@@ -456,7 +477,7 @@ class Task(ABC):
         }
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        """An answer with classes under other names ("O" is no class)."""
+        """An answer with classes under other names ("O" is no class, if the task `removes`)."""
         return [mapping.get(tag, tag) for tag in tags]
 
     def phrases(self, tags: Sequence[str]) -> list[tuple[str, int, int]] | None:

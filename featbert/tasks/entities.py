@@ -39,6 +39,7 @@ class Entities(WordTask):
     title = "named entities"
     targets = "entities"
     kinds = "types"
+    removes = True
     phrases_name = "entities"
     scorer = f"seqeval {importlib.metadata.version('seqeval')}, conlleval semantics"
     measure = Measure("f1", "entity F1", f1_of)

@@ -1,6 +1,6 @@
 """Probabilities of answers as forecasts: how well they are calibrated, and by how much to scale.
 
-    confidence    highest probability of an item: its answer has it
+    confidence    probability of an item's answer: the highest one, except for some words with a CRF
     ECE           sum over bins of n_b / n * |share of right answers in b - mean confidence in b|
     Brier score   mean over items of half the squared distance of probabilities and right answer
     temperature   T > 0 for which softmax(log p / T) has the highest likelihood
@@ -78,16 +78,19 @@ class Forecasts:
         shares: (E, K) probabilities of each item's possible answers. They add up to about 1.
         right: (E,) column of the gold answer, -1 if it is not among the possible ones.
         sizes: (E,) number of possible answers, which are the first columns. None means all.
+        answers: (E,) column of the given answer. None means the one with the highest probability.
     """
 
     shares: NDArray[np.float64]
     right: NDArray[np.int64]
     sizes: NDArray[np.int64] | None = None
+    answers: NDArray[np.int64] | None = None
 
     def reliability(self) -> Reliability:
         """Counts of bins of confidence."""
-        confidence = self.shares.max(axis=1)
-        hits = self.shares.argmax(axis=1) == self.right
+        answers = self.shares.argmax(axis=1) if self.answers is None else self.answers
+        confidence = self.shares[np.arange(len(answers)), answers]
+        hits = answers == self.right
         bins = np.clip(np.ceil(confidence * BINS).astype(np.int64) - 1, 0, BINS - 1)
         return Reliability(
             np.bincount(bins, minlength=BINS).tolist(),

@@ -100,6 +100,7 @@ class Multilabel(ExampleTask):
     answer = "set"
     probability_columns: Mapping[str, str] = {**CALIBRATION, "lrap": "LRAP"}
     kinds = "classes"
+    removes = True
     output = "sigmoid"
     frozen_body = "logistic"
     floor = "the same classes for each text"
@@ -172,7 +173,12 @@ class Multilabel(ExampleTask):
         return members([*learned], classes)
 
     def forecasts(
-        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str
+        self,
+        gold: Rows,
+        shares: Floats,
+        classes: Sequence[str],
+        scheme: str,
+        numbers: NDArray[Any] | None = None,
     ) -> Forecasts | None:
         """An item is a class of a text, which it has or not."""
         # float16 rounds a probability above 1 - 2^-12 to 1.
@@ -191,8 +197,8 @@ class Multilabel(ExampleTask):
         if threshold is None:
             return None
         lowest = np.array(threshold)
-        odds = (lowest / (1 - lowest)) ** (1 / temperature)
-        scaled: Threshold = (odds / (1 + odds)).tolist()
+        powers = lowest ** (1 / temperature), (1 - lowest) ** (1 / temperature)
+        scaled: Threshold = (powers[0] / (powers[0] + powers[1])).tolist()
         return scaled
 
     def threshold_note(self, threshold: Threshold, classes: Sequence[str]) -> str:
@@ -238,7 +244,8 @@ class Multilabel(ExampleTask):
         return super().model_config(classes) | {"problem_type": "multi_label_classification"}
 
     def rename(self, tags: Sequence[str], mapping: Mapping[str, str]) -> list[str]:
-        return [joined(mapping.get(name, name) for name in classes_of(tag)) for tag in tags]
+        sets = ([n for n in classes_of(tag) if mapping.get(n) != "O"] for tag in tags)
+        return [joined(mapping.get(name, name) for name in names) for names in sets]
 
     def as_json(self, answer: str) -> list[str]:
         return classes_of(answer)

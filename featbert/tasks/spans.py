@@ -67,6 +67,7 @@ class Spans(ExampleTask):
     unit = "question"
     whole = "question and passage"
     kinds = "kinds of questions"
+    renames = False
     group = "passage"
     probability_columns: Mapping[str, str] = {}
     pipeline = "question-answering"
@@ -176,7 +177,7 @@ class Spans(ExampleTask):
         ]
 
     def forecasts(
-        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str
+        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str, numbers: Any = None
     ) -> Forecasts | None:
         """None: the probability of the best span is not one of a few possible answers."""
         return None

@@ -78,6 +78,12 @@ def test_runs_on_corpora_are_compared(space):
     assert "data-nl test person=PER all" in shown
 
 
+def test_scores_on_train_by_a_facet_are_refused_before_anything_is_computed(space):
+    name = runs(space)["last"].name
+    error_of(evaluate(space, name, "--data", space.corpus, "--split", "train", "--by", "type"))
+    assert not (space.runs / name / "evaluations").exists()
+
+
 def test_finished_evaluations_need_no_torch(space):
     words = ("evaluate", runs(space)["last"].name, "--data", space.corpus, "--runs-dir", space.runs)
     words = (*words, "--cache-dir", space.cache)

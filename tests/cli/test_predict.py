@@ -1,15 +1,20 @@
 """featbert predict: text in, tags out, on files and pipes."""
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
+from featbert.api import load
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
-from featbert.inference.files import columns_as_trained
+from featbert.data.options import ReadingOptions
+from featbert.inference.evaluate import plan_evaluations
+from featbert.inference.files import input_of
 from featbert.inference.load import LoadedRun
-from featbert.runs.run import Run, find_runs
+from featbert.runs.run import Run, check_usable, find_runs
+from tests.runs.rows import tuned
 from tests.workspace import Workspace, command, error_of, ok
 
 
@@ -17,6 +22,23 @@ from tests.workspace import Workspace, command, error_of, ok
 def run(request: pytest.FixtureRequest, finished: Workspace) -> Run:
     found = {r.record.layers or "finetune": r for r in find_runs(finished.runs)}
     return found[request.param]
+
+
+EVALUATED = ReadingOptions(alone="test")
+
+
+@pytest.fixture(scope="module")
+def texts_run(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Run:
+    """A run on a column of texts that has no usual name, next to one that has."""
+    folder = tmp_path_factory.mktemp("columns")
+    for split in ("train", "dev", "test"):
+        rows = [f"text {i},review {i},{'ab'[i % 2]}" for i in range(12)]
+        path = folder / "data" / f"{split}.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(["text,review,stars", *rows, ""]), "utf-8")
+    reading = ReadingOptions(text="review", target="stars")
+    corpus = load_corpus(folder / "data", reading, targets="classes")
+    return tuned(str(tiny_bert), corpus, "classification", folder / "runs", epochs=1)
 
 
 def predict(run: Run, *words: object, input: str | bytes | None = None) -> object:
@@ -48,17 +70,51 @@ def test_standard_input_is_raw_text(run):
 
 
 @pytest.mark.parametrize(
-    ("kind", "line", "fits"),
+    ("name", "content", "fits"),
     [
-        ("jsonl", '{"text": "A review: of \\"review\\": x"}', False),
-        ("jsonl", '{"id": 1, "Review": "x"}', True),
-        ("csv", 'id;"review"', True),
-        ("csv", "id;text;a review", False),
+        ("x.jsonl", '{"text": "A \\"review\\": x"}', False),
+        ("x.jsonl", '\n{"text": "a", "Review": "b"}', True),
+        ("x.jsonl", '{"text": "a", "r\\u0065view": "b"}', True),
+        ("x.json", '[\n {\n  "text": "a",\n  "review": "b"\n }\n]', True),
+        ("x.json", '[\n {\n  "text": "a"\n }\n]', False),
+        ("x.csv", '\ntext;"review"\na;b', True),
+        ("x.csv", "text~review\na~b", True),
+        ("x.csv", "text,review,stars\na,b,2", True),
+        ("x.csv", "text,stars\na,2", False),
     ],
 )
-def test_columns_of_training_are_read_where_a_file_has_them(kind, line, fits):
-    found = columns_as_trained({"text": "review", "delimiter": ";"}, line, kind)
-    assert ("text" in found, "delimiter" in found) == (fits, kind == "csv")
+@pytest.mark.parametrize("delimiter", ["~", ";"])
+def test_columns_of_training_are_read_if_a_file_has_them(
+    texts_run, tmp_path, name, content, fits, delimiter
+):
+    path, record = tmp_path / name, texts_run.record
+    path.write_text(content.replace("~", delimiter), "utf-8")
+    record = dataclasses.replace(record, reading=record.reading | {"delimiter": delimiter})
+    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
+    loaded = load(texts_run, device="cpu")
+    (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
+    assert (json.loads(row)["text"] == "b") == fits
+
+
+def test_columns_of_training_are_read_from_objects_and_in_evaluations(texts_run, tmp_path):
+    loaded, record = load(texts_run, device="cpu"), texts_run.record
+    rows = loaded.predict([{"text": "x", "REVIEW": "y"}, {"text": "x", "REVIEW": "z"}])
+    assert [row["text"] for row in rows] == ["y", "z"]
+    assert loaded.predict({"text": "x", "other": "y"})["text"] == "x"
+    assert loaded.predict("y")["text"] == "y"
+    folder, other = Path(record.signature.source), tmp_path / "other"
+    other.mkdir()
+    usual = (folder / "test.csv").read_text("utf-8").replace("review,stars", "summary,label")
+    (other / "test.csv").write_text(usual, "utf-8")
+    places = [str(folder), str(other), str(folder / "test.csv")]
+    texts = []
+    for place in places:
+        (plan,) = plan_evaluations([check_usable(texts_run)], [place], [], {}, EVALUATED)
+        texts.append({s.texts[0].partition(" ")[0] for s in plan.split})
+    assert texts == [{"review"}, {"text"}, {"review"}]
+    given = dataclasses.replace(EVALUATED, text="text")
+    (plan,) = plan_evaluations([check_usable(texts_run)], places[:1], [], {}, given)
+    assert {s.texts[0].partition(" ")[0] for s in plan.split} == {"text"}
 
 
 def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from featbert.api import load
-from featbert.data.corpus import Corpus, Split
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.data.truecase import Truecaser
 from featbert.errors import InputError
@@ -176,6 +176,29 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
     path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
     with pytest.raises(InputError, match=r"test\.conll"):
         plan_evaluation(usable, load_corpus(bare), "test")
+
+
+@pytest.mark.parametrize(
+    ("task", "mapping"),
+    [("classification", {"LOC": "O"}), ("spans", {"answerable": "x"}), ("regression", {"a": "b"})],
+)
+def test_mappings_that_change_no_answer_are_refused(of_documents, task, mapping):
+    run = check_usable(of_documents["full"])
+    corpus = Corpus("x", {"test": Split("test", (Sentence(("a",), ("LOC",), 0),))})
+    targets = dataclasses.replace(run.record.targets, classes=("LOC", "PER"))
+    record = dataclasses.replace(run.record, task=task, targets=targets)
+    with pytest.raises(InputError):
+        plan_evaluation(dataclasses.replace(run, record=record), corpus, "test", mapping)
+
+
+def test_o_is_a_label_like_others(of_documents, tmp_path):
+    run = of_documents["full"]
+    folder = shutil.copytree(run.folder, tmp_path / run.name)
+    labels = Run(folder, dataclasses.replace(run.record, task="labels"))
+    corpus = load_corpus(run.record.signature.source, targets="labels")
+    record = evaluate(labels, corpus, cache_dir=tmp_path / "cache", device="cpu")
+    assert "O" in record.entity_types
+    assert record.unseen_types == []
 
 
 def test_splits_mappings_and_paths_of_what_was_asked(tmp_path):

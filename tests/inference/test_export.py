@@ -486,7 +486,7 @@ def test_calibrated_logits_are_divided_and_no_answer_changes(tuned, tmp_path, ta
     results = [loaded.shares(loaded.inputs(split.sentences), split) for loaded in (plain, scaled)]
     assert results[0][0] == results[1][0] == run.predictions("dev").predicted
     facts = run.record.targets.classes, run.record.signature.tag_scheme
-    before, after = (run.task.forecasts(run.task.gold(split), s, *facts) for _, s in results)
+    before, after = (run.task.forecasts(run.task.gold(split), s, *facts) for _, s, _ in results)
     assert after.loss() == pytest.approx(before.loss(temperature), abs=5e-3)
     assert after.loss() < before.loss()
     given = asked(run)

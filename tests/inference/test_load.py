@@ -46,7 +46,7 @@ def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, tuning, how
         assert [tuple(words) for words in kept.words] == [s.words for s in corpus[split]]
         inputs = loaded.inputs(corpus[split].sentences)
         assert loaded.answers(inputs, corpus[split]) == kept.predicted
-        tags, shares = loaded.shares(inputs, corpus[split])
+        tags, shares, _ = loaded.shares(inputs, corpus[split])
         assert tags == kept.predicted
         assert len(shares) == corpus[split].n_words
         if run.record.tuning == "none":
@@ -64,7 +64,7 @@ def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
     """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
     loaded = load(both[tuning], device="cpu")
     sentences = corpus_of(both[tuning])["test"].sentences
-    _, found = loaded.shares(loaded.inputs(sentences), sentences)
+    _, found, _ = loaded.shares(loaded.inputs(sentences), sentences)
     by_sentence = np.split(found, np.cumsum([len(s) for s in sentences[:-1]]))
     for sentence, row in zip(sentences, by_sentence, strict=True):
         inputs = loaded.inputs([sentence])

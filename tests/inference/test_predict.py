@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import groupby
 
+import numpy as np
 import pytest
 
 from featbert.api import load
@@ -89,3 +90,20 @@ def test_whole_documents(of_documents, tuning):
     unmarked = [row for _, row in predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll"))]
     assert [row["tokens"] for row in unmarked] == [("Rome",), ("Oslo",)]
     assert not any("document" in row for row in unmarked)
+
+
+def test_the_probability_of_a_tag_is_its_own(loaded, monkeypatch):
+    """The tag of a CRF need not be the most probable one of its word."""
+    task, classes = loaded.task, loaded.record.targets.classes
+    shares = np.random.default_rng(1).dirichlet(np.ones(len(classes)), 3)
+    numbers = shares.argsort(axis=1)[:, -2]
+
+    def second_best(run, inputs, sentences):
+        return task.answers(numbers, classes, sentences, "bio"), shares, numbers
+
+    monkeypatch.setattr(LoadedRun, "shares", second_best)
+    rows = loaded.predict([("Jordan", "Smith"), ("Chelsea",)])
+    tags = [tag for row in rows for tag in row["tags"]]
+    expected = [shares[i, classes.index(tag)] for i, tag in enumerate(tags)]
+    shown = [share for row in rows for share in row["probabilities"]]
+    assert shown == pytest.approx(expected, abs=1e-6)

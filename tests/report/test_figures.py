@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import sys
 import types
+import warnings
 
 import matplotlib
 import pytest
@@ -16,6 +17,7 @@ from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import InputError
 from featbert.registry import Entry
+from featbert.report.figures import style
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
@@ -461,3 +463,14 @@ def test_layers_by_task_name_encoders_and_show_the_mix_of_another_head():
     assert ["small" in name for name in names] == ["large" not in name for name in names]
     of_row = {int(t.get_position()[1]): t.get_text() for t in weights.texts if "80" in t.get_text()}
     assert ["large" in names[row] for row in of_row] == [True]
+
+
+def test_titles_of_capitals_stay_on_a_narrow_page() -> None:
+    with style.styled():
+        figure = style.new_figure(style.COLUMN_WIDTH, 1.0)
+        figure.subplots()
+        style.header(figure, "GLUE MNLI MATCHED " * 5, "WWW MMM 漢字 " * 20)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            widths = [text.get_window_extent().x1 for text in figure.texts]
+    assert max(widths) <= figure.bbox.x1

@@ -15,12 +15,14 @@ from rich.text import Text
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import VERSION, read_comparisons
 from featbert.analysis.published import published_figures
-from featbert.data.corpus import Corpus
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
+from featbert.inference.evaluate import runs_elsewhere
 from featbert.report.html.notebook import html, register_renderers
+from featbert.report.listings import corpus_table, run_scores_table
 from featbert.report.rendering import (
     EVERYTHING,
     FORMATS,
@@ -33,8 +35,15 @@ from featbert.report.rendering import (
 from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import FoundRuns, Run
-from tests.analysis.evaluation_records import transfer_runs
-from tests.analysis.records import compare, compare_runs, make_run, make_seeds, usual_runs
+from tests.analysis.evaluation_records import evaluate, identity, language_run, transfer_runs
+from tests.analysis.records import (
+    compare,
+    compare_runs,
+    make_run,
+    make_scores,
+    make_seeds,
+    usual_runs,
+)
 from tests.report.html.judged import usual as judged
 from tests.workspace import Workspace
 
@@ -234,6 +243,30 @@ def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> N
     cells = {row["trained_on"]: row for row in matrix.lines}
     for (train, test), mean in f1.items():
         assert cells[train][f"{test}_mean"] == pytest.approx(mean)
+
+
+def test_corpora_of_one_name_and_a_class_called_all_have_lines_of_their_own(tmp_path) -> None:
+    run = language_run(tmp_path, "de")
+    scores = make_scores(0.3)
+    scores = dataclasses.replace(scores, by_class={"all": make_scores(0.2).by_class["PER"]})
+    evaluate(run, "nl", 0.4, source="a", identity=identity("nl", "a"))
+    path = evaluate(run, "nl", 0.4, source="b", identity=identity("nl", "b"), scores=scores)
+    assert len([*path.parent.iterdir()]) == 2
+    lines = [line for line in run_scores_table(run).lines if "nl" in line["scores"]]
+    names = ["wikiann-nl test (a) all", "wikiann-nl test (a) PER", *["wikiann-nl test (b) all"] * 2]
+    assert sorted(line["scores"] for line in lines) == sorted(names)
+    found = [line["f1"] for line in lines if "(b)" in line["scores"]]
+    assert found == pytest.approx([scores.values["f1"], scores.by_class["all"]["f1"]])
+    with pytest.raises(InputError):
+        runs_elsewhere([run], "wikiann-nl")
+    (there,) = runs_elsewhere([run], "b")
+    assert there.record.scores["test"] == scores
+
+
+def test_labels_called_as_other_columns_of_a_corpus() -> None:
+    rows = (Sentence(("a", "b", "c"), ("words", "words", "split")),)
+    (line,) = corpus_table(Corpus("x", {"dev": Split("dev", rows)}, targets="labels")).rows()
+    assert [cell.text for cell in line] == ["dev", "1", "3", "3", "1", "2"]
 
 
 def test_tests_of_other_pairs_than_with_the_baseline_make_no_table() -> None:

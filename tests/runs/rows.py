@@ -43,6 +43,6 @@ def tuned(
 def assert_answers_again(run: Run, split: Split) -> NDArray[np.float32]:
     """A loaded run gives the recorded answers of a split. Returns the shares of its classes."""
     loaded = load(run, device="cpu")
-    answers, shares = loaded.shares(loaded.inputs(split.sentences), split)
+    answers, shares, _ = loaded.shares(loaded.inputs(split.sentences), split)
     assert answers == run.predictions(split.name).predicted
     return shares

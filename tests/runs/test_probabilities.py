@@ -37,7 +37,7 @@ def test_a_run_keeps_the_probabilities_that_it_was_scored_on(made, tuning):
         assert shares.dtype == np.float16
         assert shares.shape == (scores.words, len(run.record.targets.classes))
         np.testing.assert_allclose(shares.sum(axis=1), 1, atol=2e-3)
-        _, again = loaded.shares(loaded.inputs(sentences.sentences), sentences)
+        _, again, _ = loaded.shares(loaded.inputs(sentences.sentences), sentences)
         np.testing.assert_allclose(shares, again, atol=1e-3)
         predicted = [tag for row in run.predictions(split).predicted for tag in row]
         best = [run.record.targets.classes[place] for place in again.argmax(axis=1)]

@@ -51,6 +51,17 @@ def test_a_class_that_train_lacks_is_never_right():
     assert made.values() == pytest.approx({"ece": 0.25, "brier": (0.25 + 0.25 + 1) / 4})
 
 
+def test_confidence_and_hits_are_of_the_given_answers():
+    shares, tags = np.array([[0.6, 0.4], [0.3, 0.7]]), split([("b", "b")])
+    nothing, numbers = Scores({}, {}, 0, 0), np.array([1, 1])
+    task = get_task("labels")
+    found = task.with_probabilities(nothing, tags, shares, ("a", "b"), "", numbers).probabilities
+    assert found is not None
+    assert sum(found.reliability.right) == 2
+    assert sum(found.reliability.confidence) == pytest.approx(0.4 + 0.7)
+    assert found.values["ece"] == pytest.approx((0.6 + 0.3) / 2)
+
+
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])
 def test_the_temperature_of_logits_is_found_from_kept_probabilities(temperature):
     """The gold answers are drawn from softmax(logits), and the model says softmax(T * logits)."""
@@ -134,7 +145,8 @@ def test_thresholds_are_scaled_with_the_probabilities():
     rng = np.random.default_rng(1)
     logits = rng.normal(0, 3, 500)
     shares, scaled = (1 / (1 + np.exp(-logits / t)) for t in (1.0, 2.5))
-    threshold = get_task("multilabel").scaled_threshold([0.0, 0.2, 0.5, 0.9], 2.5)
+    limits = [0.0, 0.2, 0.5, 0.9, 1.0]
+    threshold = get_task("multilabel").scaled_threshold(limits, 2.5)
     assert isinstance(threshold, list)
-    for before, after in zip([0.0, 0.2, 0.5, 0.9], threshold, strict=True):
+    for before, after in zip(limits, threshold, strict=True):
         assert ((shares > before) == (scaled > after)).all()

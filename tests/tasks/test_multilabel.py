@@ -215,6 +215,11 @@ def write_sets(folder: Path) -> Path:
     return folder
 
 
+def test_a_class_is_renamed_or_removed():
+    mapping = {"price": "cost", "speed": "O"}
+    assert get_task("multilabel").rename(["price|speed", "speed", ""], mapping) == ["cost", "", ""]
+
+
 def test_frozen_and_tuned_runs_learn_are_compared_and_used(workspace: Workspace):
     corpus = write_sets(workspace.folder / "sets")
     options = ("--task", "multilabel", "--data", corpus, "--precision", "fp32", "--batch-size", "4")

@@ -59,7 +59,7 @@ def answers_of(run, store, folder):
     """Answers and probabilities on test, of the loaded run."""
     loaded, test_set = load(run), store.corpus["test"]
     inputs, _ = loaded.split_inputs(store.corpus, test_set, folder)
-    return loaded.shares(inputs, test_set.sentences)
+    return loaded.shares(inputs, test_set.sentences)[:2]
 
 
 def vectors_of(store, split, layers=(2,)):

@@ -1,7 +1,8 @@
 """The confusion matrix of the row that is best on the first split.
 
 Each line is in percent of its gold answers, summed over seeds. "none" is an answer that only gold
-or only the row has.
+or only the row has. Of many classes it shows those with the most confusions, and one column for
+predictions of all others.
 """
 
 from collections import Counter
@@ -17,6 +18,8 @@ from featbert.report.figures.values import about
 from featbert.units import visible
 
 _NONE = "none"
+# Classes with room for their numbers.
+_MOST = 20
 
 
 @figure(
@@ -32,10 +35,18 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     row = comparison.row(confusions[0].row)
     pairs = Counter({(gold, predicted): n for gold, predicted, n in confusions[0].counts})
     classes = {name for pair in pairs for name in pair}
-    names = sorted(classes, key=lambda name: (name == _NONE, name))
-    if len(names) < 2:
+    if len(classes) < 2:
         return None
+    wrong = Counter[str]()
+    for (line, name), n in pairs.items():
+        wrong.update({line: n, name: n} if line != name else {})
+    confused = sorted(classes, key=lambda name: (-wrong[name], name))[:_MOST]
+    names = sorted(confused, key=lambda name: (name == _NONE, name))
+    others = sorted(classes - {*names})
     counts = np.array([[pairs[line, name] for name in names] for line in names])
+    if others:
+        rest = [sum(pairs[line, name] for name in others) for line in names]
+        counts = np.column_stack([counts, rest])
     gold = counts.sum(axis=1)
     cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
     width = width or (COLUMN_WIDTH if len(names) <= 5 else FULL_WIDTH)
@@ -43,8 +54,10 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     axes = fig.subplots()
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
-    draw_cells(axes, cells, (0, 100), shown, lines, Marks(np.eye(len(names))))
+    columns = [*shown, f"{len(others)} others"] if others else shown
+    draw_cells(axes, cells, (0, 100), columns, lines, Marks(np.eye(*cells.shape)))
     axes.tick_params(axis="x", labelrotation=90 * (len(names) > 8))
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
+    seeds += f"; the {len(names)} most confused classes" if others else ""
     return header(fig, f"Confusions of {row.label} on {split}", about(comparison, seeds))

@@ -19,8 +19,10 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 
 from featbert.io import explaining, replacing
 from featbert.units import visible
@@ -82,6 +84,8 @@ _SETTINGS: dict[str, Any] = {
 _MARGIN = 0.08  # inches
 _LINE = 1.35  # height of a line over its font size
 _SCREEN = 100  # dots per inch
+# Names may have letters that the font lacks. It draws boxes, and tables have the names.
+_MISSING_GLYPHS = "Glyph .* missing from font"
 # What matplotlib would write into each format: the time, and its own version.
 _METADATA: dict[str, dict[str, None]] = {
     "png": {"Software": None},
@@ -127,8 +131,7 @@ class _StyledFigure(Figure):
 
     def savefig(self, fname: Any, *, fonttype: str = "path", **options: Any) -> None:
         with styled(fonttype), warnings.catch_warnings():
-            # Names may have letters that the font lacks. It draws boxes, and tables have the names.
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            warnings.filterwarnings("ignore", _MISSING_GLYPHS)
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
@@ -164,7 +167,10 @@ def header(figure: Figure, title: str, note: str, keys: Sequence[Line2D] = ()) -
     width, body = (float(inches) for inches in figure.get_size_inches())
     title = title[:1].upper() + title[1:]
     figure.set_label(visible(title))
-    texts = [(wrapped(title, width, TITLE), TITLE, INK), (wrapped(note, width), SMALL, FAINT)]
+    texts = [
+        (_within(title, width, TITLE), TITLE, INK),
+        (_within(note, width, SMALL), SMALL, FAINT),
+    ]
     labels = [str(handle.get_label()).split("\n") for handle in keys]
     label_widths = [max(map(len, lines)) + 7 for lines in labels]
     room = _fitting(width, SMALL)
@@ -208,6 +214,22 @@ def key(label: str, look: Look | None = None, **style: Any) -> Line2D:
 def wrapped(text: str, width: float, size: float = SMALL) -> str:
     """`text` with control characters made visible, on lines of about `width` inches at most."""
     return textwrap.fill(visible(text), _fitting(width, size), break_on_hyphens=False)
+
+
+def _within(text: str, width: float, size: float) -> str:
+    """`wrapped`, on shorter lines if one of them is wider than mean characters are."""
+    lines, font = "", FontProperties(family=_SETTINGS["font.family"], size=size)
+    for share in (1.0, 0.9, 0.8, 0.7, 0.6):
+        lines = wrapped(text, share * width, size)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", _MISSING_GLYPHS)
+            sizes = [
+                text_to_path.get_text_width_height_descent(line, font, False)
+                for line in lines.split("\n")
+            ]
+        if max(points for points, *_ in sizes) <= 72 * (width - 2 * _MARGIN):
+            break
+    return lines
 
 
 def _fitting(width: float, size: float) -> int:
