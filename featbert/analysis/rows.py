@@ -319,7 +319,7 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
     seconds = sum(cost.prediction_seconds for cost in costs)
     words = sum(cost.prediction_words for cost in costs)
     from_text = seconds + sum(
-        cost.extraction_seconds * cost.prediction_words / _words(run.record)
+        cost.extraction_seconds * cost.prediction_words / run.record.words
         for run in runs
         if (cost := run.record.cost).extraction_seconds
     )
@@ -333,25 +333,12 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
-    share_read = statistics.fmean(_read(run.record) for run in runs)
+    share = statistics.fmean(run.record.share_learned_from for run in runs)
+
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
-        whole[name] = whole[name] and share_read * whole[name]
+        whole[name] = whole[name] and share * whole[name]
     whole["extraction_words"] = whole["extraction_words"] and round(whole["extraction_words"])
     if speeds:
         for name in ("one_by_one_seconds", "batched_seconds"):
             whole[name] = statistics.fmean(getattr(speed, name) for speed in speeds)
     return RowCost(**whole)
-
-
-def _read(record: RunRecord) -> float:
-    """Part of the words in its store that a run learned from, or chose on. 1 without a store."""
-    if not record.cost.extraction_words:
-        return 1.0
-    splits = record.signature.splits
-    chosen_on = sum(splits[name].words for name in {"dev"} - {*record.trained_on} if name in splits)
-    return (record.train_words + chosen_on) / _words(record)
-
-
-def _words(record: RunRecord) -> int:
-    """Words of all splits. A store has fewer if pairs share texts, which are stored once."""
-    return sum(split.words for split in record.signature.splits.values())

@@ -223,10 +223,10 @@ def is_header(
     if looks_like_choices(cells) or options.are_in(cells):
         return True
     texts = usual_texts(cells)
-    others = [row for row in rows if [*row] != [*cells]]
+    other_rows = [row for row in rows if [*row] != [*cells]]
     return bool(texts) and not all(
         (number == options.target and cell in texts)
-        or any(row[number - 1 : number] == [cell] for row in others)
+        or any(row[number - 1 : number] == [cell] for row in other_rows)
         for number, cell in enumerate(cells, 1)
         if cell.strip().lower() in USUAL_NAMES
     )

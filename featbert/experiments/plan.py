@@ -248,11 +248,11 @@ class ExperimentPlan:
         design = search.model_dump(include={"sampler", "sampler_seed", "pruning"})
         design["ranges"] = ranges
         # A given value may equal the default of the first settings and of no others.
-        given = getattr(configuration, row[0]).model_dump(
+        given_values = getattr(configuration, row[0]).model_dump(
             exclude_unset=True, exclude={"layers", *ranges}
         )
         names = [job.name for job in first]
-        study = json_hash([design, given, settings.model_dump(), names])[:8]
+        study = json_hash([design, given_values, settings.model_dump(), names])[:8]
         key = json_hash([study, search.trials, search.seconds, search.operations])
         if key in self.search_records:
             return self.search_records[key]

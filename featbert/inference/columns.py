@@ -28,8 +28,8 @@ def read_as_trained(
         except InputError as error:
             if error.setting not in options:
                 raise
-            missing = TEXTS if error.setting in TEXTS else (error.setting,)
-            options = {name: value for name, value in options.items() if name not in missing}
+            unfound = TEXTS if error.setting in TEXTS else (error.setting,)
+            options = {name: value for name, value in options.items() if name not in unfound}
 
 
 def stream_as_trained(

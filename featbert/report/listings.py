@@ -172,9 +172,9 @@ def run_scores_table(run: Run) -> Table:
     for split, scored in splits:
         counts = {n: sum(v.get(n, 0) for v in scored.by_class.values()) for n in _COUNTS}
         whole = scored.values | (counts if scored.by_class else {})
-        named = [("all", whole), *scored.by_class.items()]
-        firsts += [place == 0 for place in range(len(named))]
-        lines += [{"scores": f"{split} {name}", **values} for name, values in named]
+        parts = [("all", whole), *scored.by_class.items()]
+        firsts += [place == 0 for place in range(len(parts))]
+        lines += [{"scores": f"{split} {name}", **values} for name, values in parts]
     columns = [name_column("scores")]
     only_of_classes = {k: h for k, h in _OF_CLASSES.items() if any(k in line for line in lines)}
     heads = {**run.task.columns, **(only_of_classes if "f1" not in run.task.columns else {})}

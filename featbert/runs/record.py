@@ -282,6 +282,18 @@ class RunRecord:
     temperature: Number | None = None
     resumed_after: Count = 0
 
+    @property
+    def words(self) -> int:
+        """Words of all splits. A store has fewer if pairs share texts, which are stored once."""
+        return sum(split.words for split in self.signature.splits.values())
+
+    @property
+    def share_learned_from(self) -> float:
+        """Part of the corpus' words that it learned from or chose on: of a pass that it needed."""
+        dev = self.signature.splits.get("dev")
+        is_apart = dev is not None and "dev" not in self.trained_on
+        return (self.train_words + (dev.words if dev and is_apart else 0)) / self.words
+
     def score(self, split: str, key: str | None = None) -> float | None:
         """A value in [0, 1], by default of the task's measure. None without scores."""
         scores = self.scores.get(split)

@@ -381,13 +381,11 @@ class _Training:
         seconds = progress.seconds
         training_flops = progress.flops + len(progress.history) * flops.get("dev", 0.0)
         if self.plan.head is not None:
-            head = self.plan.head.record
-            of_head, splits = head.cost, head.signature.splits
             # The extraction of test is part of no cost.
-            words = head.train_words + splits["dev"].words
-            read = words / sum(split.words for split in splits.values())
-            seconds += of_head.training_seconds + read * (of_head.extraction_seconds or 0.0)
-            training_flops += of_head.training_flops + read * (of_head.extraction_flops or 0.0)
+            of_head, share = self.plan.head.record.cost, self.plan.head.record.share_learned_from
+            seconds += of_head.training_seconds + share * (of_head.extraction_seconds or 0.0)
+            training_flops += of_head.training_flops + share * (of_head.extraction_flops or 0.0)
+
         return Cost(
             extraction_seconds=None if manifest is None else manifest.seconds,
             extraction_words=None if manifest is None else manifest.words,

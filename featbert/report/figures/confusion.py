@@ -42,11 +42,11 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
         wrong.update({line: n, name: n} if line != name else {})
     confused = sorted(classes, key=lambda name: (-wrong[name], name))[:_MOST]
     names = sorted(confused, key=lambda name: (name == _NONE, name))
-    others = sorted(classes - {*names})
+    other_classes = sorted(classes - {*names})
     counts = np.array([[pairs[line, name] for name in names] for line in names])
-    if others:
-        rest = [sum(pairs[line, name] for name in others) for line in names]
-        counts = np.column_stack([counts, rest])
+    if other_classes:
+        other_counts = [sum(pairs[line, name] for name in other_classes) for line in names]
+        counts = np.column_stack([counts, other_counts])
     gold = counts.sum(axis=1)
     cells = counts / np.where(gold > 0, gold, np.nan)[:, None]
     width = width or (COLUMN_WIDTH if len(names) <= 5 else FULL_WIDTH)
@@ -54,10 +54,10 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     axes = fig.subplots()
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
-    columns = [*shown, f"{len(others)} others"] if others else shown
+    columns = [*shown, f"{len(other_classes)} others"] if other_classes else shown
     draw_cells(axes, cells, (0, 100), columns, lines, Marks(np.eye(*cells.shape)))
     axes.tick_params(axis="x", labelrotation=90 * (len(names) > 8))
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"
-    seeds += f"; the {len(names)} most confused classes" if others else ""
+    seeds += f"; the {len(names)} most confused classes" if other_classes else ""
     return header(fig, f"Confusions of {row.label} on {split}", about(comparison, seeds))
