@@ -156,11 +156,14 @@ def small(words: list[str]) -> list[str]:
     told = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--set")
     sets = [] if "--seeds" in words else ["seeds=1"]
     if "features" in data:
-        sets += ["features.epochs=1", "features.lstm_size=4"]
+        small, searched = {"epochs": 1, "lstm_size": 4}, data.get("grid", {}).get("features", {})
+        sets += [f"features.{name}={n}" for name, n in small.items() if name not in searched]
+
         if "features.layers" not in told:
             sets.append(f"features.layers={data['features'].get('layers', list(NAMES))[-MOST:]}")
-    if "finetune" in data:
+    if "finetune" in data and "epochs" not in data.get("grid", {}).get("finetune", {}):
         sets.append("finetune.epochs=1")
+
     if "train_sizes" in data:
         sets.append(f"train_sizes.shares={data['train_sizes']['shares'][-MOST:]}")
     for approach, table in data.get("grid", {}).items():
