@@ -289,7 +289,7 @@ class RunRecord:
 
     @property
     def share_learned_from(self) -> float:
-        """Part of the corpus' words that it learned from or chose on: of a pass that it needed."""
+        """Words that training and dev scores read, as a share of all words of the corpus."""
         dev = self.signature.splits.get("dev")
         is_apart = dev is not None and "dev" not in self.trained_on
         return (self.train_words + (dev.words if dev and is_apart else 0)) / self.words

@@ -31,11 +31,8 @@ class Classification(ExampleTask):
     def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         by_class = scores_by_class(single(gold), single(predicted))
         majority = [list(row) for row, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
-        floor = (
-            float(self.measure.of(self.counts(gold, majority, classes).sum(axis=0)))
-            if gold
-            else None
-        )
+        counts = self.counts(gold, majority, classes)
+        floor = float(self.measure.of(counts.sum(axis=0))) if gold else None
         return Scores(self.dev_values(gold, predicted, classes), by_class, len(gold), 0, floor)
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:

@@ -261,7 +261,6 @@ def save_figure(figure: Figure, path: Path) -> Path:
 
 def svg_text(figure: Figure, fonttype: str = "path") -> str:
     """A figure as SVG with a transparent ground. Letters as text ("none") take half the bytes."""
-
     buffer = io.BytesIO()
     figure.savefig(
         buffer, format="svg", fonttype=fonttype, transparent=True, metadata=_METADATA["svg"]
