@@ -456,6 +456,8 @@ class Training(Section):
     train_share: float = Field(1.0, gt=0, le=1)
     """Part of the training sentences to learn from, such as 0.25: whole documents, sampled with the
     seed."""
+    equal_steps: bool = later(False)
+    """Take as many steps on a share as on all of train: an epoch has 1 / train_share passes."""
     shots: int | None = later(None, ge=1)
     """Training examples of each class to learn from, sampled with the seed. By default all."""
 
@@ -482,6 +484,10 @@ class Settings(Training, Tuning, Head):
         """A copy with these values. None leaves a setting unchanged."""
         changed = {name: value for name, value in changes.items() if value is not None}
         return validated(Settings, self.model_dump() | changed)
+
+    def passes_until(self, epoch: int) -> int:
+        """Passes over the text to learn from, up to the end of an epoch (from 1)."""
+        return math.ceil(epoch / self.train_share - 1e-9) if self.equal_steps else epoch
 
     @property
     def trained_splits(self) -> tuple[str, ...]:
@@ -558,6 +564,7 @@ class Settings(Training, Tuning, Head):
         without_effect = {
             "sentence_pooling": self.sentence_pooling == "none",
             "mix_learning_rate": not weighted,
+            "equal_steps": self.train_share == 1,
             "head_learning_rate": get_tuning(self.tuning).frozen or self.head_learning_rate is None,
             "head_from": self.head_from is None,
             "head_epochs": self.head_from is not None,
@@ -608,7 +615,10 @@ for _trainer in TRAINERS.values():
     for _name in _trainer.settings:
         _TRAINERS_READING.setdefault(_name, []).append(_trainer.title)
 # Settings with values that read another setting, which not every run has.
-_VALUES_READING = {"mix_learning_rate": [("layers", "weighted_all")]}
+_VALUES_READING: dict[str, list[tuple[str, ...]]] = {
+    "mix_learning_rate": [("layers", "weighted_all")],
+    "equal_steps": [("train_share",)],
+}
 # Two widths H of an encoder, and a rate of fine-tuning for each (`rate_at_width`).
 RATES_BY_WIDTH = ((384, 2e-4), (768, 6e-5))
 _tunings = {name: get_tuning(name) for name in TUNINGS}
@@ -903,11 +913,3 @@ def parse_seeds(text: Any) -> Any:
     if None in ends or not all(ranges) or len({*seeds}) != len(seeds):
         raise InputError(f"invalid seeds {text!r}; write 1,2,3 or 1-5, each seed once")
     return seeds
-
-
-def epochs_on(share: float, epochs: int) -> int:
-    """Epochs on a share of train with at least as many steps as `epochs` on all of it.
-
-    At most `MOST_EPOCHS + 1`, which `Settings` refuse.
-    """
-    return math.ceil(min(epochs / share, MOST_EPOCHS + 1) - 1e-9)

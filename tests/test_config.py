@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.analysis.interval import difference_estimate
-from featbert.config import defaults, epochs_on
+from featbert.config import defaults
 from featbert.errors import InputError
 from featbert.models.registry import BODIES, OUTPUTS, TRAINERS, Part, Trainer
 from featbert.runs.run import find_runs
@@ -72,7 +72,9 @@ def test_settings_belong_to_the_trainer_that_reads_them(monkeypatch):
 
 @given(st.floats(1e-6, 1), st.integers(1, 50))
 def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
-    found = epochs_on(share, epochs)
+    settings = defaults("full").but(train_share=share)
+    assert settings.passes_until(epochs) == epochs
+    found = settings.but(equal_steps=True).passes_until(epochs)
     assert found * share >= epochs - 1e-6
     assert (found - 1) * share < epochs
 

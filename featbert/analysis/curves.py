@@ -1,7 +1,6 @@
 """Learning curves: scores by how many training sentences rows learned from, and who is ahead."""
 
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 
 from featbert.analysis.comparison import Row, grouped
@@ -12,15 +11,14 @@ from featbert.text import enumerated, in_percent
 # The split that epochs are chosen on.
 _DEV = EVALUATED[0]
 # Settings that say which part of train a row learned from.
-_PARTS = {"train_share", "shots"}
+_PARTS = {"train_share", "equal_steps", "shots"}
 
 
 def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by the name of their line, in the order of shares, without rows that learned from dev.
 
-    Rows of one tuning and layer combination that differ in settings besides the share are lines of
-    their own, except for epochs that make as many steps of each share, and for settings that a
-    search chose for each share.
+    Rows of one tuning and layer combination that differ in settings besides the share are lines
+    of their own, except for settings that a search chose for each share.
     """
     trained = [row for row in rows if row.trained_on == ("train",)]
     alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
@@ -97,12 +95,5 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
 
 def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """What labels say of each row besides its share. Epochs as on all of train for equal steps."""
-    labels = [{n: value for n, value in row.differing.items() if n not in _PARTS} for row in rows]
-    epochs = [row.settings.get("epochs", 0) for row in rows]
-    on_all = [math.floor(n * r.train_share + 1e-9) for n, r in zip(epochs, rows, strict=True)]
-    if len({*on_all}) < len({*epochs}):
-        for label, n in zip(labels, on_all, strict=True):
-            if "epochs" in label:
-                label["epochs"] = str(n)
-    return labels
+    """What labels say of each row besides its part of train."""
+    return [{n: value for n, value in row.differing.items() if n not in _PARTS} for row in rows]

@@ -172,6 +172,8 @@ class Way:
             return [(name, self.table, self.cell, get_tuning(self.tuning).frozen, trainer)]
         if name in OF_HEADS:
             return [(name, self.table)]
+        if name == "equal_steps":  # on all of train it has no effect
+            return [(name, self.table, self.settings.get("train_share"))]
         # What follows from the tuning or the body, such as learning rates, is named within these.
         on_any_layers = (name, self.table, self.tuning, self.body)
         on_layers = (*on_any_layers, self.layers)

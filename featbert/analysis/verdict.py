@@ -28,9 +28,8 @@ from featbert.analysis.interval import FEWEST, needed
 from featbert.analysis.labels import base_name, head_parts, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
-from featbert.config import Analyses, unchecked
+from featbert.config import Analyses, Settings, unchecked
 from featbert.encoders.tunings import get_tuning
-from featbert.models.registry import Trainer
 from featbert.runs.record import SearchRecord
 from featbert.text import counted, enumerated
 
@@ -223,7 +222,9 @@ def _answer(case: _Case) -> str:
 def _behind_and_rising(case: _Case) -> Row | None:
     """The rival, if it is clearly behind and its training ended too early to be judged."""
     leader, rival = case.leader, case.rival
-    if leader is None or rival is None or not (_trainer(rival).passes and _still_rising(rival)):
+    if leader is None or rival is None:
+        return None
+    if not (_settings(rival).trainer.passes and _still_rising(rival)):
         return None
     difference = case.comparison.difference(leader, rival, case.split)
     return rival if difference is not None and difference.sign > 0 else None
@@ -421,7 +422,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     """Possible problems of the answer, one phrase each."""
     shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
     still_rising = grouped(
-        (_trainer(row).passes, row)
+        (_settings(row).trainer.passes, row)
         for row in shown
         if _still_rising(row) and row is not _behind_and_rising(case)
     )
@@ -447,16 +448,18 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     yield from _unequal(case)
 
 
-def _trainer(row: Row) -> Trainer:
-    return unchecked(row.settings, row.tuning).trainer
+def _settings(row: Row) -> Settings:
+    return unchecked(row.settings, row.tuning)
 
 
 def _few_steps(row: Row) -> str:
     """` (15 steps)`, if a row had so few gradient steps that it could hardly learn."""
+    settings = _settings(row)
     epochs, batch_size = (row.settings.get(name) for name in ("epochs", "batch_size"))
-    if not (epochs and batch_size and _trainer(row).passes):
+    if not (epochs and batch_size and settings.trainer.passes):
         return ""
-    n_steps = epochs * math.ceil(row.train_sentences.mean / batch_size)
+    passes = settings.passes_until(epochs)
+    n_steps = passes * math.ceil(row.train_sentences.mean / batch_size)
     return f" ({counted(n_steps, 'step')})" if n_steps < _FEW_STEPS else ""
 
 

@@ -30,7 +30,15 @@ WORDS = 1000
 PATIENCE = 45.0
 SHORT = f"a short run: two epochs on {WORDS:,} words, of which the second is timed"
 # Settings besides rates and shares that do not change the cost of a word.
-_FREE = {"epochs", "patience", "schedule", "train_on", "bias_correction", "longest_answer"}
+_FREE = {
+    "epochs",
+    "equal_steps",
+    "patience",
+    "schedule",
+    "train_on",
+    "bias_correction",
+    "longest_answer",
+}
 
 
 class Estimates:
@@ -79,7 +87,8 @@ class Estimates:
         epochs = [(r, row.seconds) for r in records for row in r.history[first:] or r.history]
         timed_words = sum(_work(r.signature, r.train_words) for r, _ in epochs)
         settings, splits = job.run.options.settings, job.run.signature.splits
-        words = settings.train_share * sum(splits[name].words for name in settings.trained_splits)
+        share = 1.0 if settings.equal_steps else settings.train_share
+        words = share * sum(splits[name].words for name in settings.trained_splits)
         if settings.shots is not None:
             n_examples = settings.shots * len(job.run.signature.entity_types)
             words *= n_examples / splits["train"].sentences
@@ -131,7 +140,7 @@ def _short_run(job: Job, resources: Resources, folder: Path) -> RunRecord:
     part, _ = learned_part(train, share, shots=shots, seed=1)
     splits = {name: dataclasses.replace(part, name=name) for name in ("train", "dev", "test")}
     text = dataclasses.replace(corpus, splits=splits)
-    of_whole = {"train_on": "train", "train_share": 1.0, "shots": None}
+    of_whole = {"train_on": "train", "train_share": 1.0, "shots": None, "equal_steps": False}
     # The second epoch trains everything.
     of_epochs = {"epochs": 2, "head_from": None, "head_epochs": 1, "unfreeze": None}
     twice = job.run.options.settings.model_copy(update=of_epochs | of_whole)

@@ -28,7 +28,6 @@ from featbert.config import (
     Settings,
     Several,
     Training,
-    epochs_on,
     mistakes,
     parse_seeds,
     validated,
@@ -209,9 +208,7 @@ class Configuration(Data, Encoding, Compute):
     shots: int | None = Field(
         None, ge=1, description="Training examples of each class to learn from, instead of all."
     )
-    equal_steps: bool = Field(
-        False, description="Divide epochs by train_share, so that the steps are as many."
-    )
+    equal_steps: bool = Field(False, description=Training.model_fields["equal_steps"].description)
     seeds: Seeds = Field([1], min_length=1, description="Random seeds, a run each.")
     adapt: AdaptTable | None = Field(
         None, description="Train the encoder as a language model on the task's text first."
@@ -232,9 +229,9 @@ class Configuration(Data, Encoding, Compute):
         if get_tuning(settings.tuning).frozen != (table == "features"):
             home = "[finetune]" if table == "features" else "[features]"
             raise InputError(f"is {settings.tuning!r}; it belongs to {home}", setting="tuning")
-        if self.equal_steps and settings.trainer.passes:
-            settings = settings.but(epochs=epochs_on(settings.train_share, settings.epochs))
-        return settings
+        # Solvers have no steps, and on all of train nothing changes.
+        is_equal = self.equal_steps and settings.trainer.passes and settings.train_share < 1
+        return settings.but(equal_steps=True) if is_equal else settings
 
     def searched(self, table: str) -> Search | None:
         """The search of a table's settings, if there is one. A grid is a search of all lists."""

@@ -120,7 +120,7 @@ TRAINERS = Registry(
         "gradient": Trainer(
             "featbert.training.loop:GradientSteps",
             "gradient steps",
-            (*_ADAMW, "mix_learning_rate", "head_learning_rate", "dropout"),
+            (*_ADAMW, "mix_learning_rate", "head_learning_rate", "dropout", "equal_steps"),
         ),
         "logistic": Trainer(
             "featbert.training.trainers.logistic:LogisticPath",

@@ -29,7 +29,7 @@ from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.optimizer import describe_groups, make_optimizer, make_schedule
-from featbert.training.sampler import count_steps, epoch_batches
+from featbert.training.sampler import count_steps, pass_batches
 from featbert.training.trainers.base import Epochs
 
 
@@ -160,7 +160,8 @@ class GradientSteps(Epochs):
             "seed": seed,
             "documents": text.documents,
         }
-        self.steps = count_steps(self.lengths, epochs=settings.epochs, **self.drawing)
+        passes = settings.passes_until(settings.epochs)
+        self.steps = count_steps(self.lengths, passes=passes, **self.drawing)
         self.optimizer = make_optimizer(model, settings)
         trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self.schedule = make_schedule(self.optimizer, settings, total=self.steps)
@@ -170,13 +171,19 @@ class GradientSteps(Epochs):
         self.learner = Learner(model, trained, parts)
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
-        """One pass over the text, from epoch 1. Adds steps and operations to the progress."""
+        """The passes of an epoch, from 1. Adds steps and operations to the progress."""
         self.model.train()
         set_trained(self.model, self.settings, epoch)
         parameters = self.model.named_parameters()
         progress.trained |= {n: p.numel() for n, p in parameters if p.requires_grad}
         loss_sum = torch.zeros((), device=self.backend.device.torch)
-        batches = epoch_batches(self.lengths, epoch=epoch, **self.drawing)
+        passes = [*map(self.settings.passes_until, (epoch - 1, epoch))]
+        batches = [
+            batch
+            for number in range(passes[0] + 1, passes[1] + 1)
+            for batch in pass_batches(self.lengths, number=number, **self.drawing)
+        ]
+
         first_step = progress.step
         for number, sequences in enumerate(batches, 1):
             loss_sum, flops = self._gradients(sequences, loss_sum)
@@ -194,7 +201,8 @@ class GradientSteps(Epochs):
         overflows = self.scaler.is_enabled() and self.scaler.get_scale() >= 1
         if (problem := self.watch.problem()) and not overflows:
             raise _diverged(f"{problem} of epoch {epoch}")
-        mean_loss = float(loss_sum) / self.text.answers.losses(np.arange(len(self.lengths)))
+        n_losses = self.text.answers.losses(np.arange(len(self.lengths))) * (passes[1] - passes[0])
+        mean_loss = float(loss_sum) / n_losses
         if not np.isfinite(mean_loss):
             raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
         share = max(map(self.schedule.lr_lambdas[0], range(first_step, progress.step)))

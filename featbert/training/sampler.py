@@ -15,17 +15,17 @@ POOL_BATCHES = 16
 OPEN_BATCHES = 16
 
 
-def epoch_batches(
-    lengths: Ints, batch_size: int, *, seed: int, epoch: int, documents: Ints | None = None
+def pass_batches(
+    lengths: Ints, batch_size: int, *, seed: int, number: int, documents: Ints | None = None
 ) -> list[Ints]:
-    """Sentence ids of each step of an epoch (from 1), every sentence once.
+    """Sentence ids of each step of a pass (numbered from 1), every sentence once.
 
     Args:
         lengths: (S,) words of each sentence.
         batch_size: sentences of a step, or at most so many if documents are drawn.
         documents: (S,) document of each sentence, neighbours together. None draws single sentences.
     """
-    random = np.random.default_rng([seed, epoch])
+    random = np.random.default_rng([seed, number])
     if documents is None:
         batches = _length_buckets(random.permutation(len(lengths)), lengths, batch_size)
     else:
@@ -35,14 +35,15 @@ def epoch_batches(
 
 
 def count_steps(
-    lengths: Ints, batch_size: int, *, seed: int, epochs: int, documents: Ints | None = None
+    lengths: Ints, batch_size: int, *, seed: int, passes: int, documents: Ints | None = None
 ) -> int:
-    """Steps of all epochs, which may differ if documents are packed."""
+    """Steps of all passes, which may differ if documents are packed."""
     if documents is None:
-        return -(-len(lengths) // batch_size) * epochs
+        return -(-len(lengths) // batch_size) * passes
+
     return sum(
-        len(epoch_batches(lengths, batch_size, seed=seed, epoch=epoch, documents=documents))
-        for epoch in range(1, epochs + 1)
+        len(pass_batches(lengths, batch_size, seed=seed, number=number, documents=documents))
+        for number in range(1, passes + 1)
     )
 
 

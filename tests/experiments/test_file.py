@@ -301,17 +301,19 @@ def test_shots_are_laid_over_every_configuration(tmp_path):
 def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
     text = "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
 
-    def epochs(experiment: Experiment, table: str) -> list[int]:
-        return [c.settings(table).epochs for c in experiment.configurations]
+    def passes(experiment: Experiment, table: str) -> list[int]:
+        rows = [c.settings(table) for c in experiment.configurations]
+        assert len({settings.epochs for settings in rows}) == 1
+        return [settings.passes_until(settings.epochs) for settings in rows]
 
     path = written(tmp_path, text)
     steps = read_experiment(path)
-    assert epochs(steps, "features") == [50, 17, 5]
+    assert passes(steps, "features") == [50, 17, 5]
     default = defaults("full").epochs
-    assert epochs(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
-    assert epochs(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
+    assert passes(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
+    assert passes(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
     searched = text.replace("epochs = 5", "") + "[grid.features]\nepochs = [5, 6]\n"
     tried = tries(read_experiment(written(tmp_path, searched)).configurations[0], "features")
-    assert [c.settings("features").epochs for c in tried] == [50, 60]
+    assert [s.passes_until(s.epochs) for s in (c.settings("features") for c in tried)] == [50, 60]
     part = "equal_steps = true\n[features]\nepochs = 4\ntrain_share = 0.5\n"
-    assert epochs(read_experiment(written(tmp_path, part)), "features") == [8]
+    assert passes(read_experiment(written(tmp_path, part)), "features") == [8]

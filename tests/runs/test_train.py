@@ -134,6 +134,26 @@ def test_both_tunings_learn_from_the_same_documents(small_bert, tmp_path, contex
         assert [record.scores[s].words for s in ("dev", "test")] == [90, 27]
 
 
+def test_with_equal_steps_an_epoch_of_a_share_has_several_passes(small_bert, tmp_path):
+    """Dev is scored as often as for all of train. The numbers are those of as many epochs."""
+    rows = [
+        (f"Jordan {number} said", f"B-PER O {('O', 'B-NUM')[number % 2]}") for number in range(24)
+    ]
+    corpus = load_corpus(write_splits(tmp_path / "c", rows, rows[:6], rows[:6], in_document=1))
+    where = {"runs_dir": tmp_path / "runs", "device": "cpu", "precision": "fp32"}
+    equal, long = (
+        finetune(corpus, str(small_bert), settings=SHARED_TUNED.but(**changes), **where).record
+        for changes in ({"epochs": 2, "equal_steps": True}, {"epochs": 5})
+    )
+    assert [len(r.history) for r in (equal, long)] == [2, 5]  # 2 / 0.4 passes, 3 of them at first
+    losses = [row.train_loss for row in long.history]
+    means = [np.mean(losses[:3]), np.mean(losses[3:])]
+    assert [row.train_loss for row in equal.history] == pytest.approx(means, rel=1e-6)
+    assert [row.dev for row in equal.history] == [long.history[n - 1].dev for n in (3, 5)]
+    assert equal.settings["equal_steps"]
+    assert "equal_steps" not in long.settings
+
+
 def test_a_type_outside_of_the_part_is_not_learned_and_counts_as_missed(small_bert, tmp_path):
     rows = [("Jordan is", "B-PER O"), ("no entity", "O O"), ("none here", "O O")]
     rare = load_corpus(write_splits(tmp_path / "rare", rows, rows, rows, in_document=1))
