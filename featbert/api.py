@@ -812,7 +812,8 @@ def compare(request: CompareRequest) -> Comparisons:
         runs = evaluated
     groups: Any = "one" if request.runs or request.vary else "comparable"
     groups = "task" if experiment else groups
-    return compare(runs, request, groups=groups, experiment=experiment, notes=notes)
+    named = bool(request.runs)
+    return compare(runs, request, groups=groups, named=named, experiment=experiment, notes=notes)
 
 
 class OfRuns(InRuns, Request):
@@ -1184,7 +1185,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
         every = tuple(range((num_layers or 0) + 1))
     else:
         num_layers, every = store.manifest.num_layers, store.manifest.layers
-    specs = split_specs(request.layers or list(every))
+    specs = split_specs(list(every) if request.layers is None else request.layers)
     combinations = [fixed_layers(spec, num_layers) for spec in specs]
     for combination in combinations:
         if store is not None:

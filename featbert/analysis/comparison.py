@@ -22,7 +22,7 @@ from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.forecasts import Reliability
-from featbert.text import counted, in_percent, natural
+from featbert.text import counted, in_percent
 
 if TYPE_CHECKING:
     import pandas
@@ -231,13 +231,13 @@ class Row:
         return self.train_share, self.settings.get("shots") or math.inf
 
     @property
-    def part_name(self) -> str:
-        return part_name(self.settings)
+    def texts(self) -> tuple[object, ...]:
+        """What can be compared: evaluated texts, encoder, context, splits and training text."""
+        return *self.cell.items(), self.trained_on, self.conditions["train"]
 
     @property
-    def learned_from(self) -> tuple[tuple[float, float], list[tuple[int, str]]]:
-        """Part of the training text, and the text by size. It is greater for more text."""
-        return self.train_part, natural(self.conditions["train"])
+    def part_name(self) -> str:
+        return part_name(self.settings)
 
     @property
     def seeds(self) -> tuple[int, ...]:
@@ -268,8 +268,7 @@ def part_name(settings: Mapping[str, Any]) -> str:
 
 def same_task(row: Row, other: Row) -> bool:
     """Whether two rows have the same text, encoder, and sentences to learn from."""
-    first, second = ((r.cell, r.trained_on, r.learned_from) for r in (row, other))
-    return first == second
+    return row.texts == other.texts and row.train_part == other.train_part
 
 
 def best_by_dev(rows: Sequence[Row]) -> Row | None:
@@ -282,10 +281,10 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 
 
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
-    """For each text, encoder, context and `trained_on`, rows that learned from the largest text."""
-    cells = grouped(((tuple(row.cell.items()), row.trained_on), row) for row in rows).values()
-    largest = [(cell, max(row.learned_from for row in cell)) for cell in cells]
-    return [[row for row in cell if row.learned_from == text] for cell, text in largest]
+    """For each text, encoder, context and training text, the rows on its largest part."""
+    groups = grouped((row.texts, row) for row in rows).values()
+    largest = [(group, max(row.train_part for row in group)) for group in groups]
+    return [[row for row in group if row.train_part == part] for group, part in largest]
 
 
 def first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:

@@ -14,6 +14,8 @@ from featbert.runs.run import FoundRuns, Run, find_folders, find_run, find_runs,
 from featbert.tasks.base import get_task
 from featbert.text import listed, natural
 
+# Fields whose values may end in a number, such as layer:1.
+_NUMBERED = ("layers", "tuning")
 # Runs that agree in these are named apart from others.
 PLACE = ("corpus", "model", "task")
 
@@ -78,7 +80,10 @@ def _fits(line: Mapping[str, Any], filters: Mapping[str, str | None]) -> bool:
     for name, part in filters.items():
         text, part = str(line.get(name) or "").casefold(), (part or "").casefold()
         inside = name in ("corpus", "model", "tags") and part in text
-        if not (inside or text.startswith(part)):
+        follows = text.removeprefix(part)
+        # layer:1 is not the beginning of layer:10.
+        is_cut_number = part[-1:].isdigit() and follows[:1].isdigit() and name in _NUMBERED
+        if not (inside or (text.startswith(part) and not is_cut_number)):
             return False
     return True
 

@@ -94,10 +94,16 @@ def compare_group(
     and did not choose.
     """
     rows, members = comparable_rows(runs, freed)
+    tried = {row.name for row in rows if all(run.name in trials for run in row.runs)}
+    # Without a chosen row the trials themselves are compared.
+    chosen = [(row.cell, row.trained_on) for row in rows if row.name not in tried]
     rows = [
-        dataclasses.replace(row, is_trial=all(run.name in trials for run in row.runs))
+        dataclasses.replace(row, is_trial=(row.cell, row.trained_on) in chosen)
+        if row.name in tried
+        else row
         for row in rows
     ]
+
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}
@@ -114,7 +120,11 @@ def compare_group(
         model=_names(runs, "model"),
         context=_names(runs, "context"),
         scorer=_names(runs, "scorer"),
-        sizes={s: (scores[s].examples, scores[s].words) for s in splits if f"{s}.text" in key},
+        sizes={
+            s: (scores[s].examples, scores[s].words)
+            for s in splits
+            if {f"{s}.text", f"{s}.tags"} <= key.keys()
+        },
         key=key,
         varied=tuple(rows[0].varied),
         machines=_machines(shown),
@@ -319,7 +329,7 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
     seconds = sum(cost.prediction_seconds for cost in costs)
     words = sum(cost.prediction_words for cost in costs)
     from_text = seconds + sum(
-        cost.extraction_seconds * cost.prediction_words / run.record.words
+        cost.extraction_seconds * cost.prediction_words / run.original.record.words
         for run in runs
         if (cost := run.record.cost).extraction_seconds
     )
@@ -333,7 +343,7 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "text_words_per_second": words / from_text if from_text > 0 else None,
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
-    share = statistics.fmean(run.record.share_learned_from for run in runs)
+    share = statistics.fmean(run.original.record.share_learned_from for run in runs)
 
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
         whole[name] = whole[name] and share * whole[name]

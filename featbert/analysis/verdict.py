@@ -65,6 +65,7 @@ class _Case:
 
     Attributes:
         rows: without trials of a search.
+        with_trials: the same rows and trials.
         competing: rows that learned.
         leader, rival: the best row by dev, and the best one of the other side (frozen or tuned). If
             there is no other side, `rival` is the second by dev.
@@ -76,6 +77,7 @@ class _Case:
     comparison: Comparison
     request: Analyses
     rows: list[Row]
+    with_trials: list[Row]
     competing: list[Row]
     leader: Row | None
     rival: Row | None
@@ -106,6 +108,7 @@ def with_contests(
             comparison,
             request,
             rows,
+            group,
             competing,
             leader,
             _rival(leader, competing),
@@ -144,6 +147,9 @@ def _contest(case: _Case) -> Contest:
         apart.append(f"trained on {' and '.join(row.trained_on)}")
     text_and_encoder = row.cell, row.trained_on
     peers = [p for p in case.comparison.rows if (p.cell, p.trained_on) == text_and_encoder]
+    if len({peer.conditions["train"] for peer in peers}) > 1:
+        apart.append(_training_text(row))
+    peers = [peer for peer in peers if peer.conditions["train"] == row.conditions["train"]]
     if len({peer.train_part for peer in peers}) > 1:
         apart.append(row.part_name or "all of train")
 
@@ -208,8 +214,7 @@ def _answer(case: _Case) -> str:
     if difference is None:
         return (
             f"{name} is the best row by {leader.splits[0]}, {_score(leader, split)} on {split}. "
-            f"Its lead over {_called(case, rival)} has no interval: that takes predictions, or "
-            f"{FEWEST} seeds of each."
+            f"Its lead over {_called(case, rival)} has no interval (--stats says why)."
         )
     answer = _result(difference, leader, rival, name, _as_rival(case, leader, rival))
     if (behind := _behind_and_rising(case)) is not None:
@@ -249,20 +254,31 @@ def _overall(cases: Sequence[_Case]) -> Iterator[str]:
         if difference is None:
             continue
         alike = {n for n, value in leader.varied.items() if rival.varied.get(n) == value}
+        differing = {*leader.varied} - alike
+        one_text = leader.conditions["train"] == rival.conditions["train"]
         name, opponent = (
-            f"{_conditions(row, {*row.varied} - alike)} ({_as_setting(_called(case, row))})"
+            f"{_conditions(row, differing, one_text)} ({_as_setting(_called(case, row))})"
             for row in (leader, rival)
             for case in cases
             if row in case.rows
         )
-        about = f"{_conditions(leader, alike)}: " if alike else ""
+        about = f"{_conditions(leader, alike, True)}: " if alike else ""
         yield about + _result(difference, leader, rival, name, f"the best of {opponent}")
 
 
-def _conditions(row: Row, names: Collection[str]) -> str:
-    """`polarity, all-mpnet-base-v2`, `context=document`: values in which rows may differ."""
+def _conditions(row: Row, names: Collection[str], one_text: bool) -> str:
+    """`polarity, all-mpnet-base-v2`, `context=document`: values in which rows may differ.
+
+    With the training text, unless rows have `one_text`.
+    """
     values = {name: value for name, value in row.varied.items() if name in names}
-    return ", ".join(v if n in ("corpus", "model") else f"{n}={v}" for n, v in values.items())
+    parts = [v if n in ("corpus", "model") else f"{n}={v}" for n, v in values.items()]
+    return ", ".join(parts if one_text else [*parts, _training_text(row)])
+
+
+def _training_text(row: Row) -> str:
+    """`train=120 sentences`"""
+    return f"train={row.differing.get('train', row.conditions['train'])}"
 
 
 def _as_setting(name: str) -> str:
@@ -276,8 +292,7 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
     if rival.frozen == leader.frozen:
         return f"the next row ({name})"
     side = "frozen" if rival.frozen else "tuned"
-    alike = [row for row in case.rows if row.frozen == rival.frozen]
-    if len(alike) == 1:
+    if sum(row.frozen == rival.frozen for row in case.with_trials) == 1:
         first, *settings = name.split(", ", 1)
         return f"{first} ({', '.join([*settings, f'the only {side} row'])})"
     return f"the best {side} row ({name})"
@@ -346,9 +361,9 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     if row is leader:
         cost, saves = CURRENCIES[case.request.cheapest], _SAVINGS[case.request.cheapest]
         scope = "" if all(map(cost.of, case.competing)) else " of known cost"
-        return (
-            f"No row{scope} within {within} of {_called(case, row)} ({score}, {storage}) {saves}."
-        )
+        chosen = " chosen" if len(case.with_trials) > len(case.rows) else ""
+        best = f"{_called(case, row)} ({score}, {storage})"
+        return f"No{chosen} row{scope} within {within} of {best} {saves}."
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
@@ -404,15 +419,20 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
         return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"
+    seeds = "more seeds will not settle it"
+    if advised.seeds:
+        seeds = f"it takes more than {_MOST} more seeds of {of_rows}"
     if advised.units and advised.units <= _MOST * estimate.units:
         n_units = f"{float(f'{advised.units:.2g}'):,.0f}"  # it is an estimate
-        text = f"about {n_units} more {difference.split} {difference.units} would"
-        return f"more seeds will not settle it, {text}" if seeded else f"{text} settle it"
-    if estimate.covers_text and not seeded:
+        text = f"about {n_units} more {difference.split} {difference.units}"
+        if not seeded:
+            return f"{text} would settle it"
+        return f"{seeds}, or {text}" if advised.seeds else f"{seeds}, {text} would"
+    if advised.seeds or not estimate.covers_text:
+        return seeds
+    if not seeded:
         return f"only far more {difference.split} text would settle it"
-    if estimate.covers_text:
-        return f"only more seeds and more {difference.split} text together would settle it"
-    return "more seeds will not settle it"
+    return f"only more seeds and more {difference.split} text together would settle it"
 
 
 # Check first --------------------------------------------------------------------------------------
@@ -441,7 +461,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if case.dev_from_train:
         yield "dev was drawn from train"
-    if case.leader is not None and case.leader.splits[0] == "test":
+    if case.leader is not None and case.leader.splits[0] == "test" and case.rival is not None:
         yield "there are no scores on dev, so test chose the rows: leads are too large"
     if case.leader is not None and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -124,9 +123,11 @@ def remove(items: Sequence[Mapping[Path, Sequence[str]]], noun: str, *, yes: boo
         typer.echo(printable(str(name)))
     if not yes:
         typer.confirm(f"Remove {summary}?", abort=True)
-    for path, ours in chain.from_iterable(paths.items() for paths in items):
-        if path.is_dir():
-            remove_folder(path, ours)
-        else:
-            path.unlink(missing_ok=True)
+    for paths in items:
+        with owning(next(iter(paths))):  # again: the question may have waited long
+            for path, ours in paths.items():
+                if path.is_dir():
+                    remove_folder(path, ours)
+                else:
+                    path.unlink(missing_ok=True)
     typer.echo(f"removed {summary}")

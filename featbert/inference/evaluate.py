@@ -128,8 +128,13 @@ class RunElsewhere(Run):
     `paths` are predictions by split, `remarks` notes for readers of the scores.
     """
 
+    at_home: Run
     paths: Mapping[str, Path]
     remarks: tuple[str, ...]
+
+    @property
+    def original(self) -> Run:
+        return self.at_home
 
     def predictions_path(self, split: str) -> Path:
         check_known("split", [split], self.paths)
@@ -161,6 +166,7 @@ def elsewhere(run: Run, found: Iterable[tuple[EvaluationRecord, Path]]) -> RunEl
             predictions={rec.split: rec.predictions for rec in records if rec.predictions},
             probabilities={rec.split: rec.probabilities for rec in records if rec.probabilities},
         ),
+        at_home=run,
         paths={
             split: path.with_name(run.task.predictions_name(path.stem))
             for split, (_, path) in by_split.items()

@@ -193,7 +193,7 @@ def _folds_tables(comparison: Comparison) -> Iterator[Table]:
             *(_difference_column(split, name, means.lines) for split, name in names.items()),
         ]
         about = "in percent, mean ± sample standard deviation over folds of means over seeds"
-        title = f"Means over the {means.folds} folds of {means.corpus}"
+        title = f"Means over folds of {means.corpus} ({means.folds} in all)"
         yield Table(title, means.lines, columns, legend=[about])
 
 

@@ -108,6 +108,11 @@ class Run:
         return get_task(self.record.task)
 
     @property
+    def original(self) -> "Run":
+        """The run with the scores of its own corpus."""
+        return self
+
+    @property
     def notes(self) -> Notes:
         """Its tags and note, read at each call. A notice names an unreadable file."""
         return read_or_left_out(read_notes, self.folder) or Notes()

@@ -9,6 +9,7 @@ from featbert.analysis import compare as analysis
 from featbert.analysis.comparison import Comparison, Contest
 from featbert.analysis.frame import overview_lines
 from featbert.analysis.interval import needed, seeds_estimate
+from featbert.config import Analyses
 from featbert.runs.record import (
     SUFFIX,
     ExperimentRecord,
@@ -20,7 +21,7 @@ from featbert.runs.record import (
 )
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
-from tests.analysis.records import compare, make_epoch, make_run, make_seeds
+from tests.analysis.records import compare, make_epoch, make_run, make_seeds, make_signature
 from tests.report.html.judged import make_run as judged
 
 
@@ -228,6 +229,62 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
+
+
+def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path) -> None:
+    searched(tmp_path, 1)
+    trials = [
+        make_run(f"try-{i}", layers=None, dev=0.8 + i / 100, test=0.8, settings={"epochs": 5 + i})
+        for i in range(2)
+    ]
+    trials = [Run(tmp_path / run.name, run.record) for run in trials]
+    frozen = [Run(tmp_path / run.name, run.record) for run in make_seeds("f", FEATURES)]
+    assert contest(trials).leader == "fine-tuning (epochs=6)"
+    assert contest([trials[0], *frozen]).leader == "concat_last4"
+    asked = Analyses()
+    (named,) = analysis.compare([trials[0], *frozen], asked, groups="one", named=True)
+    assert named.contests[0].leader == "fine-tuning"
+    assert not any(row.is_trial for row in named.rows)
+
+
+def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
+    """The table has a second tuned row, which is in no contest."""
+    searched(tmp_path, 1)
+    costs = [{"training_flops": flops} for flops in (1e13, 6e13)]
+    runs = [*make_seeds("t", FEATURES, layers=None), *make_seeds("f", TUNED, cost=costs[0])]
+    trial = make_run("try-0", layers=None, dev=0.9, test=0.9, settings={"epochs": 9})
+    runs = [Run(tmp_path / run.name, run.record) for run in [*runs, trial]]
+    answers = [topics(contest(group)) for group in (runs[:-1], runs)]
+    assert ["only" in answer["Answer"] for answer in answers] == [True, False]
+    assert ["chosen" in answer["Cheapest"] for answer in answers] == [False, True]
+
+
+def test_a_contest_for_each_training_text() -> None:
+    """Gold text, and gold and silver text, with the same dev and test."""
+    splits = make_signature().splits
+    larger = splits | {"train": SplitIdentity("d" * 64, "4" * 64, 900, 20_000)}
+    more = {"signature": {"splits": larger}}
+    runs = [
+        *make_seeds("t", TUNED, layers=None),
+        *make_seeds("f", [0.80, 0.81, 0.82]),
+        *make_seeds("tm", TUNED, layers=None, **more),
+        *make_seeds("fm", FEATURES, **more),
+    ]
+    (comparison,) = compare(runs)
+    by_text = {found.about: found for found in comparison.contests}
+    assert by_text.keys() == {"train=600 sentences", "train=900 sentences"}
+    assert "concat_last4" in by_text["train=600 sentences"].leader
+    assert "fine-tuning" in by_text["train=900 sentences"].leader
+    (overall,) = comparison.overall
+    assert overall.index("600 sentences") < overall.index("900 sentences")
+
+
+def test_without_dev_a_single_row_was_not_chosen_by_test() -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    for run in runs:
+        del run.record.scores["dev"]
+    assert "test chose" in topics(contest(runs))["Check first"]
+    assert "test chose" not in topics(contest(runs[:3])).get("Check first", "")
 
 
 def test_a_damaged_record_of_an_experiment_is_named(tmp_path, caplog) -> None:

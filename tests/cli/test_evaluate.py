@@ -61,13 +61,23 @@ def test_runs_on_corpora_are_compared(space):
     assert (found["table"] == 1).sum() == 2 * len(names)
     assert found["table"].nunique() == 3  # and scores by type on each corpus
     words = ("compare", "--runs-dir", space.runs, "--stats", "--by", "type", "--format", "json")
-    (there,) = json.loads(ok(space.call(*words, "--evaluated-on", "data-nl")).stdout)["comparisons"]
+    there_all = json.loads(ok(space.call(*words, "--evaluated-on", "data-nl")).stdout)
+    (there,) = there_all["comparisons"]
     paths = space.runs.glob("*/evaluations/data-nl--*.json")
     records = {path.parents[1].name: json.loads(path.read_text("utf-8")) for path in paths}
     for one in (run for row in there["rows"] for run in row["runs"]):
         assert one["scores"].keys() == {"test"}
         own = records[one["name"]]["scores"]["values"]["f1"]
         assert one["scores"]["test"]["f1"] == own
+    # Costs are of the run's own corpus, as without the option.
+    here_all = json.loads(ok(space.call(*words)).stdout)
+    (here,) = here_all["comparisons"]
+    assert here_all["matrices"] == there_all["matrices"] != []
+
+    for name in ("extraction_flops", "extraction_words", "training_flops"):
+        assert (
+            len({json.dumps([row["cost"][name] for row in c["rows"]]) for c in (here, there)}) == 1
+        )
     types = {kind for b in there["breakdowns"] if b["facet"] == "type" for kind in b["gold"]}
     assert types == {"LOC", "ORG", "PER"}
     assert {one["split"] for one in there["differences"]} <= {"test"}

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -166,6 +167,30 @@ def test_rm_asks_and_removes_what_was_named_and_nothing_else(runs_dir):
     assert [path.name for path in runs_dir.iterdir()] == ["tuned-1"]
     ok(call("runs", "rm", "tuned-1", "--yes", "--runs-dir", runs_dir))
     assert not list(runs_dir.iterdir())
+
+
+def test_rm_leaves_a_run_that_another_process_took_while_the_question_waited(runs_dir, monkeypatch):
+    with ExitStack() as training:
+
+        def confirm(*args: object, **options: object) -> None:
+            training.enter_context(owning(runs_dir / "last-1"))
+
+        monkeypatch.setattr("typer.confirm", confirm)
+        assert "last-1" in error_of(call("runs", "rm", "last-1", "--runs-dir", runs_dir))
+        assert (runs_dir / "last-1").is_dir()
+
+
+def test_a_number_of_a_layer_is_whole(tmp_path):
+    for name, layers in {"low": "layer:1", "high": "layer:10"}.items():
+        changes = {"layer_indices": [int(layers[6:])], "signature": {"encoder_layers": 12}}
+        record = make_record(name, layers=layers, **changes)
+
+        write_json(tmp_path / name / RECORD_NAME, record)
+    names = {
+        part: {line["run"] for line in run_lines(find_runs(tmp_path), {"layers": part})}
+        for part in ("layer:1", "layer:10", "layer")
+    }
+    assert names == {"layer:1": {"low"}, "layer:10": {"high"}, "layer": {"low", "high"}}
 
 
 def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
