@@ -180,8 +180,9 @@ def signature(runs: str, row: str) -> str:
 def corpora() -> str:
     """Sizes and fingerprints of the corpora behind kept results, from their records."""
     parts: dict[str, dict[str, SplitIdentity]] = {}
-    for name in WITH_RESULTS:
-        for run in find_runs(ROOT / "experiments" / name / RESULTS):
+    folders = [ROOT / "experiments" / name for name in WITH_RESULTS]
+    for path in (path for folder in folders for path in sorted(folder.glob("*.jsonl.xz"))):
+        for run in find_runs(path):
             signature = run.record.signature
             if "-first-" not in signature.corpus:
                 parts.setdefault(signature.corpus, {}).update(signature.splits)

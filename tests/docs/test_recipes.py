@@ -18,6 +18,7 @@ KINDS = {
     "wikiann/en": "entities",
     "wikiann/de": "entities",
     "wikiann/nl": "entities",
+    "wnut17": "entities",
     "ud-ewt": "labels",
     "polarity": "classes",
     "stsb/en": "scores",
