@@ -234,9 +234,9 @@ def is_header(
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
     """The names in a header, each once, or numbers. A column without a name has its number."""
-    names = [
-        cell.strip() if has_header and cell.strip() else str(i) for i, cell in enumerate(first, 1)
-    ]
+    names = [str(i) for i in range(1, len(first) + 1)]
+    if has_header:
+        names = [cell.strip() or f"column {i}" for i, cell in enumerate(first, 1)]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"column {twice[0]!r} occurs twice in the header of {path}")
     return names
@@ -297,7 +297,7 @@ class Table:
         numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if is_wider else []
         are_counted = len(numbers) == len(rows) and all(b - a == 1 for a, b in pairwise(numbers))
         if self.has_header and is_wider and are_counted:
-            self.names.insert(0, "0")  # R writes numbers of rows in a column without a name
+            self.names.insert(0, "column 0")  # R writes numbers of rows in a column without a name
         # Which columns hold texts, and so may hold separators.
         rows = [row for row in rows if len(row) == self.width]
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
