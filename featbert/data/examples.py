@@ -40,6 +40,7 @@ from featbert.data.columns import (
     lower_names,
     named_column,
     usual_column,
+    usual_columns,
     usual_texts,
 )
 from featbert.data.corpus import Sentence
@@ -141,7 +142,26 @@ class TextReader:
             target = self._target_named([*self.rows[0]])
             columns = self.columns._replace(target=self.columns.target or target)
             self.notes["unread_columns"] = _unread_texts(self.rows, sentences, columns)
+        if self.columns is not None and self.options.target is None:
+            self.notes["other_answers"] = self._other_answers(self.columns)
         return sentences
+
+    def _other_answers(self, columns: ExampleColumns) -> tuple[str, ...]:
+        """Columns with usual names of answers that divide the first rows in another way."""
+        if columns.target is None:
+            return ()
+
+        def n_values(*names: Column | None) -> int:
+            return len({tuple(str(row.get(name)) for name in names) for row in self.rows})
+
+        names = [n for n in usual_columns([*self.rows[0]], self.keys or ()) if n not in columns]
+        n_answers = n_values(columns.target)
+        return tuple(
+            name
+            for name in names
+            if n_values(name) > 1
+            and not n_values(name) == n_values(name, columns.target) == n_answers
+        )
 
     @staticmethod
     def settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
