@@ -64,7 +64,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import QuestionReader, json_questions, may_be_answerable
-from featbert.data.tables import FIRST_LINES, Table, fasttext_rows
+from featbert.data.tables import Table, corpus_tables, fasttext_rows, is_fasttext
 from featbert.data.tags import (
     TAG,
     TagError,
@@ -193,18 +193,20 @@ class _CorpusReader:
 
     def files(self, paths_of_splits: Mapping[str, Sequence[Path]]) -> list[RawFile]:
         """The files of the splits."""
-        tables = [p for paths in paths_of_splits.values() for p in paths if self._is_table(p)]
-        heads: dict[Path, Table] = {}
-        for path in tables if len(tables) > 1 else ():
-            lines = read_file(path, self.options.encoding, FIRST_LINES, returns=True)
-            heads[path] = Table(lines, path, self.options)
+        lines = {
+            path: read_file(path, self.options.encoding, returns=True)
+            for path in chain(*paths_of_splits.values())
+            if self._is_table(path)
+        }
+        tables = corpus_tables(lines, self.options)
         files: list[RawFile] = []
         for split, paths in paths_of_splits.items():
             limit = self.options.limit
             for path in paths:
-                reader = self._with_head(heads.get(path), [*heads.values()])
+                reader = self._with_head(tables.get(path), [*tables.values()])
                 options = replace(reader.options, limit=limit)
-                file = replace(reader, options=options)._after(files)._file(path, split)
+                reader = replace(reader, options=options)._after(files)
+                file = reader._file(path, split, lines.get(path), tables.get(path))
                 files.append(replace(file, split=split))
                 if limit is not None:
                     limit -= len({(s.lines[0], s.document) for s in file.sentences})
@@ -266,7 +268,10 @@ class _CorpusReader:
                 options = replace(options, target=None)
         return replace(self, options=options)
 
-    def _file(self, path: Path, split: str) -> RawFile:
+    def _file(
+        self, path: Path, split: str, content: list[str] | None, table: Table | None
+    ) -> RawFile:
+        """The content of a file. Of tables it is read already."""
         encoding = self.options.encoding
         if extension(path) in ("parquet", "arrow"):
             if encoding != "utf-8":
@@ -275,11 +280,9 @@ class _CorpusReader:
         if is_json(path):
             lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
             return self._rows(json_questions(json_rows(lines, path), path), path, split)
-        if self._is_table(path):
-            content = read_file(path, encoding, returns=True)
-            if content and content[0].lstrip().startswith("__label__"):
-                return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
-            table = Table(content, path, self.options)
+        if content is not None and is_fasttext(content):
+            return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
+        if table is not None:
             has_words = bool(usual_columns(table.names, WORD_ONLY_KEYS))
             if self.kind.reader or not has_words:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)

@@ -5,7 +5,8 @@
 The lines show the separator and whether fields are quoted: all or most rows then have the same
 number of columns, more than one. If tabs separate both with and without quoting, quotation marks
 are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
-column are quoted. With other separators fields are then quoted.
+column are quoted, or another part of the corpus has quoted fields and this part fits them. With
+other separators fields are then quoted.
 
 The first row is the header if it has a usual name, or a column that the caller names. A usual name
 that recurs below it is a class or a text of an example. Rows with only empty cells and repeated
@@ -20,7 +21,7 @@ Lines of fastText are read as labels and a text:
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
@@ -262,6 +263,27 @@ def table_cells(
         raise InputError(f"{fault}, line {number} of {path}, read as {dialect}; {advice}") from None
 
 
+def corpus_tables(lines: Mapping[Path, list[str]], options: ReadingOptions) -> dict[Path, "Table"]:
+    """The tables of a corpus, without fastText's lines.
+
+    If one of them has quoted fields, so have others that fit this.
+    """
+    tables = {
+        path: Table(part, path, options) for path, part in lines.items() if not is_fasttext(part)
+    }
+    quoted = {t.dialect.separator: t for t in tables.values() if t.dialect.quoted}
+    for path, table in tables.items():
+        model = None if table.dialect.quoted else quoted.get(table.dialect.separator)
+        if model and model.dialect.fit(lines[path]) >= table.dialect.fit(lines[path]):
+            tables[path] = Table(lines[path], path, replace(options, quoting="double"))
+        elif model:
+            notice(
+                f"{path} has {table.dialect}, but {model.path} has {model.dialect}; if they should "
+                f"be read alike, give {spelling('quoting')}"
+            )
+    return tables
+
+
 class Table:
     """The rows of a table.
 
@@ -358,6 +380,11 @@ class Table:
             f"{counted(len(row), 'column')}, {where}; the first has {n}: "
             f"{listed(names)}; read as {self.dialect}{advice}"
         )
+
+
+def is_fasttext(lines: Sequence[str]) -> bool:
+    """Whether lines have labels of fastText."""
+    return bool(lines) and lines[0].lstrip().startswith("__label__")
 
 
 def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[RawRow]:
