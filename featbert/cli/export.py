@@ -1,5 +1,7 @@
 """featbert export"""
 
+import shlex
+
 import typer
 
 from featbert import api
@@ -18,5 +20,6 @@ def export(request: api.ExportRequest) -> None:
     featbert.load loads both.
     """
     folder = api.export(request)
-    done = f"{folder}: {size(disk(folder))}; use it with featbert predict {folder} FILE, or as in "
+    use = f"featbert predict {shlex.quote(str(folder))} FILE"
+    done = f"{folder}: {size(disk(folder))}; use it with {use}, or as in "
     typer.echo(printable(f"{done}{folder / 'README.md'}"))

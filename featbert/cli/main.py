@@ -115,8 +115,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def invoke(self, ctx: Any) -> Any:
-        options = {parameter.name: parameter.opts[0] for parameter in self.params}
-        with set_within(OPTIONS, options), shown(quiet=bool(ctx.params.get("quiet"))):
+        with set_within(OPTIONS, _options(self)), shown(quiet=bool(ctx.params.get("quiet"))):
             if ctx.info_name not in LIGHT:
                 check_address_space("scipy")
             for value in ctx.params.values():  # files are checked when they are recorded
@@ -124,6 +123,11 @@ class Command(TyperCommand):
                     if isinstance(text, str) and not os.path.exists(text):
                         utf8_path(text)
             return super().invoke(ctx)
+
+
+def _options(command: Any) -> dict[str, str]:
+    """The options of a command by parameter."""
+    return {parameter.name: parameter.opts[0] for parameter in command.params}
 
 
 def show_all(ctx: typer.Context, wanted: bool) -> None:
@@ -145,6 +149,10 @@ class Group(TyperGroup):
                 near = f"; {ctx.command_path} without a command lists them"
             ctx.fail(f"unknown command {args[0]!r}{near or '; use ' + ', '.join(commands)}")
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        with set_within(OPTIONS, _options(self)):
+            return super().invoke(ctx)
 
 
 class Commands(Group):

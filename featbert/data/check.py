@@ -253,6 +253,17 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
             f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "
             f"text of a pair, give {spelling('pair', unread[0])}, or also {spelling('text')}"
         )
+    if others := notes.other_answers:
+        answer = listed(notes.answer_columns)
+        yield (
+            f"answers are in column {answer}; {listed(others)} could have them, too: "
+            f"{spelling('target', others[0])}"
+        )
+    for column in notes.part_columns:
+        yield (
+            f"column {column} names parts such as train and test, but all rows are read as one "
+            "part; write a file for each"
+        )
     if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
     is_unique = first.tags and labels[first.tags[0]] == 1 < len(split) and not notes.header_lines

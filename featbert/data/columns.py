@@ -81,6 +81,8 @@ RIGHT_CHOICE_KEYS = (
 ANSWER_KEYS = ("answers", "answer", "answer_text", "answers.text")
 ANSWER_START_KEYS = ("answer_start", "answers.answer_start", "start")
 IDS = ("id", "idx", "ind", "index", "guid", "uid")
+# Numbers of rows as pandas and R write them.
+ROW_NUMBERS = ("column 0", "column 1", "unnamed: 0", "__index_level_0__")
 USUAL_NAMES = {
     *(*WORD_KEYS, *TAG_KEYS, *SENTENCE_KEYS, *DOCUMENT_KEYS, *(n for pair in PAIRS for n in pair)),
     *(*TEXTS, *CONTEXTS, *CHOICE_LISTS, *EXAMPLE_KEYS, *RIGHT_CHOICE_KEYS),
@@ -132,10 +134,14 @@ def only_column(
     return columns[0] if columns else None
 
 
-def usual_texts(names: Collection[str]) -> list[str]:
-    """The columns of a pair or of a text among these, by their usual names, or else none."""
+def usual_texts(names: Collection[str], of_train: Sequence[str] = ()) -> list[str]:
+    """The columns of a pair or of a text among these, by their usual names, or else none.
+
+    The names in train come first.
+    """
     by_lower = lower_names(names)
     texts = (*PAIRS, *((text,) for text in TEXTS))
+    texts = (tuple(map(str.lower, of_train)), *texts) if of_train else texts
     return [by_lower[n] for n in next((t for t in texts if {*t} <= by_lower.keys()), ())]
 
 

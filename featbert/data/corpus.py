@@ -81,6 +81,10 @@ class ReadingNotes:
         spaces: lines of column files with a space as word, skipped.
         empty_rows: rows of a dataset without a word, skipped.
         empty_texts: examples with a text without any word, which is read as one empty word.
+        text_columns: names of the columns of a text or a pair of texts.
+        answer_columns: name of the column of answers, or of the column of each class.
+        other_answers: names of columns that are not read, but have usual names of answers.
+        part_columns: names of columns that seem to divide the rows into train, dev and test.
         unread_columns: names of columns that are not read, but seem to be texts of examples.
         repeated_ids: examples with the id of an earlier one.
         moved_answers: answers and entities read at the only place of their text, which is not at
@@ -104,6 +108,10 @@ class ReadingNotes:
     spaces: int = 0
     empty_rows: int = 0
     empty_texts: int = 0
+    text_columns: tuple[str, ...] = ()
+    answer_columns: tuple[str, ...] = ()
+    other_answers: tuple[str, ...] = ()
+    part_columns: tuple[str, ...] = ()
     unread_columns: tuple[str, ...] = ()
     repeated_ids: int = 0
     moved_answers: int = 0

@@ -40,6 +40,7 @@ from featbert.data.columns import (
     lower_names,
     named_column,
     usual_column,
+    usual_columns,
     usual_texts,
 )
 from featbert.data.corpus import Sentence
@@ -70,6 +71,8 @@ class TextReader:
     Attributes:
         keys: usual names of the column of answers. None reads only texts.
         must: whether there must be such a column.
+        texts_of_train, answers_of_train: names of columns that were read in train. They come before
+            usual names.
         notes: counts of `ReadingNotes`.
         columns: of the first row.
         rows: the first ones.
@@ -79,6 +82,8 @@ class TextReader:
     keys: Sequence[str] | None
     path: Path
     must: bool = False
+    texts_of_train: Sequence[str] = ()
+    answers_of_train: Sequence[str] = ()
     notes: dict[str, Any] = field(default_factory=Counter)
     columns: ExampleColumns | None = None
     rows: list[Mapping[Any, Any]] = field(default_factory=list)
@@ -137,7 +142,26 @@ class TextReader:
             target = self._target_named([*self.rows[0]])
             columns = self.columns._replace(target=self.columns.target or target)
             self.notes["unread_columns"] = _unread_texts(self.rows, sentences, columns)
+        if self.columns is not None and self.options.target is None:
+            self.notes["other_answers"] = self._other_answers(self.columns)
         return sentences
+
+    def _other_answers(self, columns: ExampleColumns) -> tuple[str, ...]:
+        """Columns with usual names of answers that divide the first rows in another way."""
+        if columns.target is None:
+            return ()
+
+        def n_values(*names: Column | None) -> int:
+            return len({tuple(str(row.get(name)) for name in names) for row in self.rows})
+
+        names = [n for n in usual_columns([*self.rows[0]], self.keys or ()) if n not in columns]
+        n_answers = n_values(columns.target)
+        return tuple(
+            name
+            for name in names
+            if n_values(name) > 1
+            and not n_values(name) == n_values(name, columns.target) == n_answers
+        )
 
     @staticmethod
     def settled(files: Sequence[RawFile], options: ReadingOptions) -> list[RawFile]:
@@ -155,7 +179,7 @@ class TextReader:
         usual = [n for n, value in values if n != target and not isinstance(value, list | dict)]
         if options.text is not None:
             text = named_column(options.text, names, "text", self.path)
-        elif texts := usual_texts(usual):
+        elif texts := usual_texts(usual, self.texts_of_train):
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         else:
             advice = "; or export JSON-MIN" if "annotations" in row.values else ""
@@ -165,6 +189,7 @@ class TextReader:
                 f"{spelling('text')}, by name or number{advice}"
             )
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
+        self.notes["text_columns"] = (text,) if pair is None else (text, pair)
         return self.columns
 
     def _target_named(self, names: Sequence[str]) -> str | None:
@@ -181,16 +206,20 @@ class TextReader:
             return None
         if target is not None:
             is_lacking = isinstance(target, str) and self._target_named(names) is None
-            if is_lacking and not self.must:
-                return None
-            return named_column(target, names, "target", where)
-        usual = usual_column([name for name in names if name not in texts], self.keys)
-        if self.must and usual is None:
+            column = None
+            if self.must or not is_lacking:
+                column = named_column(target, names, "target", where)
+        else:
+            keys = (*map(str.lower, self.answers_of_train), *self.keys)
+            column = usual_column([name for name in names if name not in texts], keys)
+        if self.must and column is None:
             raise InputError(
                 f"no column of answers in {where}; it has {', '.join(names)}; name it with "
                 f"{spelling('target')}"
             )
-        return usual
+        if column is not None:
+            self.notes["answer_columns"] = (column,)
+        return column
 
 
 class ClassReader(TextReader):

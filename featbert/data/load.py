@@ -7,7 +7,7 @@ scheme of its corpus.
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import chain, islice
 from pathlib import Path
@@ -29,7 +29,15 @@ from featbert.data.columns import (
     usual_texts,
 )
 from featbert.data.conll import read_conll
-from featbert.data.corpus import SPLITS, UNLABELLED, Corpus, Sentence, Split, of_shards
+from featbert.data.corpus import (
+    SPLITS,
+    UNLABELLED,
+    Corpus,
+    ReadingNotes,
+    Sentence,
+    Split,
+    of_shards,
+)
 from featbert.data.examples import TextReader
 from featbert.data.files import (
     COLUMN_EXTENSIONS,
@@ -56,7 +64,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import QuestionReader, json_questions, may_be_answerable
-from featbert.data.tables import FIRST_LINES, Table, fasttext_rows
+from featbert.data.tables import Table, corpus_tables, fasttext_rows, is_fasttext
 from featbert.data.tags import (
     TAG,
     TagError,
@@ -171,30 +179,44 @@ def load_corpus(
 
 @dataclass(frozen=True)
 class _CorpusReader:
+    """Reads the files of a corpus.
+
+    Attributes:
+        names: of the columns of a table without a header.
+        train: notes of the first part, whose columns are also those of other parts.
+    """
+
     kind: TargetKind
     options: ReadingOptions
-    names: tuple[str, ...] = ()  # of the columns of a table without a header
+    names: tuple[str, ...] = ()
+    train: ReadingNotes = field(default_factory=ReadingNotes)
 
     def files(self, paths_of_splits: Mapping[str, Sequence[Path]]) -> list[RawFile]:
         """The files of the splits."""
-        tables = [p for paths in paths_of_splits.values() for p in paths if self._is_table(p)]
-        heads: dict[Path, Table] = {}
-        for path in tables if len(tables) > 1 else ():
-            lines = read_file(path, self.options.encoding, FIRST_LINES, returns=True)
-            heads[path] = Table(lines, path, self.options)
-        files = []
+        lines = {
+            path: read_file(path, self.options.encoding, returns=True)
+            for path in chain(*paths_of_splits.values())
+            if self._is_table(path)
+        }
+        tables = corpus_tables(lines, self.options)
+        files: list[RawFile] = []
         for split, paths in paths_of_splits.items():
-            reader = self
+            limit = self.options.limit
             for path in paths:
-                part = reader._with_head(heads.get(path), [*heads.values()])
-                file = part._file(path, split)
+                reader = self._with_head(tables.get(path), [*tables.values()])
+                options = replace(reader.options, limit=limit)
+                reader = replace(reader, options=options)._after(files)
+                file = reader._file(path, split, lines.get(path), tables.get(path))
                 files.append(replace(file, split=split))
-                if limit := reader.options.limit:
-                    examples = len({(s.lines[0], s.document) for s in file.sentences})
-                    if examples == limit:
+                if limit is not None:
+                    limit -= len({(s.lines[0], s.document) for s in file.sentences})
+                    if not limit:
                         break
-                    reader = replace(self, options=replace(self.options, limit=limit - examples))
         return self._in_equal_columns(files)
+
+    def _after(self, files: Sequence[RawFile]) -> Self:
+        """The reader of a part, which has the columns of the first part."""
+        return replace(self, train=files[0].notes) if files else self
 
     def _in_equal_columns(self, files: Sequence[RawFile]) -> list[RawFile]:
         """The files. Short ones are read again in the columns of the first one.
@@ -246,7 +268,10 @@ class _CorpusReader:
                 options = replace(options, target=None)
         return replace(self, options=options)
 
-    def _file(self, path: Path, split: str) -> RawFile:
+    def _file(
+        self, path: Path, split: str, content: list[str] | None, table: Table | None
+    ) -> RawFile:
+        """The content of a file. Of tables it is read already."""
         encoding = self.options.encoding
         if extension(path) in ("parquet", "arrow"):
             if encoding != "utf-8":
@@ -255,11 +280,9 @@ class _CorpusReader:
         if is_json(path):
             lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
             return self._rows(json_questions(json_rows(lines, path), path), path, split)
-        if self._is_table(path):
-            content = read_file(path, encoding, returns=True)
-            if content and content[0].lstrip().startswith("__label__"):
-                return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
-            table = Table(content, path, self.options)
+        if content is not None and is_fasttext(content):
+            return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
+        if table is not None:
             has_words = bool(usual_columns(table.names, WORD_ONLY_KEYS))
             if self.kind.reader or not has_words:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
@@ -293,7 +316,8 @@ class _CorpusReader:
         kind, must = self.kind, self.kind.keys is not None and split == "train"
         hides = begin and not (kind.reader or must) and is_unanswered(values, kind.keys)
         form = None if hides else self._reader(path, values)
-        reader = (form or WordReader)(self.options, kind.keys, path, must)
+        of_train = self.train.text_columns, self.train.answer_columns
+        reader = (form or WordReader)(self.options, kind.keys, path, must, *of_train)
         if begin:
             reader.begin(replace(begin[0], values=values))
         rows = chain(begin, rows)
@@ -348,10 +372,11 @@ class _CorpusReader:
             raise InputError(f"no train, dev or test in {where.source}; it has {listed(loaded)}")
         if unread := loaded.keys() - chosen.values():
             notice(f"not read of {where.source}: {listed(sorted(unread))}")
-        return [
-            replace(self._split(loaded[name], Path(where.source, name), split), split=split)
-            for split, name in chosen.items()
-        ]
+        files: list[RawFile] = []
+        for split, name in chosen.items():
+            file = self._after(files)._split(loaded[name], Path(where.source, name), split)
+            files.append(replace(file, split=split))
+        return files
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)

@@ -33,6 +33,7 @@ from featbert.data.columns import DOCUMENT_KEYS, WORD_KEYS, Column, only_column
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import DOCSTART, Documents, RawFile, RawRow, word_fault
+from featbert.data.folder import SPLIT_WORDS
 from featbert.data.nested import TextEntity, flat_entities
 from featbert.data.offsets import Part, Place, doubt_unit, notice_partial, notice_parts, places_of
 from featbert.data.spans import words_at
@@ -202,13 +203,21 @@ def read_rows(rows: Iterable[RawRow], reader: TextReader) -> RawFile:
     """The sentences or examples of one file, or the first ones."""
     sentences: list[Sentence] = []
     number, unit = 0, "line"
+    parts: dict[str, set[str]] | None = None  # by name of a column, the parts that it names
     for row in rows:
         of_row, unit = reader(row), row.unit
+        names = row.values if parts is None else parts
+        parts = {
+            name: {*(parts or {}).get(name, ()), SPLIT_WORDS[value]}
+            for name in names
+            if (value := str(row.values.get(name)).lower()) in SPLIT_WORDS
+        }
         sentences += of_row
         number += bool(of_row)
         if number == reader.options.limit:
             break
     sentences = reader.completed(sentences)
     empty = len({s.lines for s in sentences if "" in s.words})
-    notes = ReadingNotes(empty_texts=empty, **reader.notes)
+    part_columns = tuple(name for name, named in (parts or {}).items() if len(named) > 1)
+    notes = ReadingNotes(empty_texts=empty, part_columns=part_columns, **reader.notes)
     return RawFile(reader.path, tuple(sentences), notes, unit)

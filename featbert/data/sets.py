@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from featbert.data.answers import count_missing, missing_mark, number_of, rejected, renamed
-from featbert.data.columns import IDS, named_column, usual_column
+from featbert.data.columns import IDS, ROW_NUMBERS, named_column, usual_column, usual_columns
 from featbert.data.examples import TextReader, class_name
 from featbert.data.files import RawFile, RawRow
 from featbert.data.jsonl import literal
@@ -59,26 +59,53 @@ class SetReader(TextReader):
         return renamed(files, {tag: target if flag(tag) else "" for tag in tags} | {"": None})
 
     def target_of(self, names: Sequence[str], where: object, *texts: str | None) -> str | None:
-        """The column of sets. None if each class has a column, as for a list of names.
+        """The column of sets. None if each class has a column, as for a list of names."""
+        if self.keys:
+            self.class_columns = self._class_columns(names, where, *texts)
+        if not self.class_columns:
+            return super().target_of(names, where, *texts)
+        self.notes["answer_columns"] = (*self.class_columns,)
+        return None
 
-        Without a usual name all other columns are classes if each of them holds 0 or 1.
+    def _class_columns(
+        self, names: Sequence[str], where: object, *texts: str | None
+    ) -> Sequence[str]:
+        """The columns that the caller names in a list, or that are classes in train.
+
+        In train, without a usual name, all other columns are classes if each holds 0 or 1.
+        InputError for a part that lacks some classes of train, or has others.
         """
-        target = self.options.target
+        target, keys, of_train = self.options.target, self.keys or (), self.answers_of_train
         if isinstance(target, str) and "," in target and target not in names:
-            columns = (name.strip() for name in target.split(","))
-            self.class_columns = [named_column(name, names, "target", where) for name in columns]
-            for name in self.class_columns:
-                if self.class_columns.count(name) > 1:
+            named = [name.strip() for name in target.split(",")]
+            if not (self.must or usual_columns(names, [*map(str.lower, named)])):
+                return ()
+            columns = [named_column(name, names, "target", where) for name in named]
+            for name in columns:
+                if columns.count(name) > 1:
                     raise InputError(f"names column {name} twice; name it once", setting="target")
-            return None
-        columns_left = [n for n in names if n not in texts and str(n).lower() not in IDS]
-        hold_flags = all(flag(self.first.get(name)) is not None for name in columns_left)
-        flags = columns_left if hold_flags else []
-        if target is None and self.keys and flags and not usual_column(flags, self.keys):
-            self.class_columns = flags
+            return columns
+        if target is not None:
+            return ()
+        no_answers = {*texts, *IDS, *ROW_NUMBERS}
+        columns_left = [n for n in names if no_answers.isdisjoint((n, str(n).lower()))]
+        flags = [name for name in columns_left if flag(self.first.get(name)) is not None]
+        if not of_train or usual_column(of_train, keys):
+            if not flags or flags != columns_left or usual_column(flags, keys):
+                return ()
             notice(f"read as classes of {self.path.name}, columns of 0 and 1: {listed(flags)}")
-            return None
-        return super().target_of(names, where, *texts)
+            return flags
+        columns = [name for name in of_train if name in columns_left]
+        lacking = [name for name in of_train if name not in columns]
+        further = [name for name in flags if name not in columns]
+        for fault, classes in (("lacks", lacking if columns else ()), ("also has", further)):
+            if classes:
+                raise InputError(
+                    f"the classes of train are {listed(of_train)}, but {where} {fault} "
+                    f"{listed(classes)}; name the columns of classes: "
+                    f"{spelling('target', ','.join(of_train))}"
+                )
+        return columns
 
     def value_of(self, row: RawRow, target: str | None) -> Any:
         """The value in the column of sets, or whether each class has a 1. None if unknown."""
@@ -91,9 +118,13 @@ class SetReader(TextReader):
                 return None
             for name, cell in cells.items():
                 if flag(cell) is None:
+                    others = ",".join(other for other in cells if other != name)
+                    advice = f"if {name} is no class, give {spelling('target', others)}"
+                    if all(other == cell for other in cells.values()):
+                        advice = f"if it means no answer, give {spelling('missing', cell)}"
                     raise InputError(
                         f"{excerpt(str(cell))} in column {name}, {row.where}; a column of a class "
-                        "holds 0 or 1"
+                        f"holds 0 or 1; {advice}"
                     )
             return [name for name, cell in cells.items() if flag(cell)]
         value = literal(row.values.get(target))

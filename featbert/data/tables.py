@@ -5,7 +5,8 @@
 The lines show the separator and whether fields are quoted: all or most rows then have the same
 number of columns, more than one. If tabs separate both with and without quoting, quotation marks
 are part of the text (GLUE), unless they are doubled inside a quoted field, or all fields of a
-column are quoted. With other separators fields are then quoted.
+column are quoted, or another part of the corpus has quoted fields and this part fits them. With
+other separators fields are then quoted.
 
 The first row is the header if it has a usual name, or a column that the caller names. A usual name
 that recurs below it is a class or a text of an example. Rows with only empty cells and repeated
@@ -20,7 +21,7 @@ Lines of fastText are read as labels and a text:
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
@@ -234,9 +235,9 @@ def is_header(
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
     """The names in a header, each once, or numbers. A column without a name has its number."""
-    names = [
-        cell.strip() if has_header and cell.strip() else str(i) for i, cell in enumerate(first, 1)
-    ]
+    names = [str(i) for i in range(1, len(first) + 1)]
+    if has_header:
+        names = [cell.strip() or f"column {i}" for i, cell in enumerate(first, 1)]
     if twice := [name for name in names if names.count(name) > 1]:
         raise InputError(f"column {twice[0]!r} occurs twice in the header of {path}")
     return names
@@ -260,6 +261,27 @@ def table_cells(
         elif not dialect.quoted:
             advice = f"give {spelling('escape')} if it is another"
         raise InputError(f"{fault}, line {number} of {path}, read as {dialect}; {advice}") from None
+
+
+def corpus_tables(lines: Mapping[Path, list[str]], options: ReadingOptions) -> dict[Path, "Table"]:
+    """The tables of a corpus, without fastText's lines.
+
+    If one of them has quoted fields, so have others that fit this.
+    """
+    tables = {
+        path: Table(part, path, options) for path, part in lines.items() if not is_fasttext(part)
+    }
+    quoted = {t.dialect.separator: t for t in tables.values() if t.dialect.quoted}
+    for path, table in tables.items():
+        model = None if table.dialect.quoted else quoted.get(table.dialect.separator)
+        if model and model.dialect.fit(lines[path]) >= table.dialect.fit(lines[path]):
+            tables[path] = Table(lines[path], path, replace(options, quoting="double"))
+        elif model:
+            notice(
+                f"{path} has {table.dialect}, but {model.path} has {model.dialect}; if they should "
+                f"be read alike, give {spelling('quoting')}"
+            )
+    return tables
 
 
 class Table:
@@ -297,7 +319,7 @@ class Table:
         numbers = [int(row[0]) for row in rows if row[0].isdecimal()] if is_wider else []
         are_counted = len(numbers) == len(rows) and all(b - a == 1 for a, b in pairwise(numbers))
         if self.has_header and is_wider and are_counted:
-            self.names.insert(0, "0")  # R writes numbers of rows in a column without a name
+            self.names.insert(0, "column 0")  # R writes numbers of rows in a column without a name
         # Which columns hold texts, and so may hold separators.
         rows = [row for row in rows if len(row) == self.width]
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
@@ -358,6 +380,11 @@ class Table:
             f"{counted(len(row), 'column')}, {where}; the first has {n}: "
             f"{listed(names)}; read as {self.dialect}{advice}"
         )
+
+
+def is_fasttext(lines: Sequence[str]) -> bool:
+    """Whether lines have labels of fastText."""
+    return bool(lines) and lines[0].lstrip().startswith("__label__")
 
 
 def fasttext_rows(lines: Iterable[str], path: Path) -> Iterator[RawRow]:

@@ -52,6 +52,8 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
         rows.append((f"{task.group}s", *documents))
     if of_texts:
         rows.append(counts("labelled", "answers"))
+    if any(split.text_columns for split in splits):
+        rows.append(("columns read", *map(_columns, splits)))
     rows += [counts("words", "words"), *_rows_by_kind(report, task)]
     rows.append(counts(f"longest {task.whole or item}, words", "longest_sentence"))
     if task.has_scheme:
@@ -76,6 +78,12 @@ def corpus_text(corpus: Corpus, report: CorpusReport, task: Task, width: int | N
     warnings = [f"warning: {doubt}" for doubt in report.doubts]
     lines = [*warnings, *about, f"{table}{_first_sentence(corpus)}"]
     return printable("\n".join(lines), keep="\n")
+
+
+def _columns(split: SplitReport) -> str:
+    """The columns of texts and answers."""
+    answers = f" -> {listed(split.answer_columns, 3)}" if split.answer_columns else ""
+    return f"{listed(split.text_columns)}{answers}"
 
 
 def _first_sentence(corpus: Corpus) -> str:

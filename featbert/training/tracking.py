@@ -15,6 +15,7 @@ import csv
 import importlib
 import importlib.util
 import io
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,7 +38,7 @@ def log_folder(tracker: str | None, runs_dir: Path) -> Path | None:
     if importlib.util.find_spec(tracker) is None:
         raise InputError(f"{tracker} is not installed; pip install 'featbert[{tracker}]'")
     folder = runs_dir / f".{tracker}"
-    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {folder}"}
+    watch = {"tensorboard": f"; to watch them: tensorboard --logdir {shlex.quote(str(folder))}"}
     report(f"epochs are logged to {folder}{watch.get(tracker, '')}")
     return folder
 

@@ -50,6 +50,7 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     done = ok(workspace.call("check", folder))
     assert "classification" in done.stderr
     assert rows_of(done.stdout)["labelled"] == ["9", "9", "9"]
+    assert rows_of(done.stdout)["columns read"] == ["text -> label"] * 3
     assert "entities" in error_of(workspace.call("check", folder, "--task", "entities"))
     (folder / "dev.tsv").write_text("", "utf-8")
     assert str(folder) in error_of(workspace.call("check", folder))

@@ -90,6 +90,7 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     assert names("--sort", "dev") == ["2234", "3234", "1234"]
     assert names("--sort", "seed", "--data", "WIKI", "--tuning", "none") == ["1234", "2234", "3234"]
     assert call("runs", "--runs-dir", tmp_path, "--model", "gpt").exit_code == 1
+    assert "--runs-dir" in error_of(call("runs", "--runs-dir", tmp_path / "no folder"))
     text = call("runs", "--runs-dir", tmp_path).stdout
     assert [f"last (learning_rate=0.00{n})" in text for n in (1, 2, 3)] == [True] * 3
     # By an id, by a part that several have, by a row's label.

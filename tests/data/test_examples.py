@@ -1,5 +1,6 @@
 """Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
 
+import csv
 import json
 import re
 
@@ -7,7 +8,7 @@ import pytest
 
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
-from tests.data.reading import read
+from tests.data.reading import json_lines, read
 
 GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
 
@@ -58,6 +59,29 @@ def test_columns_by_number_where_there_is_no_header(tmp_path):
     parts = {"train": "text\tgood\tlabel\na\tyes\tx\n", "dev": "text\tlabel\nb\tx\n"}
     corpus = read(tmp_path, parts=parts, target="good")
     assert (corpus["train"].tags, corpus["dev"].is_tagged) == ([("yes",)], False)
+
+
+@pytest.mark.parametrize(
+    ("train", "dev"),
+    [
+        ("text,sentiment\na,pos\n", "text,label,sentiment\nb,0,neg\n"),
+        ("text,label\na,pos\n", "sentence,text,label\nq,b,neg\n"),
+        ("review,label\na,pos\n", "text,Review,label\nq,b,neg\n"),
+        ("text,label\na,pos\n", "title,text,label\nq,b,neg\n"),
+        ("text,label\na,pos\n", "sentence,label\nb,neg\n"),
+        ("text,label\na,pos\n", "text,sentiment\nb,neg\n"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_all_parts_have_the_columns_of_train(tmp_path, train, dev, ending):
+    parts = {"train": train, "dev": dev}
+    if ending == "jsonl":
+        parts = {
+            name: json_lines(csv.DictReader(text.splitlines())) for name, text in parts.items()
+        }
+    corpus = read(tmp_path, ending=ending, parts=parts)
+    assert words_and_answers(corpus) == [("a", None, ("pos",))]
+    assert words_and_answers(corpus, "dev") == [("b", None, ("neg",))]
 
 
 def test_two_targets_of_one_text_and_none_share_it(tmp_path):

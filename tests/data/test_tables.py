@@ -85,6 +85,30 @@ def test_quotation_marks_of_tsv(tmp_path, text, first):
     assert read(tmp_path, content, "tsv", quoting="none") == [(text, "1"), *rest]
 
 
+QUOTED = 'text\tlabel\n"A ""b"" c"\t1\nNo.\t0\n'
+COMMAS = 'text\tlabel\n"Good, but"\t1\nNo.\t0\n'
+MARKS = 'text\tlabel\n"Go!" she said.\t1\nNo.\t0\n'
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("parts", "options", "firsts", "n_notices"),
+    [
+        ((QUOTED, COMMAS), {}, ('A "b" c', "Good, but"), 0),
+        ((COMMAS, COMMAS), {}, ('"Good, but"', '"Good, but"'), 0),
+        ((QUOTED, MARKS), {}, ('A "b" c', '"Go!" she said.'), 1),  # no quotes around it
+        ((QUOTED, COMMAS), {"quoting": "none"}, ('"A ""b"" c"', '"Good, but"'), 0),
+    ],
+)
+def test_parts_are_quoted_alike(tmp_path, parts, options, firsts, n_notices, turned, caplog):
+    names = ("dev", "train") if turned else ("train", "dev")
+    for name, part in zip(names, parts, strict=True):
+        (tmp_path / f"{name}.tsv").write_text(part, "utf-8")
+    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
+    assert tuple(corpus[name].sentences[0].texts[0] for name in names) == firsts
+    assert sum("quoting" in record.message for record in caplog.records) == n_notices
+
+
 ESCAPED = 'text,label\n"He said \\"no, never\\", twice",1\nYes.,0\n'
 TWICE = [('He said "no, never", twice', "1"), ("Yes.", "0")]
 LONE = 'text\tlabel\n"Oh\t1\nYes.\t0\nwell"\t1\nNo.\t0\n'

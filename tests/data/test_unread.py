@@ -8,6 +8,7 @@ from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from tests.data.reading import json_lines, read
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
 
@@ -94,6 +95,40 @@ def test_a_short_text_that_decides_the_answer_is_named(tmp_path, labels, named):
     }
     found = corpus(tmp_path, columns | {"label": labels})
     assert found["train"].notes.unread_columns == named
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "named"),
+    [
+        ({"label": [0, 1, 1], "sentiment": ["a", "a", "b"]}, {}, ("sentiment",)),
+        ({"stars": [1, 2, 2], "rating": [1, 1, 2], "category": "xyx"}, {}, ("stars", "rating")),
+        ({"label": [0, 1, 1], "sentiment": ["a", "a", "b"]}, {"target": "sentiment"}, ()),
+        ({"label": [0, 1, 1], "sentiment": ["a", "b", "b"]}, {}, ()),  # the same answers
+        ({"label": [0, 1, 2], "coarse_label": [0, 1, 1]}, {}, ("coarse_label",)),
+        ({"label": [0, 1, 1], "sentiment": [None, None, None], "note": "abb"}, {}, ()),
+    ],
+)
+def test_other_columns_of_answers_are_named(tmp_path, columns, options, named):
+    found = corpus(tmp_path, {"text": [*A, "so"], **columns}, **options)
+    assert found["train"].notes.other_answers == named
+    advice = [doubt for doubt in check_corpus(found).doubts if "target=" in doubt]
+    assert [name in advice[0] for name in named] == [True] * len(named)
+    assert len(advice) == bool(named)
+
+
+@pytest.mark.parametrize(
+    ("values", "parts"),
+    [(["train", "train", "Validation"], ["train", "dev"]), (["test"] * 3, []), (["test", "a"], [])],
+)
+def test_a_column_of_parts_is_named(tmp_path, values, parts):
+    texts = {"text": "a", "label": "x"}
+    words = {"tokens": ["a"], "tags": ["O"]}
+    for targets, row in (("classes", texts), ("entities", words)):
+        rows = [{"part": value, **row} for value in values]
+        found = read(tmp_path, json_lines(rows), "jsonl", targets)
+        assert found["train"].notes.part_columns == ("part",) * bool(parts)
+        doubts = [doubt for doubt in check_corpus(found).doubts if "column part" in doubt]
+        assert len(doubts) == bool(parts)
 
 
 @pytest.mark.parametrize("target", ["title", 1])

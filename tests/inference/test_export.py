@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import json
 import re
+import shlex
 import warnings
 from pathlib import Path
 
@@ -436,6 +437,12 @@ def test_what_a_format_cannot_hold_is_refused(tuned, both, tmp_path, changed):
     words = ("export", both["none"].folder, tmp_path / "out", "--format", "transformers")
     assert "featbert.load" in error_of(command(*words))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_for_an_export_works_when_it_is_pasted(tuned, tmp_path):
+    folder = tmp_path / "my export"
+    done = ok(command("export", tuned("entities").folder, folder, "-q"))
+    assert f"featbert predict {shlex.quote(str(folder))} " in done.stdout
 
 
 def test_only_an_export_is_replaced_and_a_damaged_one_is_refused(tuned, tmp_path):

@@ -197,6 +197,42 @@ def test_one_named_column_of_0_and_1_is_a_class_and_none_is_named_twice(tmp_path
         load_corpus(tmp_path, ReadingOptions(target="price,speed,Price"), targets="sets")
 
 
+def test_all_parts_have_the_classes_of_train(tmp_path):
+    def tags(test: str, **options: str) -> list[tuple[str, ...] | None]:
+        (tmp_path / "test.csv").write_text(test, "utf-8")
+        corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="sets")
+        return [s.tags for s in corpus["test"]]
+
+    train = tmp_path / "train.csv"
+    train.write_text("text,price,room\nFine,1,0\nBad,0,1\nSo,1,1\n", "utf-8")
+    assert tags("text,year,room,price\nFine,2020,0,1\n") == [("price",)]
+    unscored = "text,price,room\nFine,-1,-1\nBad,0,1\n"
+    assert tags(unscored, missing="-1") == [None, ("room",)]
+    with pytest.raises(InputError, match=r"-1.* line 2 .*missing='-1'"):
+        tags(unscored)
+    assert tags("text,year\nFine,2020\n") == tags("text\nFine\n", target="price,room") == [None]
+    for test, named in (
+        ("text,price\nFine,1\n", "room"),
+        ("text,price,room,staff\nFine,1,0,0\n", "staff"),
+        ("text,staff\nFine,1\n", "staff"),
+    ):
+        with pytest.raises(InputError, match=rf"test\.csv.* {named};.*target='price,room'"):
+            tags(test)
+    assert tags("text,price,room,staff\nFine,1,0,0\n", target="price,room") == [("price",)]
+    train.write_text("text,price\nFine,1\nBad,0\n", "utf-8")
+    assert tags("text,year,price\nFine,2020,1\nBad,2020,0\n") == [("price",), ("",)]
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "id"])
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_rows_are_no_class(tmp_path, name, first):
+    rows = [f"{n},Fine,{n % 2},0\n" for n in range(first, 4)]
+    (tmp_path / "train.csv").write_text(f"{name},text,price,room\n{''.join(rows)}", "utf-8")
+    train = load_corpus(tmp_path, targets="sets")["train"]
+    assert train.labels == {"price", ""}
+    assert train.notes.answer_columns == ("price", "room")
+
+
 def write_sets(folder: Path) -> Path:
     """A corpus in which words say which classes a text has."""
     rng = np.random.default_rng(0)
