@@ -30,9 +30,9 @@ NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
 
 def number_of(value: Any) -> float:
-    """The number that a value is or writes, or NaN."""
+    """The number that a value is or writes, or NaN. 1_000 is none, as in other programs."""
     try:
-        return math.nan if isinstance(value, bool) else float(value)
+        return math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
