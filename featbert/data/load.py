@@ -159,7 +159,9 @@ def load_corpus(
         files = [_with_names(file, names, kind) for file in files]
         labels = {part for file in files for tag in _tags(file) for part in _parts(tag, kind)}
         if options.label_names and labels and labels.isdisjoint(map(str.strip, names)):
-            fault = f"names numbers, but no label of {files[0].path} is one: {listed(sorted(labels))}"
+            fault = (
+                f"names numbers, but no label of {files[0].path} is one: {listed(sorted(labels))}"
+            )
             raise InputError(f"{fault}; leave it out", setting="label_names")
     splits = _splits(files, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
     if options.folds is not None or options.fold is not None:
