@@ -159,6 +159,8 @@ class TextReader:
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         else:
             advice = "; or export JSON-MIN" if "annotations" in row.values else ""
+            if usual_texts(names):
+                advice = "; its columns are lists, write an object for each example"
             advice = advice or delimiter_advice(row.values, self.path)
             raise InputError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; give "
