@@ -50,7 +50,7 @@ from featbert.data.folder import (
     stem,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
-from featbert.data.jsonl import is_json, json_rows
+from featbert.data.jsonl import is_json, json_rows, literal
 from featbert.data.notation import Notation, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
@@ -321,6 +321,9 @@ class _CorpusReader:
         is_named = options.text or options.pair
         suited = None if is_named else usual_targets(values)
         if kind.keys is not None and (kind.reader is None or suited not in (None, kind.name)):
+            spans = text_and_spans({name: literal(value) for name, value in values.items()})
+            if kind.has_scheme and spans is not None:
+                raise InputError(f"{path} has spans in a table; export JSON, whose spans are read")
             content, task = _TASKS.get(
                 suited or "", ("texts", "classification, multilabel or regression")
             )

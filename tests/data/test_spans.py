@@ -168,7 +168,7 @@ def spoiled(**values) -> str:
         ('{"data": [{"paragraphs": [{"context_text": "a", "qas": []}]}]}', "'context' .*_text"),
         (spoiled(id=["q"]), "question 2"),
         (spoiled(question=["a"]), "question q2"),
-        (spoiled(id="q1"), "q1"),
+        (spoiled(id="q1"), "question 2.*question 1"),
         (spoiled(answers=[{"text": "813 km"}]), "question q2"),
         (spoiled(answers=[{"text": "813 km", "answer_start": "11 or 12"}]), "question q2"),
         (spoiled(answers="814 km"), "question q2"),
