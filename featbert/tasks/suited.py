@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import re
 from collections import Counter
 from itertools import chain
 
@@ -15,6 +16,7 @@ from featbert.errors import InputError, spelling
 from featbert.progress import notice, silent
 from featbert.tasks.base import TASKS, get_task
 
+_PLACE = re.compile(r"\b(?:line|row|question) \d+ of ")
 # Examples of each part that show it.
 SHOWN = 200
 
@@ -33,7 +35,9 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         except InputError as error:
             reasons[str(error)] += 1
     if not suited:
-        ((reason, _),) = reasons.most_common(1)
+        ((most_common, _),) = reasons.most_common(1)
+        # A task that found its columns names the value that it cannot read.
+        reason = next(filter(_PLACE.search, reasons), most_common)
         raise InputError(f"{data} fits no task: {reason}")
     task = next(iter(suited))
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from featbert.data.options import ReadingOptions
+from featbert.errors import InputError
 from featbert.tasks.suited import suited_task
 from tests.workspace import error_of, ok
 
@@ -89,6 +92,13 @@ def test_whole_numbers_that_repeat_in_the_whole_text_are_classes(tmp_path):
         rows = "".join(f"it was {i},{n}\n" for i, n in enumerate(numbers))
         path.write_text(f"text,label\n{rows}", "utf-8")
         assert suited_task(str(path), ReadingOptions()) == task
+
+
+def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("text,score\nIt was fine.,45%\nIt was bad.,5%\n", "utf-8")
+    with pytest.raises(InputError, match=rf"45%.*line 2 of {path}"):
+        suited_task(str(path), ReadingOptions())
 
 
 def test_texts_with_several_classes_are_read_with_all_of_them(workspace, tmp_path):
