@@ -73,7 +73,11 @@ def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
                 if retry == _RETRIES:
                     raise
     except Timeout:
-        holder = ""
+        try:
+            with temporary(lock):  # filelock waits, too, if the folder takes no files
+                holder = ""
+        except OSError as error:
+            raise FeatbertError(cannot_write(lock, error)) from None
         with contextlib.suppress(OSError):
             holder = lock.read_text("utf-8", errors="replace")[:300].strip()
         raise BusyError(

@@ -5,6 +5,7 @@ import errno
 import os
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 from filelock import FileLock
@@ -44,6 +45,13 @@ def test_a_lock_names_its_process_and_ends_with_it(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
         pass
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="needs Linux's /proc")
+def test_a_place_that_takes_no_files_is_not_in_use():
+    with pytest.raises(FeatbertError, match="/proc") as refused, owning(Path("/proc/one"), 0.1):
+        pass
+    assert not isinstance(refused.value, BusyError)
 
 
 def test_a_folder_that_another_process_removes_before_the_lock(tmp_path, monkeypatch):

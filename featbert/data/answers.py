@@ -10,7 +10,7 @@ across all parts of a corpus:
          whole numbers from 0 on with one above 1. With 0 and 1, or with -2, it is a class
 
 Whole numbers with and without decimals are one class (1.0 and 1), and so are True and true, Yes and
-yes. +1 and 01 are other classes than 1.
+yes, also next to other classes. +1 and 01 are other classes than 1.
 """
 
 import math
@@ -23,15 +23,16 @@ from featbert.data.files import RawFile
 from featbert.data.options import ReadingOptions
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
+_TRUTHS = ("true", "false", "yes", "no")
 _REJECTED = ("reject", "ignore")
 # Signs of programs for no value, in lower case. A class may have such a name, a score not.
 NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
 
 def number_of(value: Any) -> float:
-    """The number that a value is or writes, or NaN."""
+    """The number that a value is or writes, or NaN. 1_000 is none, as in other programs."""
     try:
-        return math.nan if isinstance(value, bool) else float(value)
+        return math.nan if isinstance(value, bool) or "_" in str(value) else float(value)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
@@ -81,13 +82,10 @@ def count_missing(notes: MutableMapping[str, Any], mark: str, n: int = 1) -> Non
 
 def one_notation(names: Collection[str]) -> dict[str, str]:
     """One name by each name of a class: of equal numbers, of true and True, or of yes and Yes."""
-    if all(map(_NUMBER.fullmatch, names)):
-        return {name: whole(name) for name in names}
-    lower = {name: name.lower() for name in names}
-    values = {*lower.values()}
-    if values <= {"true", "false"} or (values <= {"yes", "no"} and len(values) < len(names)):
-        return lower
-    return {name: name for name in names}
+    usual = {name: name.lower() if name.lower() in _TRUTHS else whole(name) for name in names}
+    values = {*usual.values()}
+    are_alike = all(map(_NUMBER.fullmatch, names)) or values <= {"true", "false"}
+    return usual if are_alike or len(values) < len(names) else {name: name for name in names}
 
 
 def missing_marks(parts: Sequence[Collection[str]]) -> set[str]:

@@ -203,5 +203,6 @@ def delimiter_advice(values: Mapping[Any, Any], path: Path) -> str:
     line = "" if len(values) > 1 else "".join(map(str, [*values, *values.values()]))
     sign = next((sign for sign in "\t;|," if sign in line), None)
     if not sign:
-        return "; write a tab between text and answer" if line else ""
+        advice = "; remove line 1 if it is a title, or write a tab between text and answer"
+        return advice if line else ""
     return f"; if {sign!r} separates columns, give {spelling('delimiter', sign)}"

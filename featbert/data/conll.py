@@ -28,7 +28,8 @@
   ones differs between sentences.
 - Otherwise the first column has the words and the last one the tags. Columns that count the words
   or have tags of entities are no words. A last column without any O has no tags of entities if
-  another column has some.
+  another column has some. If another column has entities of the same types, as nested or predicted
+  ones are, a notice says it.
 
 Files of `write_conll` are read back with the same words, tags and documents.
 """
@@ -226,15 +227,21 @@ class ColumnFormat:
         kind, last = self.kind, len(names) - 1
         tag = only_column(self.options.tag_column, keys, names, "tag_column", where)
         if tag is None and not self.conllu:
-            column = last
+            column, rival = last, None
             if chosen is not None:
                 column = chosen[1] if len(chosen) > 1 else last
             elif kind.has_scheme and not self.header:
                 column = self._usual_tag(last)
+                rival = self._rival(column, last)
             tag = names[column]
             if column != last:
                 self.chosen = self.token, column
-                self.dialects.append(f"tags from column {tag}")
+            also = ""
+            if rival is not None:
+                option = spelling("tag_column", rival + 1)
+                also = f", though column {rival + 1} has some, too ({option})"
+            if column != last or also:
+                self.dialects.append(f"tags from column {tag}{also}")
         tag = tag or kind.conllu
         if tag is None or tag not in names:
             raise InputError(
@@ -319,6 +326,15 @@ class ColumnFormat:
             return last
         columns = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
         return next(columns, last)
+
+    def _rival(self, tag: int, last: int) -> int | None:
+        """A column with entities of the types of the tags, such as nested or predicted ones."""
+
+        def types(column: int) -> set[str]:
+            return {match[2] for _, cell in self._cells(column) if (match := TAG.fullmatch(cell))}
+
+        columns = (i for i in range(last + 1) if i not in (self.token, tag) and self._has_tags(i))
+        return next((i for i in columns if types(i) & types(tag)), None)
 
     def _cells(self, column: int) -> Iterator[tuple[int, str]]:
         """The cells of a column with the numbers of their lines."""

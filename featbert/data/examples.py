@@ -182,11 +182,15 @@ class TextReader:
         elif texts := usual_texts(usual, self.texts_of_train):
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         else:
-            advice = "; or export JSON-MIN" if "annotations" in row.values else ""
-            advice = advice or delimiter_advice(row.values, self.path)
+            advice = f"give {spelling('text')}, by name or number"
+            if usual_texts(names):
+                advice = "its columns are lists; write an object for each example"
+            elif "annotations" in row.values:
+                advice += "; or export JSON-MIN"
+            else:
+                advice += delimiter_advice(row.values, self.path)
             raise InputError(
-                f"no column of texts in {self.path}; it has {columns_seen(row.values)}; give "
-                f"{spelling('text')}, by name or number{advice}"
+                f"no column of texts in {self.path}; it has {columns_seen(row.values)}; {advice}"
             )
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
         self.notes["text_columns"] = (text,) if pair is None else (text, pair)
@@ -370,6 +374,11 @@ def examples_of(
 def text_of(row: RawRow, name: Column) -> str:
     """The text in a column. InputError for anything else."""
     value = row.values.get(name)
+    if name not in row.values:
+        columns = f"{spelling('text')} and {spelling('pair')}"
+        raise InputError(
+            f"no column {name} in {row.where}, but in other rows; choose with {columns}"
+        )
     if not isinstance(value, str) or SURROGATE.search(value):
         raise InputError(f"{excerpt(repr(value))[1:-1]} is no text in column {name}, {row.where}")
     return value

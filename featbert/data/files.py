@@ -36,6 +36,10 @@ EXTENSIONS = (
 _DOCSTART_WORD = re.compile(rf"{DOCSTART}(?: |$)")
 # Characters that a word in a column file cannot have. Surrogates cannot be written as UTF-8.
 _FORBIDDEN = re.compile("[\\t\\n\\r\\0\ud800-\udfff]")
+# How gzip, zip (and workbooks), bzip2, xz, zstd, 7z and older workbooks begin.
+_PACKED = re.compile(
+    rb"\x1f\x8b|PK\x03\x04|BZh\d1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd|7z\xbc\xaf|\xd0\xcf\x11\xe0"
+)
 _LANGUAGE = re.compile(r"[a-z]{2,3}:(?=.)")
 LANGUAGE_SENTENCES = 1000
 SURROGATE = re.compile("[\ud800-\udfff]")
@@ -169,14 +173,27 @@ def read_file(
 def opened(path: Path) -> BinaryIO:
     """A file opened to read. MissingError if there is none, InputError if it cannot be read.
 
-    FIFOs and devices are refused, except streams that this process has, such as /dev/stdin.
+    Compressed files, workbooks, FIFOs and devices are refused, except streams that this process
+    has, such as /dev/stdin.
     """
     try:
-        return (path if str(path).startswith(STREAMS) else regular_file(path)).open("rb")
+        if str(path).startswith(STREAMS):
+            return path.open("rb")
+        check_unpacked(regular_file(path))
+        return path.open("rb")
     except FileNotFoundError:
         raise MissingError(f"{path} does not exist{nearest_path(path)}") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror}") from None
+
+
+def check_unpacked(path: Path) -> None:
+    """Raises InputError for a compressed file or a workbook."""
+    with path.open("rb") as stream:
+        if _PACKED.match(stream.read(16)):
+            raise InputError(
+                f"{path} is a compressed file or a workbook; unpack it, or save it as CSV"
+            )
 
 
 def read_lines(

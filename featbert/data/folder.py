@@ -12,10 +12,11 @@ brat have rules of their own (`brat_splits`).
 """
 
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from featbert.data.corpus import SPLITS
-from featbert.data.files import EXTENSIONS
+from featbert.data.files import EXTENSIONS, check_unpacked
 from featbert.errors import InputError
 from featbert.text import counted, excerpt, listed
 
@@ -69,7 +70,7 @@ def place_of_splits(folder: Path) -> Path:
 def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
     """By split the file of a folder that holds it, or its shards in order.
 
-    InputError for several candidates or none.
+    InputError for several candidates or none, or if only a compressed file has a split's name.
     """
     folder = place_of_splits(folder)
     entries = _entries(folder)
@@ -91,6 +92,10 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
                 raise InputError(f"{path} could be {' or '.join(splits_of[path])}; rename it")
         if candidates:
             files[split] = tuple(shards or candidates)
+        for path in splits_of if not candidates else ():
+            if split in splits_named(path.stem) and path.is_file():
+                with suppress(OSError):
+                    check_unpacked(path)
     if not files:
         names = [path.name + "/" * path.is_dir() for path in entries]
         inner = [p.name for p in entries if p.is_dir() and splits_named(p.name)]

@@ -58,7 +58,7 @@ from featbert.data.folder import (
     stem,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
-from featbert.data.jsonl import is_json, json_rows
+from featbert.data.jsonl import is_json, json_rows, literal
 from featbert.data.notation import Notation, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
@@ -164,7 +164,13 @@ def load_corpus(
     names = options.label_names.split(",") if options.label_names else []
     names = names or (read_file(labels_file, options.encoding) if labels_file.is_file() else [])
     if names and kind.has_names:
-        files = [_with_names(file, names, kind.separator) for file in files]
+        files = [_with_names(file, names, kind) for file in files]
+        labels = {part for file in files for tag in _tags(file) for part in _parts(tag, kind)}
+        if options.label_names and labels and labels.isdisjoint(map(str.strip, names)):
+            fault = (
+                f"names numbers, but no label of {files[0].path} is one: {listed(sorted(labels))}"
+            )
+            raise InputError(f"{fault}; leave it out", setting="label_names")
     splits = _splits(files, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
@@ -339,6 +345,9 @@ class _CorpusReader:
         is_named = options.text or options.pair
         suited = None if is_named else usual_targets(values)
         if kind.keys is not None and (kind.reader is None or suited not in (None, kind.name)):
+            spans = text_and_spans({name: literal(value) for name, value in values.items()})
+            if kind.has_scheme and spans is not None:
+                raise InputError(f"{path} has spans in a table; export JSON, whose spans are read")
             content, task = _TASKS.get(
                 suited or "", ("texts", "classification, multilabel or regression")
             )
@@ -436,20 +445,21 @@ def _without_language(file: RawFile) -> RawFile:
     return file.with_sentences(sentences, dialects=dialects)
 
 
-def _with_names(file: RawFile, names: Sequence[str], separator: str) -> RawFile:
+def _parts(tag: str, kind: TargetKind) -> list[str]:
+    """The classes in a tag."""
+    return tag.split(kind.separator) if kind.separator else [tag]
+
+
+def _with_names(file: RawFile, names: Sequence[str], kind: TargetKind) -> RawFile:
     """The file with names for the numbers in tags. InputError for a number without a name."""
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
-
-    def parts(tag: str) -> list[str]:
-        return tag.split(separator) if separator else [tag]
-
-    numbers = {part for s in file.sentences for tag in s.tags or () for part in parts(tag)}
+    numbers = {part for s in file.sentences for tag in s.tags or () for part in _parts(tag, kind)}
     if unnamed := [number for number in numbers - by_number.keys() if number.isdecimal()]:
         names_given = f"there are {len(by_number)}, from 0"
         raise InputError(f"no name for the label {min(unnamed)} of {file.path}; {names_given}")
 
     def named(tag: str) -> str:
-        return separator.join(sorted(by_number.get(part, part) for part in parts(tag)))
+        return kind.separator.join(sorted(by_number.get(p, p) for p in _parts(tag, kind)))
 
     return file.with_sentences(
         replace(s, tags=s.tags and tuple(map(named, s.tags))) for s in file.sentences

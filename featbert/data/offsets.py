@@ -8,7 +8,7 @@ points), as in Python, Prodigy and doccano.
 
 import re
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 from pathlib import Path
@@ -176,8 +176,10 @@ def places_of(
     for part in parts:
         place = unit.place(part)
         if part.own is not None and not part.is_at(place):
-            place = _only_place(part.text, part.own)
-            (lost if place is None else moved).append(part)
+            place = _inner_place(part, part.own, unit)
+            if place is None:
+                place = _only_place(part.text, part.own)
+                (lost if place is None else moved).append(part)
         places.append(place)
     for group, fault in (
         (moved, "are not at their offsets and are read where their text occurs once"),
@@ -202,6 +204,19 @@ def notice_parts(parts: Sequence[tuple[str, str]], path: Path, noun: str, fault:
         text, place = parts[0]
         first = f"the first is {excerpt(text)}, {place}"
         notice(f"{noun} of {path} that {fault}: {len(parts):,}; {first}")
+
+
+def _inner_place(part: Part, own: str, unit: Unit) -> Place | None:
+    """The place of a part's text without blanks at its ends, if this is at the offset.
+
+    The offset may be of the first blank or of the first other character.
+    """
+    n_blanks = len(own) - len(own.lstrip())
+    for start in (part.start, part.start + n_blanks):
+        inner = replace(part, start=start, own=own.strip())
+        if inner.is_at(place := unit.place(inner)):
+            return place
+    return None
 
 
 def _only_place(text: str, part: str) -> Place | None:

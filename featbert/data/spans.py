@@ -124,10 +124,12 @@ class QuestionReader(TextReader):
             return [question]
         if SURROGATE.search(name):
             raise InputError(f"the id {excerpt(repr(name))} is no text, {row.where}")
+        place = f"{row.unit} {row.number}"
         if name in self.names:
             first = self.names[name]
-            raise InputError(f"the id {excerpt(name)} of {row.where} is also the id of {first}")
-        self.names[name] = row.where
+            fault = f"the id {excerpt(name)} of {place} is also the id of {first}"
+            raise InputError(f"{fault}, counted from 1 in {self.path}")
+        self.names[name] = place
         values = {**row.values, "context": question.texts[1]}
         answers = _answers(replace(row, values=values), columns.target or ANSWER_KEYS[0])
         if answers is None:

@@ -255,7 +255,8 @@ def table_cells(
             number = start + reader.line_num
     except csv.Error as error:
         fault = f"not a table ({error})"
-        advice = f"is a quotation mark left open? {spelling('quoting', 'none')} keeps them"
+        advice = f"is another separator than {dialect.separator!r} meant, or a quotation mark left "
+        advice += f"open? {spelling('quoting', 'none')} keeps them"
         if "new-line" in str(error):
             fault, advice = "carriage return inside a line", "put the field in quotation marks"
         elif not dialect.quoted:

@@ -6,7 +6,7 @@ On the text and the machine of its training, it gives the answers that the run r
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -68,10 +68,14 @@ class LoadedRun(UsableRun):
         A text is a string. For a run that answers words it may also be a tuple or list of words.
         For other runs it may be a tuple, such as (text, pair), (question, passage) or (context,
         choices), or a dict with columns as files have. Each text is a document of its own.
-        InputError for other values.
+        Any other iterable, such as a column of pandas, is like a list, and a table of pandas is
+        like a list of dicts. InputError for other values.
         """
-        rows = predicted_rows(self, texts if isinstance(texts, list) else [texts])
-        return rows if isinstance(texts, list) else rows[0]
+        if hasattr(texts, "columns"):
+            texts = texts.to_dict("records")
+        is_alone = isinstance(texts, str | tuple | dict) or not isinstance(texts, Iterable)
+        rows = predicted_rows(self, [texts] if is_alone else [*texts])
+        return rows[0] if is_alone else rows
 
     def inputs(self, sentences: Sequence[Sentence]) -> Inputs:
         """The model's inputs for sentences, in memory. Frozen vectors are computed now."""

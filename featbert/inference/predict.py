@@ -63,11 +63,12 @@ class Predictor(Protocol):
 def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]:
     """The answers of `LoadedRun.predict`."""
     if not run.task.of_texts:
-        pieces = (piece_of(text, number) for number, text in enumerate(texts))
+        pieces = (_piece(text, number) for number, text in enumerate(texts))
         return [row for _, row in predict_stream(run, pieces)]
     reader = target_kind(run.task.targets).reader or TextReader
     pairs = run.record.signature.packing is not None
-    lines = (_object_line(text, reader.names_of_texts[: 1 + pairs]) for text in texts)
+    names = reader.names_of_texts[: 1 + pairs]
+    lines = (_object_line(text, names, number) for number, text in enumerate(texts, 1))
 
     def read(lines: Iterator[str], options: ReadingOptions) -> Iterator[Sentence]:
         return read_texts(
@@ -78,6 +79,14 @@ def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]
     trained = named_columns(run.record.reading) if isinstance(next(iter(texts), None), dict) else {}
     examples = stream_as_trained(lines, read, trained, ReadingOptions())
     return [row for _, row in predict_texts(run, examples)]
+
+
+def _piece(text: Any, number: int) -> Sentence:
+    """A text with this number, from 0, as a document."""
+    try:
+        return piece_of(text, number)
+    except InputError as error:
+        raise InputError(f"{error}, text {number + 1}") from None
 
 
 def predict_stream(
@@ -215,16 +224,19 @@ def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
         yield "\t".join(cells) + "\n"
 
 
-def _object_line(text: Any, names: Sequence[str]) -> str:
+def _object_line(text: Any, names: Sequence[str], number: int) -> str:
     """A line of JSONL for the texts of an example."""
+    place = f"text {number}"
     if isinstance(text, str):
         text = (text,)
     if isinstance(text, tuple):
         if len(text) != len(names):
             form = f"({', '.join(names)})" if len(names) > 1 else "a text"
-            raise InputError(f"{text!r:.60} is not what this run answers; give {form}")
+            raise InputError(f"{text!r:.60}, {place}, is not what this run answers; give {form}")
         text = dict(zip(names, text, strict=True))
+    if not isinstance(text, dict):
+        raise InputError(f"{text!r:.60} is no text, {place}")
     try:
         return json.dumps(text)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{text!r:.60} is no text: {error}") from None
+        raise InputError(f"{text!r:.60} is no text, {place}: {error}") from None

@@ -1,17 +1,22 @@
 """The task that a text suits, by its first examples."""
 
+import contextlib
 import dataclasses
 import math
+import re
 from collections import Counter
+from itertools import chain
 
 from featbert.data.answers import number_of
 from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
+from featbert.data.notation import OUTSIDE
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
 from featbert.progress import notice, silent
 from featbert.tasks.base import TASKS, get_task
 
+_PLACE = re.compile(r"\b(?:line|row|question) \d+ of ")
 # Examples of each part that show it.
 SHOWN = 200
 
@@ -30,22 +35,42 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         except InputError as error:
             reasons[str(error)] += 1
     if not suited:
-        ((reason, _),) = reasons.most_common(1)
+        ((most_common, _),) = reasons.most_common(1)
+        # A task that found its columns names the value that it cannot read.
+        reason = next(filter(_PLACE.search, reasons), most_common)
         raise InputError(f"{data} fits no task: {reason}")
     task = next(iter(suited))
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
-    if task == "entities" and "O" not in labels.get("labels", "O"):
-        return "labels"  # every word has one, such as its part of speech
+    if task == "entities" and "labels" in suited:
+        sentences = chain.from_iterable(suited[task].splits.values())
+        if not any("O" in (sentence.tags or ()) for sentence in sentences):
+            return "labels"  # every word has one, such as its part of speech
+        if {*OUTSIDE}.isdisjoint(map(str.lower, labels["labels"])):  # of another column
+            notice(f"{data} fits labels, too: {spelling('task', 'labels')}")
+        return task
     classes = labels.get("classification", ())
     are_several = any(reading.class_separator in name for name in classes)
     if task == "classification" and "multilabel" in suited and are_several:
         task, other_task = "multilabel", "classification"
     elif {"classification", "regression"} <= suited.keys():
-        n_examples = max(map(len, suited["classification"].splits.values()))
-        if 2 * len(classes) > n_examples and not any(map(math.isnan, map(number_of, classes))):
-            task = "regression"
+        if _are_scores(suited["classification"]):
+            with silent(), contextlib.suppress(InputError):
+                # Whole numbers that repeat later, if not within the first examples, are classes.
+                if all(number_of(name).is_integer() for name in classes):
+                    suited["classification"] = load_corpus(
+                        data, reading, targets=get_task(task).targets
+                    )
+            task = "regression" if _are_scores(suited["classification"]) else task
         other_task = "regression" if task == "classification" else "classification"
     else:
         return task
     notice(f"{data} fits {other_task}, too: {spelling('task', other_task)}")
     return task
+
+
+def _are_scores(corpus: Corpus) -> bool:
+    """Whether the classes of a corpus are numbers, most of which occur once."""
+    classes = get_task("classification").classes_of(corpus)
+    n_examples = max(map(len, corpus.splits.values()))
+    are_varied = 2 * len(classes) > n_examples
+    return are_varied and not any(map(math.isnan, map(number_of, classes)))

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from featbert.data.options import ReadingOptions
+from featbert.errors import InputError
 from featbert.tasks.suited import suited_task
 from tests.workspace import error_of, ok
 
@@ -61,6 +64,42 @@ def test_a_part_alone_shows_its_task(tmp_path):
     for labels, task in (("01" * 4, "classification"), ("12345678", "regression")):
         path.write_text("text\tlabel\n" + "".join(f"it was {n}\t{n}\n" for n in labels), "utf-8")
         assert suited_task(str(path), ReadingOptions()) == task
+
+
+def test_entities_are_suited_next_to_parts_of_speech(tmp_path, caplog):
+    """Whichever column the labels of words are read from, as for the check."""
+    path, sentences = tmp_path / "train.conll", [("Rome", "NNP", "B-LOC"), ("is", "VBZ", "O")]
+    columns = "\n".join(map(" ".join, [("word", "pos", "ner"), *sentences]))
+    rows = "\n".join("\t".join(("1", w, "_", p, *"____", "_", f"NER={n}")) for w, p, n in sentences)
+    for text, task, noticed in (
+        (columns, "entities", True),
+        (rows, "entities", True),
+        ("Rome B-LOC\nis O\n", "entities", False),
+        ("Rome PROPN\nis AUX\n", "labels", False),
+    ):
+        path.write_text(text + "\n", "utf-8")
+        caplog.clear()
+        assert suited_task(str(path), ReadingOptions()) == task
+        assert ("'labels'" in caplog.text) == noticed
+
+
+def test_whole_numbers_that_repeat_in_the_whole_text_are_classes(tmp_path):
+    path, classes = tmp_path / "train.csv", [*range(150)]
+    for numbers, task in (
+        (classes * 3, "classification"),
+        ([n / 10 for n in classes] * 3, "regression"),
+        (range(450), "regression"),
+    ):
+        rows = "".join(f"it was {i},{n}\n" for i, n in enumerate(numbers))
+        path.write_text(f"text,label\n{rows}", "utf-8")
+        assert suited_task(str(path), ReadingOptions()) == task
+
+
+def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path):
+    path = tmp_path / "train.csv"
+    path.write_text("text,score\nIt was fine.,45%\nIt was bad.,5%\n", "utf-8")
+    with pytest.raises(InputError, match=rf"45%.*line 2 of {path}"):
+        suited_task(str(path), ReadingOptions())
 
 
 def test_texts_with_several_classes_are_read_with_all_of_them(workspace, tmp_path):

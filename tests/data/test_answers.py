@@ -151,7 +151,9 @@ def test_files_of_a_split_say_together_what_is_a_class(tmp_path):
         (["-1.0", "1.0"], ["1", "-1"], ["-1", "1"]),
         (["1.5", "2.0"], ["2", "1.5"], ["1.5", "2"]),
         (["+1", "-1"], ["1", "01"], ["+1", "-1", "01", "1"]),
-        (["1.0", "beta"], ["1", "beta"], ["1", "1.0", "beta"]),  # a version is no number
+        (["1.0", "0.0", "unknown"], ["1", "0"], ["0", "1", "unknown"]),
+        (["Yes", "no", "NO"], ["yes", "n/a"], ["n/a", "no", "yes"]),
+        (["1.0", "beta"], ["2.0", "beta"], ["1.0", "2.0", "beta"]),  # a version
         (["True", "False"], ["true", "FALSE"], ["false", "true"]),
         (["Yes", "No"], ["yes", "no"], ["no", "yes"]),
         (["Yes", "No"], ["No", "Yes"], ["No", "Yes"]),

@@ -250,6 +250,24 @@ def test_columns_by_what_is_in_them(read, text, columns):
     assert rows(read(text, targets=None))[0][0][0] == lines[0][columns[0]]
 
 
+@pytest.mark.parametrize(
+    ("text", "rival"),
+    [
+        ("1\tAda\tB-PER\tO\n2\tof\tO\tO\n3\tBonn\tO\tB-LOC\n4\tRome\tB-LOC\tO\n", 3),
+        ("Ada B-PER O\nof O O\nRome B-LOC B-LOC\n", 2),
+        ("Ada NNP B-NP B-PER\nran VB O O\n", None),  # chunks
+        ("Ada NNP O\nRome NNP B-LOC\n", None),
+    ],
+)
+def test_another_column_with_entities_of_the_same_types_is_named(read, text, rival):
+    raw = read(text, "entities")
+    lines = text.splitlines()
+    last = [line.replace("\t", " ").split(" ")[-1] for line in lines]
+    assert [*raw.sentences[0].tags] == last
+    named = [str(rival) in note for note in raw.notes.dialects if "tag_column" in note]
+    assert named == [True] * (rival is not None)
+
+
 def test_splits_have_the_same_columns(tmp_path):
     train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
     train.write_text("O show\nB-X 5\n", "utf-8")

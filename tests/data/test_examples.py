@@ -17,6 +17,9 @@ def words_and_answers(corpus, split="train"):
     return [(" ".join(s.words), s.pair, s.tags) for s in corpus[split]]
 
 
+SPANS_IN_CSV = '"[{""start"": 0, ""end"": 2, ""text"": ""It"", ""labels"": [""PER""]}]"'
+
+
 @pytest.mark.parametrize(
     ("text", "named", "expected"),
     [
@@ -208,3 +211,24 @@ def test_json_gets_no_advice_on_separators(tmp_path, name):
         load_corpus(path, targets="classes")
     assert name in str(error.value)
     assert not re.search("delimiter=|tab ", str(error.value))
+
+
+@pytest.mark.parametrize(
+    ("ending", "content", "targets", "named"),
+    [
+        ("json", '{"text": ["a", "b"], "label": ["x", "y"]}', "classes", "lists"),
+        ("csv", "# of 2024\ntext,label\na b,x\n", "classes", "line 1"),
+        ("csv", 'text,label\n"a, b",x\n', "classes", "separator than ';'"),
+        ("csv", f"text,label\nIt is.,{SPANS_IN_CSV}\n", "entities", "JSON"),
+        (
+            "jsonl",
+            '{"text": "a", "label": 1}\n{"sentence": "b", "label": 0}\n',
+            "classes",
+            "sentence in line 1",
+        ),
+    ],
+)
+def test_refused_files_say_what_is_meant(tmp_path, ending, content, targets, named):
+    options = {"delimiter": ";"} if ";" in named else {}
+    with pytest.raises(InputError, match=rf"(?=.*{named}).*train\.{ending}"):
+        read(tmp_path, content, ending, targets, **options)

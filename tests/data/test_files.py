@@ -1,10 +1,14 @@
 """Text files are decoded, with errors that name the place."""
 
+import bz2
+import gzip
 import io
+import zipfile
 
 import pytest
 
 from featbert.data.files import read_file, read_lines
+from featbert.data.load import load_corpus
 from featbert.errors import InputError, MissingError
 
 
@@ -40,6 +44,22 @@ def test_what_is_no_text(tmp_path, data, line):
     path.write_bytes(data)
     with pytest.raises(InputError, match=f"line {line} of {path}"):
         read_file(path, "utf-7")
+
+
+@pytest.mark.parametrize("name", ["train.csv.gz", "train.zip", "train.xlsx", "train.conll.bz2"])
+def test_a_packed_file_is_named_alone_and_in_a_folder(tmp_path, name):
+    path = tmp_path / name
+    if path.suffix in (".zip", ".xlsx"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("train.csv", "text,label\n")
+    else:
+        path.write_bytes((gzip if path.suffix == ".gz" else bz2).compress(b"text,label\n"))
+    for encoding in ("utf-8", "latin-1"):
+        with pytest.raises(InputError, match=rf"{path} .*unpack"):
+            read_file(path, encoding)
+    (tmp_path / "dev.csv").write_text("text,label\nIt was fine.,good\n", "utf-8")
+    with pytest.raises(InputError, match=rf"{path} .*unpack"):
+        load_corpus(tmp_path, targets="classes")
 
 
 def test_missing_file_and_folder_for_a_file(tmp_path):

@@ -1,6 +1,7 @@
 """One corpus in every form of file: the same words and tags, by usual names or by those given."""
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -124,6 +125,16 @@ def test_a_number_without_a_name_is_refused(tmp_path):
     folder = written(tmp_path / "corpus", "data", form)
     with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
         load_corpus(folder, ReadingOptions(label_names="O,B-PER"))
+
+
+def test_names_of_no_number_are_refused(tmp_path):
+    path = tmp_path / "train.csv"
+    for labels, names in (("ab", "x,y"), ("01", "x,y"), ("ab", "a,b")):
+        path.write_text("text,label\n" + "".join(f"It was {n}.,{n}\n" for n in labels), "utf-8")
+        refused = pytest.raises(InputError, match=r"label_names .*train\.csv")
+        with refused if (labels, names) == ("ab", "x,y") else nullcontext():
+            corpus = load_corpus(path, ReadingOptions(label_names=names), targets="classes")
+            assert {*corpus["train"].labels} == {*names.split(",")}
 
 
 def test_a_limit_reads_the_first_of_each_part(plain):

@@ -120,6 +120,15 @@ def test_a_moved_answer_has_no_words_beyond_its_text(tmp_path: Path) -> None:
     assert (s.tags, answer_words(s.places, s.pair, s.tags[0])) == (("4:Rome",), (2, 2))
 
 
+def test_blanks_at_the_ends_of_an_answer_do_not_matter(tmp_path: Path) -> None:
+    passage = "Rome is old; the Tiber, Rome."
+    answers = [(0, " Rome "), (13, "the Tiber "), (12, " the Tiber "), (7, " old")]
+    rows = [(str(n), "?", passage, [answer]) for n, answer in enumerate(answers)]
+    split = load_corpus(write(tmp_path / "c", "train.jsonl", lines(rows)), targets="spans")["train"]
+    assert split.tags == [("0:Rome",), ("13:the Tiber",), ("13:the Tiber",), ("7: old",)]
+    assert (split.notes.moved_answers, split.notes.misplaced_answers) == (0, 0)
+
+
 def test_hidden_answers(tmp_path: Path) -> None:
     hidden = nested(ROWS)
     for article in hidden["data"]:
@@ -159,7 +168,7 @@ def spoiled(**values) -> str:
         ('{"data": [{"paragraphs": [{"context_text": "a", "qas": []}]}]}', "'context' .*_text"),
         (spoiled(id=["q"]), "question 2"),
         (spoiled(question=["a"]), "question q2"),
-        (spoiled(id="q1"), "q1"),
+        (spoiled(id="q1"), "question 2.*question 1"),
         (spoiled(answers=[{"text": "813 km"}]), "question q2"),
         (spoiled(answers=[{"text": "813 km", "answer_start": "11 or 12"}]), "question q2"),
         (spoiled(answers="814 km"), "question q2"),

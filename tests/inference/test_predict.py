@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from featbert.api import load
@@ -16,6 +17,7 @@ from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
+from featbert.errors import InputError
 from featbert.inference.load import LoadedRun
 from featbert.inference.predict import predict_stream, rows_of
 from featbert.runs.run import Run
@@ -90,6 +92,19 @@ def test_whole_documents(of_documents, tuning):
     unmarked = [row for _, row in predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll"))]
     assert [row["tokens"] for row in unmarked] == [("Rome",), ("Oslo",)]
     assert not any("document" in row for row in unmarked)
+
+
+def test_any_iterable_of_texts_is_a_list(loaded):
+    texts = ["Jordan Smith", "Chelsea"]
+    rows = loaded.predict(texts)
+    for others in (np.array(texts), pd.Series(texts), iter(texts)):
+        assert loaded.predict(others) == rows
+    assert loaded.predict(texts[0]) == rows[0]
+    for number, value in enumerate((None, 1.5, b"a"), 1):
+        with pytest.raises(InputError, match=f"text {number}"):
+            loaded.predict([*(texts * 2)[: number - 1], value])
+    with pytest.raises(InputError, match="text 1"):
+        loaded.predict(pd.DataFrame({"text": texts}))
 
 
 def test_the_probability_of_a_tag_is_its_own(loaded, monkeypatch):

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -276,5 +277,10 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
         assert [str(row["answer"]) for row in objects] == [
             answer if task == "classification" else str(float(answer)) for (answer,) in kept
         ]
+    table = pd.DataFrame({"premise": ["a", "b"], "hypothesis": ["c", "d"]})
+    assert loaded.predict(table) == loaded.predict([*table.itertuples(index=False, name=None)])
+    for value in (None, float("nan"), ["a", "c"]):
+        with pytest.raises(InputError, match="text 2"):
+            loaded.predict([("a", "c"), value])
     without_words = loaded.predict([("", " "), ("", "a")])
     assert [row["answer"] is None for row in without_words] == [True, False]
