@@ -35,6 +35,7 @@ CONTESTS = {
         "entities",
         (
             Entrant("featbert", "frozen", "featbert: BiLSTM on `concat_last4`"),
+            Entrant("featbert", "frozen-crf", "featbert: the same with a CRF, 30 epochs"),
             Entrant("featbert", "tuned", "featbert: fine-tuning"),
             Entrant("flair", "tuned", "Flair: fine-tuning with context"),
             Entrant("flair", "frozen", "Flair: BiLSTM-CRF on the last four layers"),

@@ -36,6 +36,7 @@ def trained(task: str, **settings: Any) -> Any:
 
 METHODS = {
     "frozen": trained("entities", layers=LAYERS, lstm_size=256),
+    "frozen-crf": trained("entities", layers=LAYERS, lstm_size=256, output="crf", epochs=30),
     "tuned": trained("entities"),
     "logistic": trained("classification", layers=LAYERS),
     "classes": trained("classification"),
