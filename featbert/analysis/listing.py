@@ -14,7 +14,7 @@ from featbert.runs.run import FoundRuns, Run, find_folders, find_run, find_runs,
 from featbert.tasks.base import get_task
 from featbert.text import listed, natural
 
-# Fields whose values may end in a number, such as layer:1.
+# Fields with values that may end in a number, such as layer:1.
 _NUMBERED = ("layers", "tuning")
 # Runs that agree in these are named apart from others.
 PLACE = ("corpus", "model", "task")

@@ -189,7 +189,7 @@ class _CorpusReader:
 
     Attributes:
         names: of the columns of a table without a header.
-        train: notes of the first part, whose columns are also those of other parts.
+        train: notes of the first part. Other parts have the same columns.
     """
 
     kind: TargetKind
