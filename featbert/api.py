@@ -812,8 +812,14 @@ def compare(request: CompareRequest) -> Comparisons:
         runs = evaluated
     groups: Any = "one" if request.runs or request.vary else "comparable"
     groups = "task" if experiment else groups
-    named = bool(request.runs)
-    return compare(runs, request, groups=groups, named=named, experiment=experiment, notes=notes)
+    return compare(
+        runs,
+        request,
+        groups=groups,
+        keeps_trials=bool(request.runs),
+        experiment=experiment,
+        notes=notes,
+    )
 
 
 class OfRuns(InRuns, Request):

@@ -38,7 +38,7 @@ def compare(
     request: Analyses = ONLY_SCORES,
     *,
     groups: Literal["comparable", "task", "one"] = "comparable",
-    named: bool = False,
+    keeps_trials: bool = False,
     experiment: ExperimentRecord | None = None,
     notes: Sequence[str] = (),
 ) -> Comparisons:
@@ -50,8 +50,7 @@ def compare(
         groups: "comparable": a comparison for each group of comparable runs. "task": one for each
             task. "one": one in all. For "task" and "one": InputError if runs differ in anything
             that neither `vary` nor their own experiments name.
-        named: whether the user named the runs. Then trials of searches are rows like all others.
-
+        keeps_trials: whether trials of searches are rows like all others.
         experiment: the experiment that is shown. Its `vary`, published tables and scores are added.
         notes: further lines.
     """
@@ -71,10 +70,9 @@ def compare(
     experiments = [*_experiments_of(runs)] if experiment is None else [experiment]
     searches = [search for record in experiments for search in record.searches]
     trials = {name for search in searches for trial in search.tried for name in trial.runs}
-    trials -= {run.name for run in runs} if named else {n for r in experiments for n in r.rows}
-
+    trials -= {name for record in experiments for name in record.rows}
     compared_groups = [
-        compare_group(group, freed, request.against, trials)
+        compare_group(group, freed, request.against, () if keeps_trials else trials)
         for group, freed in _groups(runs, groups, vary)
     ]
     _check_names(request, compared_groups, show)

@@ -231,8 +231,8 @@ class Row:
         return self.train_share, self.settings.get("shots") or math.inf
 
     @property
-    def texts(self) -> tuple[object, ...]:
-        """What can be compared: evaluated texts, encoder, context, splits and training text."""
+    def rival_key(self) -> tuple[object, ...]:
+        """Evaluated texts, encoder, context, splits and training text. Rivals have the same."""
         return *self.cell.items(), self.trained_on, self.conditions["train"]
 
     @property
@@ -268,7 +268,7 @@ def part_name(settings: Mapping[str, Any]) -> str:
 
 def same_task(row: Row, other: Row) -> bool:
     """Whether two rows have the same text, encoder, and sentences to learn from."""
-    return row.texts == other.texts and row.train_part == other.train_part
+    return row.rival_key == other.rival_key and row.train_part == other.train_part
 
 
 def best_by_dev(rows: Sequence[Row]) -> Row | None:
@@ -282,7 +282,7 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     """For each text, encoder, context and training text, the rows on its largest part."""
-    groups = grouped((row.texts, row) for row in rows).values()
+    groups = grouped((row.rival_key, row) for row in rows).values()
     largest = [(group, max(row.train_part for row in group)) for group in groups]
     return [[row for row in group if row.train_part == part] for group, part in largest]
 

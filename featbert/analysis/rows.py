@@ -94,16 +94,14 @@ def compare_group(
     and did not choose.
     """
     rows, members = comparable_rows(runs, freed)
-    tried = {row.name for row in rows if all(run.name in trials for run in row.runs)}
+    of_trials = [all(run.name in trials for run in row.runs) for row in rows]
     # Without a chosen row the trials themselves are compared.
-    chosen = [(row.cell, row.trained_on) for row in rows if row.name not in tried]
+    pairs = [*zip(rows, of_trials, strict=True)]
+    places = [(row.cell, row.trained_on) for row, is_trial in pairs if not is_trial]
     rows = [
-        dataclasses.replace(row, is_trial=(row.cell, row.trained_on) in chosen)
-        if row.name in tried
-        else row
-        for row in rows
+        dataclasses.replace(row, is_trial=is_trial and (row.cell, row.trained_on) in places)
+        for row, is_trial in pairs
     ]
-
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
     scores = {split: run.record.scores[split] for run in runs for split in run.record.scores}

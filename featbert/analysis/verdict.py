@@ -148,7 +148,7 @@ def _contest(case: _Case) -> Contest:
     text_and_encoder = row.cell, row.trained_on
     peers = [p for p in case.comparison.rows if (p.cell, p.trained_on) == text_and_encoder]
     if len({peer.conditions["train"] for peer in peers}) > 1:
-        apart.append(_training_text(row))
+        apart.append(_train_label(row))
     peers = [peer for peer in peers if peer.conditions["train"] == row.conditions["train"]]
     if len({peer.train_part for peer in peers}) > 1:
         apart.append(row.part_name or "all of train")
@@ -273,10 +273,10 @@ def _conditions(row: Row, names: Collection[str], one_text: bool) -> str:
     """
     values = {name: value for name, value in row.varied.items() if name in names}
     parts = [v if n in ("corpus", "model") else f"{n}={v}" for n, v in values.items()]
-    return ", ".join(parts if one_text else [*parts, _training_text(row)])
+    return ", ".join(parts if one_text else [*parts, _train_label(row)])
 
 
-def _training_text(row: Row) -> str:
+def _train_label(row: Row) -> str:
     """`train=120 sentences`"""
     return f"train={row.differing.get('train', row.conditions['train'])}"
 

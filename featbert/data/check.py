@@ -253,11 +253,11 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
             f"columns that seem to be texts are not read: {listed(unread)}; if one is the second "
             f"text of a pair, give {spelling('pair', unread[0])}, or also {spelling('text')}"
         )
-    if others := notes.other_answers:
+    if other_answers := notes.other_answers:
         answer = listed(notes.answer_columns)
         yield (
-            f"answers are in column {answer}; {listed(others)} could have them, too: "
-            f"{spelling('target', others[0])}"
+            f"answers are in column {answer}; {listed(other_answers)} could have them, too: "
+            f"{spelling('target', other_answers[0])}"
         )
     for column in notes.part_columns:
         yield (

@@ -218,6 +218,8 @@ def read_rows(rows: Iterable[RawRow], reader: TextReader) -> RawFile:
             break
     sentences = reader.completed(sentences)
     empty = len({s.lines for s in sentences if "" in s.words})
-    part_columns = tuple(name for name, named in (parts or {}).items() if len(named) > 1)
+    part_columns = tuple(
+        name for name, names_of_parts in (parts or {}).items() if len(names_of_parts) > 1
+    )
     notes = ReadingNotes(empty_texts=empty, part_columns=part_columns, **reader.notes)
     return RawFile(reader.path, tuple(sentences), notes, unit)

@@ -77,10 +77,10 @@ class SetReader(TextReader):
         """
         target, keys, of_train = self.options.target, self.keys or (), self.answers_of_train
         if isinstance(target, str) and "," in target and target not in names:
-            named = [name.strip() for name in target.split(",")]
-            if not (self.must or usual_columns(names, [*map(str.lower, named)])):
+            target_names = [name.strip() for name in target.split(",")]
+            if not (self.must or usual_columns(names, [*map(str.lower, target_names)])):
                 return ()
-            columns = [named_column(name, names, "target", where) for name in named]
+            columns = [named_column(name, names, "target", where) for name in target_names]
             for name in columns:
                 if columns.count(name) > 1:
                     raise InputError(f"names column {name} twice; name it once", setting="target")
@@ -118,9 +118,9 @@ class SetReader(TextReader):
                 return None
             for name, cell in cells.items():
                 if flag(cell) is None:
-                    others = ",".join(other for other in cells if other != name)
-                    advice = f"if {name} is no class, give {spelling('target', others)}"
-                    if all(other == cell for other in cells.values()):
+                    other_columns = ",".join(column for column in cells if column != name)
+                    advice = f"if {name} is no class, give {spelling('target', other_columns)}"
+                    if {*cells.values()} == {cell}:
                         advice = f"if it means no answer, give {spelling('missing', cell)}"
                     raise InputError(
                         f"{excerpt(str(cell))} in column {name}, {row.where}; a column of a class "

@@ -234,7 +234,7 @@ def is_header(
 
 
 def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[str]:
-    """The names in a header, each once, or numbers. A column without a name has its number."""
+    """The names in a header, each once, or numbers. An empty second cell is `column 2`."""
     names = [str(i) for i in range(1, len(first) + 1)]
     if has_header:
         names = [cell.strip() or f"column {i}" for i, cell in enumerate(first, 1)]

@@ -1,8 +1,8 @@
 """Packs runs into a results file, to be shared: records and counts, without weights.
 
 Corpora and encoders keep their names and lose the folders of this machine, and failures lose their
-reasons. Tests of removed predictions are kept as they are. Unpacked runs count as finished: an
-experiment goes on from them.
+reasons. Tests of removed predictions are kept as they are. Unpacked runs count as finished, and
+an experiment uses them.
 """
 
 import contextlib

@@ -125,7 +125,8 @@ def evaluations(run: Run) -> Iterator[tuple[EvaluationRecord, Path]]:
 class RunElsewhere(Run):
     """A run that was scored on other data. Its record has these scores instead of its own.
 
-    `paths` are predictions by split, `remarks` notes for readers of the scores.
+    `at_home` is the run with its own scores, `paths` are predictions by split, `remarks` notes for
+    readers of the scores.
     """
 
     at_home: Run

@@ -242,7 +242,7 @@ def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path
     assert contest(trials).leader == "fine-tuning (epochs=6)"
     assert contest([trials[0], *frozen]).leader == "concat_last4"
     asked = Analyses()
-    (named,) = analysis.compare([trials[0], *frozen], asked, groups="one", named=True)
+    (named,) = analysis.compare([trials[0], *frozen], asked, groups="one", keeps_trials=True)
     assert named.contests[0].leader == "fine-tuning"
     assert not any(row.is_trial for row in named.rows)
 

@@ -135,7 +135,7 @@ def test_both_tunings_learn_from_the_same_documents(small_bert, tmp_path, contex
 
 
 def test_with_equal_steps_an_epoch_of_a_share_has_several_passes(small_bert, tmp_path):
-    """Dev is scored as often as for all of train. The numbers are those of as many epochs."""
+    """Dev is scored once an epoch. Losses and scores are the same as with one pass in an epoch."""
     rows = [
         (f"Jordan {number} said", f"B-PER O {('O', 'B-NUM')[number % 2]}") for number in range(24)
     ]
