@@ -47,7 +47,7 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
             continue
         if any("result" in item for item in spans):
             results = (item["result"] for item in finished_annotations(values)[:1])
-            spans = [r for rs in results for r in rs if _is_span(r)]
+            spans = [r for rs in results for r in rs if _is_span(_mapping(r))]
         if key != "tokens" or (spans and {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
             return text, spans
     is_prodigy = values.get("answer") in ("accept", "reject", "ignore")
@@ -78,7 +78,20 @@ def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     """Label Studio's annotations of a text that were not cancelled."""
     annotations = values.get("annotations")
     results = annotations if isinstance(annotations, list) else []
-    return [item for item in results if "result" in item and not item.get("was_cancelled")]
+    finished = [item for item in map(_mapping, results) if not item.get("was_cancelled")]
+    return [item for item in finished if isinstance(item.get("result"), list)]
+
+
+def is_damaged(values: Mapping[Any, Any]) -> bool:
+    """Whether Label Studio's annotations of a text are anything but lists of results."""
+    annotations = values.get("annotations") or []
+    if not isinstance(values.get("data"), Mapping):
+        return False
+    results = [_mapping(item).get("result") for item in annotations]
+    return not isinstance(annotations, list) or not all(
+        isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
+        for items in results
+    )
 
 
 def _is_span(result: Mapping[Any, Any]) -> bool:

@@ -66,9 +66,13 @@ def rejected(values: Mapping[Any, Any]) -> str | None:
     answer, annotations = values.get("answer"), values.get("annotations")
     if isinstance(answer, str) and answer in _REJECTED:
         return f"answer: {answer}"
-    if not isinstance(annotations, list) or not isinstance(values.get("data"), Mapping):
+    if not isinstance(values.get("data"), Mapping) or "annotations" not in values:
         return None
-    if all(isinstance(item, Mapping) and item.get("was_cancelled") for item in annotations):
+    if annotations is None:
+        return "no annotation"
+    if isinstance(annotations, list) and all(
+        isinstance(item, Mapping) and item.get("was_cancelled") for item in annotations
+    ):
         return "was_cancelled" if annotations else "no annotation"
     return None
 

@@ -123,6 +123,14 @@ class ReadingNotes:
     other_annotations: int = 0
     missing: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def named_columns(self) -> dict[str, str]:
+        """Columns of texts and answers by option, unless a table has no header."""
+        names = dict(zip(("text", "pair"), self.text_columns, strict=False))
+        if len(self.answer_columns) == 1:
+            names["target"] = self.answer_columns[0]
+        return {option: name for option, name in names.items() if not name.isdecimal()}
+
 
 @dataclass(frozen=True)
 class Split:

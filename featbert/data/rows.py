@@ -22,6 +22,7 @@ from featbert.data.annotations import (
     SPAN_KEYS,
     fail,
     finished_annotations,
+    is_damaged,
     is_unanswered,
     parts_of,
     text_and_spans,
@@ -125,6 +126,8 @@ class WordReader(TextReader):
         from featbert.data.words import split_words  # which takes a while to import
 
         places = split_words(text)
+        if is_damaged(row.values):
+            fail(row, "the annotations have no list of results; export them again")
         if (several := len(finished_annotations(row.values))) > 1:
             fail(row, f"{several} annotations of one text; keep one of them")
         if self.keys and not rejected(row.values):

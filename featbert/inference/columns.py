@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from featbert.data.corpus import Sentence
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from featbert.runs.record import RunRecord
 
 T = TypeVar("T")
 TEXTS = ("text", "pair")
@@ -49,8 +50,7 @@ def stream_as_trained(
     return read_as_trained(begun, trained, given)
 
 
-def named_columns(reading: Mapping[str, Any]) -> dict[str, str]:
-    """The columns of a training that have names."""
-    return {
-        n: value for n, value in reading.items() if n in COLUMN_OPTIONS and isinstance(value, str)
-    }
+def trained_columns(record: RunRecord) -> dict[str, Any]:
+    """The columns of a training that have names: as the caller gave them, or as they were found."""
+    named = {n: v for n, v in record.reading.items() if n in COLUMN_OPTIONS and isinstance(v, str)}
+    return record.columns | named

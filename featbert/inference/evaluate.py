@@ -28,7 +28,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.tags import TargetKind
 from featbert.encoders.device import Stopwatch
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
-from featbert.inference.columns import named_columns, read_as_trained
+from featbert.inference.columns import read_as_trained, trained_columns
 from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files, write_probabilities
 from featbert.runs.planned import split_identity
@@ -360,10 +360,10 @@ def plan_evaluations(
 
 def _trained(run: Run, place: str) -> dict[str, Any]:
     """The options from training with which a corpus is read."""
-    reading, source = run.record.reading, run.record.signature.source
+    source = run.record.signature.source
     if source not in (place, os.path.abspath(Path(place).expanduser())):
-        return named_columns(reading)
-    return {name: value for name, value in reading.items() if name not in CHOOSING}
+        return trained_columns(run.record)
+    return {name: value for name, value in run.record.reading.items() if name not in CHOOSING}
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:

@@ -23,7 +23,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
-from featbert.inference.columns import COLUMN_OPTIONS, named_columns, stream_as_trained
+from featbert.inference.columns import COLUMN_OPTIONS, stream_as_trained, trained_columns
 from featbert.inference.predict import Format, answer_rows, predict_stream, predict_texts, rows_of
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
@@ -98,12 +98,13 @@ class Input:
 
     def _trained(self, first: str) -> dict[str, Any]:
         """The options from training for this kind of input. `first` is its first line."""
-        reading = self.run.record.reading
+        record = self.run.record
         if self.kind == "text":
             return {}
         if self.kind == "jsonl":  # keys of JSON have no numbers
-            return named_columns(reading)
-        options = {n: value for n, value in reading.items() if n in (*COLUMN_OPTIONS, *DIALECT)}
+            return trained_columns(record)
+        given = {n: v for n, v in record.reading.items() if n in (*COLUMN_OPTIONS, *DIALECT)}
+        options = record.columns | given
         if options.get("delimiter", "") not in first:
             del options["delimiter"]
         return options

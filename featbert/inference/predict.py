@@ -36,7 +36,7 @@ from featbert.data.streaming import piece_of, read_texts
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
-from featbert.inference.columns import named_columns, stream_as_trained
+from featbert.inference.columns import stream_as_trained, trained_columns
 from featbert.runs.record import RunRecord
 from featbert.tasks.base import Task
 
@@ -76,7 +76,7 @@ def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]
         )
 
     # Strings have no names of columns.
-    trained = named_columns(run.record.reading) if isinstance(next(iter(texts), None), dict) else {}
+    trained = trained_columns(run.record) if isinstance(next(iter(texts), None), dict) else {}
     examples = stream_as_trained(lines, read, trained, ReadingOptions())
     return [row for _, row in predict_texts(run, examples)]
 

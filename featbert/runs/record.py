@@ -234,6 +234,7 @@ class RunRecord:
         model_source: folder or name that finds the encoder again. In an exported run, a path that
             begins with a dot is in the run's folder.
         reading: options that the corpus was read with.
+        columns: names of train's columns of texts and answers, by option: text, pair, target.
         trained_on: splits that were learned from. They have no scores.
         epochs_from: for a run on train and dev, name of the run on train with the number of epochs
             as its best epoch.
@@ -281,6 +282,7 @@ class RunRecord:
     probabilities: dict[str, str] = field(default_factory=dict)
     temperature: Number | None = None
     resumed_after: Count = 0
+    columns: dict[str, str] = field(default_factory=dict)
 
     @property
     def words(self) -> int:

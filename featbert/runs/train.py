@@ -324,6 +324,7 @@ class _Training:
             resumed_after=resumed_after,
             model_source=plan.model_source,
             reading=dict(self.corpus.reading),
+            columns=self.corpus["train"].notes.named_columns,
             trained_on=list(self.settings.trained_splits),
             epochs_from=None if self.base is None else self.base.name,
             configurations_tried=plan.options.configurations_tried,

@@ -117,6 +117,20 @@ def test_columns_of_training_are_read_from_objects_and_in_evaluations(texts_run,
     assert {s.texts[0].partition(" ")[0] for s in plan.split} == {"text"}
 
 
+def test_columns_that_training_found_are_read_again(texts_run, tmp_path):
+    record = texts_run.record
+    assert record.columns == {"text": "review", "target": "stars"}
+    found = {n: v for n, v in record.reading.items() if n not in ("text", "target")}
+    run = Run(texts_run.folder, dataclasses.replace(record, reading=found))
+    (tmp_path / "test.csv").write_text("text,review,label,stars\na,b,9,1\nc,d,9,2\n", "utf-8")
+    source = input_of(check_usable(run), str(tmp_path / "test.csv"), "auto", {}, "utf-8")
+    loaded = load(texts_run, device="cpu")
+    rows = source.rows(lambda: loaded, "jsonl", bar=False)
+    assert [json.loads(row)["text"] for row in rows] == ["b", "d"]
+    (plan,) = plan_evaluations([check_usable(run)], [str(tmp_path)], [], {}, EVALUATED)
+    assert [(s.texts, s.tags) for s in plan.split] == [(("b",), ("1",)), (("d",), ("2",))]
+
+
 def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):
     path, out = tmp_path / "x.jsonl", tmp_path / "y.jsonl"
     path.write_text('{"tokens": ["EU", "New York"]}\n', "utf-8")
