@@ -88,9 +88,10 @@ def _trained(
     started = time.perf_counter()
     if "seed" in run_options:
         run_options["seeds"] = run_options.pop("seed")
-    run = work(
-        runs, defaults(tuning, options.get("task", "entities")).but(**settings), **run_options
-    )
+    usual = defaults(tuning, options.get("task", "entities"))
+    if usual.output == "crf":  # plain loops have none
+        usual = usual.but(output="softmax")
+    run = work(runs, usual.but(**settings), **run_options)
     seconds = time.perf_counter() - started - (run.record.cost.prediction_seconds or 0.0)
     shutil.rmtree(runs)
     return Trained(seconds, run)

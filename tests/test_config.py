@@ -30,12 +30,12 @@ def test_the_rows_differ_by_default_only_where_they_are_meant_to():
     """What the comparison does not vary is the same; the rest comes from one search each."""
     stored, tuned = defaults("none").model_dump(), defaults("full").model_dump()
     assert {name for name in stored if stored[name] != tuned[name]} == {
-        *("tuning", "body", "learning_rate", "dropout")
+        *("tuning", "body", "output", "learning_rate", "dropout")
     }
 
 
 def test_settings_that_play_no_part_are_left_out():
-    stored, tuned = defaults("none"), defaults("full")
+    stored, tuned = defaults("none", "labels"), defaults("full")
     assert stored.used(weighted=True).keys() - stored.used().keys() == {"mix_learning_rate"}
     assert {"lstm_size", "lstm_layers"} <= stored.used().keys()
     assert {"lstm_size", "lstm_layers"}.isdisjoint(stored.but(body="linear").used())

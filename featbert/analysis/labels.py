@@ -96,6 +96,8 @@ def run_title(
 ) -> str:
     """A run's name without its seed, with unusual settings: `last (CRF), 25% of train`."""
     usual = defaults(tuning, task).model_dump() if settings else {}
+    if settings.get("body") in BODIES:
+        usual["output"] = defaults(tuning, task, settings["body"]).output
     head = [n for n in BARE if n in settings and settings[n] != usual[n]]
     parts = {name: setting_text(settings, name) for name in head}
     name = with_settings(base_name(tuning, layers), parts)
@@ -198,6 +200,8 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
         shown = [n for n in names if any(len(values_by_scope[s]) > 1 for s in way.scopes(n))]
         if {*shown} >= _INSTEAD:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
+        if valued["output"] == PARTS["output"][1]:  # labels name the other outputs
+            shown = [n for n in shown if n != "output"]
         texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
         if {*shown} >= {*_PRECISIONS} and one_precision:
             texts = {n: v for n, v in texts.items() if n not in _PRECISIONS}

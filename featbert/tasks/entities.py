@@ -62,6 +62,11 @@ class Entities(WordTask):
         "sentence": Facet("words of the sentence"),
     }
 
+    def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
+        """BiLSTMs on frozen words have a CRF, from `experiments/defaults-words`."""
+        output = {"output": "crf"} if frozen and words else {}
+        return super().defaults(tuning, frozen=frozen, words=words) | output
+
     def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         """All scores of one split, with ill-formed tags (I- after O) as in conlleval."""
         tags = Predictions([*map(list, gold)], [*map(list, gold)], [*map(list, predicted)], [])

@@ -30,6 +30,7 @@ STORED = defaults("none").but(
     dropout=0.0,
     lstm_size=8,
     lstm_layers=1,
+    output="softmax",
     warmup=0.0,
     schedule="constant",
 )
