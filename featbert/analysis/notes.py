@@ -2,13 +2,21 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from featbert.analysis.comparison import Row, grouped
 from featbert.analysis.curves import lead_lines
 from featbert.runs.run import Run
 from featbert.text import in_percent, listed
+
+
+def other_baselines(against: str, rows: Sequence[Row], names: Collection[str]) -> Iterator[str]:
+    """A note for each baseline that is none of the rows called `against`, given their names."""
+    by_baseline = grouped((row.baseline, row.name) for row in rows if not row.is_baseline)
+    for baseline, of_baseline in by_baseline.items():
+        if baseline is not None and baseline not in names:
+            yield f"Δ of {listed(of_baseline)} is against {baseline}, not {against}"
 
 
 def comparison_notes(

@@ -113,6 +113,25 @@ def test_a_baseline_never_reaches_across_texts():
     assert comparison.corpus == "wikigold, other"
 
 
+def test_a_note_says_which_rows_have_another_baseline_than_the_named_one():
+    splits = {**make_signature().splits, "dev": SplitIdentity("x" * 64, "y" * 64, 10, 20)}
+    other = {"corpus": "other", "splits": splits}
+    (comparison,) = compare(
+        [
+            make_run("f", vary=["corpus"]),
+            make_run("t", layers=None, vary=["corpus"]),
+            make_run("g", vary=["corpus"], signature=other),
+            make_run("u", layers=None, vary=["corpus"], signature=other),
+        ],
+        against="f",
+    )
+    by_run = {row.runs[0].name: row for row in comparison.rows}
+    assert [by_run[name].baseline for name in "tg"] == [by_run[name].name for name in "fu"]
+    (note,) = [note for note in comparison.notes if "not f" in note]
+    assert by_run["g"].name in note
+    assert by_run["t"].name not in note
+
+
 def test_a_comparison_for_each_group():
     runs = [*usual_runs(), make_run("b", test=None, signature={"context": "document"})]
     document, sentence = compare(runs)
