@@ -34,8 +34,9 @@ CONTESTS = {
         "wikigold",
         "entities",
         (
-            Entrant("featbert", "frozen", "featbert: BiLSTM on `concat_last4`"),
-            Entrant("featbert", "frozen-crf", "featbert: the same with a CRF, 30 epochs"),
+            Entrant("featbert", "frozen-softmax", "featbert: BiLSTM with a softmax"),
+            Entrant("featbert", "frozen", "featbert: BiLSTM-CRF on `concat_last4`"),
+            Entrant("featbert", "frozen-30", "featbert: BiLSTM-CRF, 30 epochs"),
             Entrant("featbert", "tuned", "featbert: fine-tuning"),
             Entrant("flair", "tuned", "Flair: fine-tuning with context"),
             Entrant("flair", "frozen", "Flair: BiLSTM-CRF on the last four layers"),

@@ -36,7 +36,8 @@ def trained(task: str, **settings: Any) -> Any:
 
 METHODS = {
     "frozen": trained("entities", layers=LAYERS, lstm_size=256),
-    "frozen-crf": trained("entities", layers=LAYERS, lstm_size=256, output="crf", epochs=30),
+    "frozen-30": trained("entities", layers=LAYERS, lstm_size=256, epochs=30),
+    "frozen-softmax": trained("entities", layers=LAYERS, lstm_size=256, output="softmax"),
     "tuned": trained("entities"),
     "logistic": trained("classification", layers=LAYERS),
     "classes": trained("classification"),

@@ -52,5 +52,5 @@ def stream_as_trained(
 
 def trained_columns(record: RunRecord) -> dict[str, Any]:
     """The columns of a training that have names: as the caller gave them, or as they were found."""
-    named = {n: v for n, v in record.reading.items() if n in COLUMN_OPTIONS and isinstance(v, str)}
-    return record.columns | named
+    options = record.reading.items()
+    return record.columns | {n: v for n, v in options if n in COLUMN_OPTIONS and isinstance(v, str)}

@@ -103,8 +103,8 @@ class Input:
             return {}
         if self.kind == "jsonl":  # keys of JSON have no numbers
             return trained_columns(record)
-        given = {n: v for n, v in record.reading.items() if n in (*COLUMN_OPTIONS, *DIALECT)}
-        options = record.columns | given
+        names = (*COLUMN_OPTIONS, *DIALECT)
+        options = record.columns | {n: v for n, v in record.reading.items() if n in names}
         if options.get("delimiter", "") not in first:
             del options["delimiter"]
         return options

@@ -63,8 +63,8 @@ class Entities(WordTask):
     }
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """BiLSTMs on frozen words have a CRF, from `experiments/defaults-words`."""
-        output = {"output": "crf"} if frozen and words else {}
+        """Heads on frozen words have a CRF, from `experiments/defaults-outputs`."""
+        output = {"output": "crf"} if frozen else {}
         return super().defaults(tuning, frozen=frozen, words=words) | output
 
     def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:

@@ -64,7 +64,7 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     corpus, model = load_corpus(workspace.corpus), str(workspace.model)
     where = {"runs_dir": workspace.runs, "device": "cpu", "precision": "fp32"}
     store = extract(corpus, model, cache_dir=workspace.cache, precision="fp32")
-    linear = defaults("none", body="linear").but(epochs=2)
+    linear = defaults("none", body="linear").but(output="softmax", epochs=2)
     head = train(store, "last", settings=linear, **where)
     began = {}
 
