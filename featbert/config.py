@@ -732,8 +732,6 @@ def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Se
     reads_words = BODIES[body or usual_body].words
     by_task = get_task(task).defaults(tuning, frozen=entry.frozen, words=reads_words)
     by_body: dict[str, Any] = {} if body is None else {"body": body}
-    if BODIES[body or usual_body].trainer != "gradient" and by_task.get("output") == "crf":
-        by_task = by_task | {"output": "softmax"}  # solvers have no CRF
     if reads_words and not entry.frozen:  # it learns as fast as on features
         by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
     by_trainer = TRAINERS[entry.trainer].defaults if get_task(task).of_texts else {}

@@ -1,5 +1,6 @@
 """Settings: types, ranges, defaults, and which of them play a part."""
 
+import json
 import math
 import statistics
 from collections import defaultdict
@@ -82,12 +83,19 @@ def test_a_share_takes_at_least_the_steps_of_the_whole(share, epochs):
 SEARCHES = [
     path
     for path in sorted(ROOT.glob("experiments/defaults-*/results.jsonl.xz"))
-    if path.parent.name not in ("defaults-outputs", "defaults-solvers")  # search no rates
+    if path.parent.name not in ("defaults-outputs", "defaults-solvers")
 ]
 
 
 def dev_score(runs):
     return statistics.mean(run.record.score("dev") for run in runs)
+
+
+def is_clearly_better(runs, others):
+    """More than a point on dev, with p below 0.01."""
+    counts = [np.stack([run.counts("dev").units for run in row]) for row in (others, runs)]
+    estimate = difference_estimate(*counts, runs[0].task.measure.of)
+    return estimate.value > 0.01 and estimate.p_value < 0.01
 
 
 def searched(path):
@@ -103,16 +111,32 @@ def searched(path):
 
 @pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.parent.name)
 def test_a_search_finds_no_rate_that_is_clearly_better_than_the_default(path):
-    """Clearly: more than a point on dev, with p below 0.01."""
     for (task, tuning, body), runs in searched(path):
         assert len(runs) >= 5
         default = defaults(tuning, task, body).learning_rate
         nearest = min(runs, key=lambda rate: abs(math.log(rate / default)))
         best = max(runs.values(), key=dev_score)
-        counts = [np.stack([r.counts("dev").units for r in row]) for row in (best, runs[nearest])]
-        estimate = difference_estimate(*counts, best[0].task.measure.of)
-        is_clear = estimate.value > 0.01 and estimate.p_value < 0.01
-        assert not is_clear, (task, tuning, body)
+        assert not is_clearly_better(best, runs[nearest]), (task, tuning, body)
+
+
+@pytest.mark.parametrize("name", ["results", "base"])
+def test_the_search_of_outputs_finds_none_that_is_clearly_better_than_the_default(name):
+    by_method = defaultdict(lambda: defaultdict(list))
+    for run in find_runs(ROOT / "experiments" / "defaults-outputs" / f"{name}.jsonl.xz"):
+        record = run.record
+        method = record.signature.model, record.tuning, record.layers, record.settings["body"]
+        by_method[method][json.dumps(record.settings, sort_keys=True)].append(run)
+    for method, by_settings in by_method.items():
+        record = next(iter(by_settings.values()))[0].record
+        body = record.settings["body"] if record.layers else None
+        usual = defaults(record.tuning, record.task, body).but(lstm_size=256)
+        used = usual.used(weighted=record.layers == "weighted_all")
+        chosen = by_settings.pop(json.dumps(used, sort_keys=True))
+        for runs in by_settings.values():
+            settings = runs[0].record.settings
+            assert not is_clearly_better(runs, chosen), (method, settings)
+            if record.layers and {n for n in used if settings[n] != used[n]} == {"output"}:
+                assert is_clearly_better(chosen, runs), (method, settings)
 
 
 @pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.parent.name)

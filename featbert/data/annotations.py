@@ -84,13 +84,13 @@ def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
 
 def is_damaged(values: Mapping[Any, Any]) -> bool:
     """Whether Label Studio's annotations of a text are anything but lists of results."""
-    annotations = values.get("annotations") or []
-    if not isinstance(values.get("data"), Mapping):
+    annotations = values.get("annotations")
+    if annotations is None or not isinstance(values.get("data"), Mapping):
         return False
-    results = [_mapping(item).get("result") for item in annotations]
-    return not isinstance(annotations, list) or not all(
-        isinstance(items, list) and all(isinstance(item, Mapping) for item in items)
-        for items in results
+    return not isinstance(annotations, list) or any(
+        not isinstance(results := _mapping(item).get("result"), list)
+        or not all(isinstance(result, Mapping) for result in results)
+        for item in annotations
     )
 
 

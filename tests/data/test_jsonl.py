@@ -127,7 +127,15 @@ def test_texts_that_nobody_annotated_have_no_answers(read):
     ]
     assert raw.notes.missing == {"was_cancelled": 5, "no annotation": 5}
     both = label_studio(*RESULTS)
-    for damage in ("x", [None], [{"result": None}], [{"result": "x"}], [{"result": [None]}], [{}]):
+    for damage in (
+        5,
+        "x",
+        [None],
+        [{"result": None}],
+        [{"result": "x"}],
+        [{"result": [None]}],
+        [{}],
+    ):
         with pytest.raises(InputError, match="line 4 of"):
             read(*rows, {"annotations": damage, "data": {"text": ADA}})
     both["annotations"] *= 2

@@ -63,11 +63,6 @@ class SolverPath(ABC):
         """See `Epochs`. InputError for another output or for vectors that gradients train."""
         title = settings.trainer.title
         advice = f"use {spelling('body', 'linear')}"
-        if settings.output not in cls.outputs:
-            raise InputError(
-                f"{title} has no output {settings.output}, only {' and '.join(cls.outputs)}; "
-                f"{advice}"
-            )
         if combination is None:
             raise InputError(f"{title} reads features, not an encoder that is tuned; {advice}")
         if combination.mode == "weighted":
@@ -79,6 +74,11 @@ class SolverPath(ABC):
             raise InputError(
                 f"{title} is for answers of texts; of words there are so many that it takes far "
                 f"longer than gradient steps: {advice}"
+            )
+        if settings.output not in cls.outputs:
+            raise InputError(
+                f"{title} has no output {settings.output}, only {' and '.join(cls.outputs)}; "
+                f"{advice}"
             )
         if settings.sentence_pooling == "attention":
             raise InputError(
