@@ -122,11 +122,12 @@ def main(words: Sequence[str] | None = None) -> None:
     options = parser.parse_args(words)
     pythons = dict(pair.split("=", 1) for pair in options.python)
     lines = options.out.read_text().splitlines() if options.out.exists() else []
-    earlier = [row for row in map(json.loads, lines) if "contest" in row]
-    finished = {(r["contest"], r["program"], r["method"], r["seed"]) for r in earlier}
+    rows, machine = [json.loads(line) for line in lines], {"machine": facts()}
+    of_methods = [row for row in rows if "contest" in row]
+    finished = {(r["contest"], r["program"], r["method"], r["seed"]) for r in of_methods}
     with options.out.open("a") as file:
-        if not earlier:
-            print(json.dumps({"machine": facts()}), file=file, flush=True)
+        if machine != next((row for row in reversed(rows) if "machine" in row), None):
+            print(json.dumps(machine), file=file, flush=True)
         for name in options.contests:
             for row in rows_of(name, options, pythons, finished):
                 print(json.dumps(row), file=file, flush=True)

@@ -97,7 +97,10 @@ def draw_fronts(
         label = "hollow: " + " or ".join(name for name, shown in idle.items() if shown)
         keys.append(style.key(label, marker="o", fillstyle="none"))
     unknown = dict.fromkeys(name for _, front in fronts for name in front.left_out)
-    intervals = " or ".join(dict.fromkeys(filter(None, meanings)))
+    # "over seeds, and text if predictions exist" includes "over seeds".
+    longest = [m for m in meanings if not any(meaning.startswith(f"{m},") for meaning in meanings)]
+    intervals = " or ".join(dict.fromkeys(filter(None, longest)))
+
     remarks = (
         note,
         "mean over seeds" if any(len(row.runs) > 1 for row in rows) else "one seed",
