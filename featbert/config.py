@@ -357,6 +357,9 @@ class Head(Section):
     """Layers of the BiLSTM."""
     dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout of the head."""
+    variational_dropout: bool = later(False)
+    """Dropout before and after the BiLSTM sets the same dimensions of all words of a sequence to 0
+    (Gal and Ghahramani 2016), and not other dimensions for each word."""
     thresholds: Literal["one", "each"] = "one"
     """Thresholds of the probabilities of classes, chosen on dev: one for all, or each its own."""
     class_weight: Literal["none", "balanced"] = later("none")

@@ -42,11 +42,24 @@ FUSED_UNITS = 256  # of a direction, at most, for oneDNN's fused LSTM
 
 
 class BiLSTM(nn.Module):
-    """Dropout, BiLSTM, dropout."""
+    """Dropout, BiLSTM, dropout.
 
-    def __init__(self, width: int, *, dropout: float, lstm_size: int, lstm_layers: int) -> None:
+    Variational dropout (Gal and Ghahramani 2016) has one mask for all words of a sequence. Between
+    the layers of the BiLSTM dropout has one for each word.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        *,
+        dropout: float,
+        lstm_size: int,
+        lstm_layers: int,
+        variational_dropout: bool = False,
+    ) -> None:
         super().__init__()
         self.dropout = Dropout(dropout)
+        self.variational_dropout = variational_dropout
         self.lstm = nn.LSTM(
             width,
             lstm_size,
@@ -60,9 +73,17 @@ class BiLSTM(nn.Module):
         """(W, D) -> (W, width), unpadded. lengths (B,) are words of each sequence, at least 1."""
         order = WordOrder.of(lengths, vectors.device)
         # (W, D), time step by time step over the sequences that have not ended
-        words = self.dropout(vectors.index_select(0, order.numbers))
-        states = self.dropout(self._states(words, order).float())
+        words = self._dropped(vectors.index_select(0, order.numbers), order)
+        states = self._dropped(self._states(words, order).float(), order)
         return torch.empty_like(states).index_copy(0, order.numbers, states)
+
+    def _dropped(self, values: Tensor, order: WordOrder) -> Tensor:
+        """(W, D) -> (W, D) with dropout, both in packed order."""
+        if not (self.variational_dropout and self.training):
+            return self.dropout(values)
+        n_sequences = order.sizes[0]
+        masks = self.dropout(values.new_ones(n_sequences, values.shape[1]))
+        return values * masks.index_select(0, order.padded % n_sequences)
 
     def _states(self, words: Tensor, order: WordOrder) -> Tensor:
         """(W, D) -> (W, 2H), both in packed order."""

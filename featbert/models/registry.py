@@ -34,7 +34,11 @@ class Part(Entry):
 BODIES = Registry(
     "body",
     {
-        "bilstm": Part("featbert.models.bilstm:BiLSTM", "BiLSTM", ("lstm_size", "lstm_layers")),
+        "bilstm": Part(
+            "featbert.models.bilstm:BiLSTM",
+            "BiLSTM",
+            ("lstm_size", "lstm_layers", "variational_dropout"),
+        ),
         "linear": Part("featbert.models.linear:DropoutOnly", "linear", words=False),
         "logistic": Part(
             "featbert.models.linear:DropoutOnly",

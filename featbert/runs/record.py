@@ -27,7 +27,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
 from featbert.io import owning, regular_file, slug, write_text
 from featbert.progress import notice
-from featbert.runs.results import listed_in, read_text
+from featbert.runs.results import exists, listed_in, read_text
 from featbert.schema import STRICT, Amount, Count, Moment, Number, Seconds, Share
 from featbert.tasks.base import Scores, TargetSummary, get_task
 from featbert.training.history import Epoch
@@ -522,7 +522,7 @@ def write_experiment_record(runs_dir: Path, record: ExperimentRecord) -> None:
 def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     """The record of the experiment called `name`, or with this name of its file.
 
-    MissingError without one.
+    Rows include the runs that finished after it was written. MissingError without a record.
     """
     path = experiment_path(runs_dir, name)
     names = [p.name.removesuffix(SUFFIX) for p in listed_in(runs_dir, f"*{SUFFIX}")]
@@ -533,7 +533,14 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     record = read_json(path, ExperimentRecord, advice)
     if name not in (record.name, path.name.removesuffix(SUFFIX)):
         raise MissingError(advice)
-    for row in record.rows:  # names of folders, never paths to other places
+    for row in [*record.rows, *record.missing]:  # names of folders, never paths to other places
         if row in ("", ".", "..") or not row.isprintable() or "/" in row or "\\" in row:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")
-    return record
+    if record.time_plan is not None:  # it chooses the rows at its end
+        return record
+    trials = {run for search in record.searches for trial in search.tried for run in trial.runs}
+    finished = [
+        run for run in record.missing if run not in trials and exists(runs_dir / run / RECORD_NAME)
+    ]
+    missing = [run for run in record.missing if run not in finished]
+    return dataclasses.replace(record, rows=[*record.rows, *finished], missing=missing)

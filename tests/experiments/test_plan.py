@@ -310,10 +310,11 @@ def test_another_text_or_encoder_than_was_planned_is_refused(lab):
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
 def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, monkeypatch, interruption):
     keys = {"features": SMALL, "seeds": [1, 2, 3]}
-    names = [*lab.plan(**keys).rows]
+    names, shown_meanwhile = [*lab.plan(**keys).rows], list[str]()
 
     def killed(run: Any, *rest: Any, **options: Any) -> Any:
         if run.name == names[-1]:
+            shown_meanwhile.extend(read_experiment_record(lab.space.runs, "trial").rows)
             raise interruption
         return train_planned(run, *rest, **options)
 
@@ -321,5 +322,5 @@ def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, monkeyp
     with pytest.raises(interruption):
         lab.carry_out(**keys)
     record = read_experiment_record(lab.space.runs, "trial")
-    assert record.rows == names[:2]
+    assert record.rows == shown_meanwhile == names[:2]
     assert record.missing == names[2:]

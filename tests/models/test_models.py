@@ -22,7 +22,7 @@ from torch.nn.utils.rnn import (
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
 from featbert.encoders.layers import parse_layers
-from featbert.models.bilstm import WordOrder, bilstm, fused_states, packed_states
+from featbert.models.bilstm import BiLSTM, WordOrder, bilstm, fused_states, packed_states
 from featbert.models.model import BatchLayout, Model
 from featbert.models.registry import BODIES
 from tests.features.support import sentences_of
@@ -165,6 +165,31 @@ def ordinary(model, states, lengths) -> torch.Tensor:
     found, _ = pad_packed_sequence(model.body.lstm(packed)[0], batch_first=True)
     rows = [model.output.classifier(found[i, :n]) for i, n in enumerate(lengths)]
     return torch.cat(rows)
+
+
+class _KeepsVectors(BiLSTM):
+    """Only the dropout of a BiLSTM."""
+
+    def _states(self, words: torch.Tensor, order: WordOrder) -> torch.Tensor:
+        return words
+
+
+@pytest.mark.parametrize("by_sequence", [False, True])
+def test_variational_dropout_has_one_mask_for_the_words_of_a_sequence(by_sequence):
+    torch.manual_seed(0)
+    sizes = {"lstm_size": 4, "lstm_layers": 2}
+    body = _KeepsVectors(400, dropout=0.3, variational_dropout=by_sequence, **sizes)
+    lengths = np.array([2, 4, 1, 3])
+    vectors = body.train()(torch.ones(10, 400), lengths)
+    of_sequences = vectors.split(lengths.tolist())
+    assert [bool((words == words[0]).all()) for words in of_sequences] == [
+        by_sequence or len(words) == 1 for words in of_sequences
+    ]
+    assert len({tuple(words[0].tolist()) for words in of_sequences}) == 4
+    kept = (vectors > 0).float().mean().item()  # by both masks
+    assert abs(kept - 0.7**2) < 0.03
+    torch.testing.assert_close(vectors[vectors > 0].unique(), torch.tensor([1 / 0.7**2]))
+    assert (body.eval()(torch.ones(10, 400), lengths) == 1).all()
 
 
 @pytest.mark.parametrize(("layers", "spec"), [(1, "weighted:0-3"), (2, "concat:0-3"), (3, "last")])
