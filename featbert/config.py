@@ -393,8 +393,8 @@ class Tuning(Section):
     """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
     also layers 1 to 8."""
     head_learning_rate: float | None = Field(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or the rate
-    on features if the body reads words."""
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or a higher
+    one for a CRF (0.004) and for a body that reads words (as on features)."""
     head_epochs: int = Field(1, ge=1)
     """Epochs that train only the head, before the whole encoder is trained with it."""
     head_from: str | None = None
@@ -728,17 +728,23 @@ class Analyses(Margin):
 ONLY_SCORES = Analyses()
 
 
-def defaults(tuning: str, task: str = "entities", body: str | None = None) -> Settings:
-    """The default settings of a tuning for a task, with this body or the task's own."""
+def defaults(
+    tuning: str, task: str = "entities", body: str | None = None, output: str | None = None
+) -> Settings:
+    """The default settings of a tuning for a task, with this body and output or the task's own."""
     entry = get_tuning(tuning)
     usual_body = "linear" if get_task(task).of_texts else entry.defaults["body"]
     reads_words = BODIES[body or usual_body].words
     by_task = get_task(task).defaults(tuning, frozen=entry.frozen, words=reads_words)
-    by_body: dict[str, Any] = {} if body is None else {"body": body}
-    if reads_words and not entry.frozen:  # it learns as fast as on features
-        by_body["head_learning_rate"] = defaults("none", task, body).learning_rate
     by_trainer = TRAINERS[entry.trainer].defaults if get_task(task).of_texts else {}
-    return Settings(tuning=tuning, **{**entry.defaults, **by_task, **by_body, **by_trainer})
+    parts = {n: part for n, part in (("body", body), ("output", output)) if part is not None}
+    usual = Settings(tuning=tuning, **{**entry.defaults, **by_task, **parts, **by_trainer})
+    if entry.frozen:
+        return usual
+    if reads_words:  # the body learns as fast as on features
+        return usual.but(head_learning_rate=defaults("none", task, body).learning_rate)
+    head_rate = OUTPUTS[usual.output].rate_on_tuned or 0.0
+    return usual.but(head_learning_rate=head_rate) if head_rate > usual.learning_rate else usual
 
 
 def rate_at_width(rate: float, hidden_size: int) -> float:
@@ -758,7 +764,9 @@ def rate_at_width(rate: float, hidden_size: int) -> float:
 
 def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
     """All settings of a run, given the settings in its record. InputError for impossible ones."""
-    return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
+    # Records leave out settings without a value, whatever their defaults are now.
+    usual = defaults(tuning, task).model_dump() | LATER | {"head_learning_rate": None}
+    return validated(Settings, usual | {**settings})
 
 
 def unchecked(settings: Mapping[str, Any], tuning: str) -> Settings:
@@ -789,6 +797,8 @@ def defaults_by_task(tuning: str) -> dict[str, Any]:
 # Depths in an experiment file. "all" is the whole encoder, "none" leaves the setting out.
 _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
+# "none" is the encoder's rate.
+_HeadRate = Annotated[float, Field(gt=0, lt=10)] | Literal["none"] | None
 
 
 class Rows(Section):
@@ -816,10 +826,14 @@ class Rows(Section):
             if fields.get(name) == "none":
                 del fields[name]
         if base is None:
-            base = defaults(fields.pop("tuning", tuning), task, fields.get("body"))
+            parts = fields.get("body"), fields.get("output")
+            base = defaults(fields.pop("tuning", tuning), task, *parts)
             if get_tuning(base.tuning).by_width:
                 usual_rate = rate_at_width(base.learning_rate, hidden_size)
                 base = base.but(learning_rate=usual_rate)
+        if fields.get("head_learning_rate") == "none":
+            del fields["head_learning_rate"]
+            base = base.model_copy(update={"head_learning_rate": None})
         if isinstance(multiple := fields.get("learning_rate"), str):
             rate = float(multiple.removesuffix("x")) * base.learning_rate
             fields["learning_rate"] = float(f"{rate:.3g}")
@@ -833,6 +847,7 @@ class RowsTable(Head, Tuning, Training, Rows):
 
     unfreeze: Annotated[_Group, Option("N")] = None  # type: ignore[assignment]
     freeze_to: Annotated[_Depth, Option("N")] = None  # type: ignore[assignment]
+    head_learning_rate: _HeadRate = None  # type: ignore[assignment]
 
 
 def validated(model: type[S], data: Mapping[str, Any]) -> S:

@@ -39,6 +39,7 @@ METHODS = {
     "frozen-30": trained("entities", layers=LAYERS, lstm_size=256, epochs=30),
     "frozen-softmax": trained("entities", layers=LAYERS, lstm_size=256, output="softmax"),
     "tuned": trained("entities"),
+    "tuned-softmax": trained("entities", output="softmax"),
     "logistic": trained("classification", layers=LAYERS),
     "classes": trained("classification"),
     "contrastive": trained("classification", tuning="contrastive"),

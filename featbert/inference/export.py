@@ -117,8 +117,17 @@ def _check_read_alike(usable: UsableRun) -> None:
 
 
 def _no_model(usable: UsableRun, reason: str) -> InputError:
+    return InputError(
+        f"{usable.name} cannot be a model of transformers: {reason}; {_instead(usable)}"
+    )
+
+
+def _instead(usable: UsableRun) -> str:
+    """How to share a run that transformers has no model for."""
     advice = f"use featbert.load on the run, or {spelling('format', 'featbert')}"
-    return InputError(f"{usable.name} cannot be a model of transformers: {reason}; {advice}")
+    if usable.settings.output == "crf":
+        advice += f", or train it with {spelling('output', 'softmax')}"
+    return advice
 
 
 def _for_featbert(usable: UsableRun, folder: Path) -> RunRecord:
@@ -188,7 +197,8 @@ def _for_peft(usable: UsableRun, folder: Path) -> RunRecord:
     try:
         write_adapters(model, kind, loaded.encoder, folder, base, batch)
     except InputError as error:
-        raise InputError(f"{usable.name} cannot be exported for peft: {error}") from None
+        reason = f"{usable.name} cannot be exported for peft: {error}"
+        raise InputError(f"{reason}; {_instead(usable)}") from None
     return _for_featbert(usable, folder)
 
 

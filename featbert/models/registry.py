@@ -21,6 +21,8 @@ class Part(Entry):
         firsts: of an output, whether it also reads [CLS] of each sequence.
         answers: of an output, the kinds of answers that it can give (`tasks.base.ANSWERS`).
         trainer: how a model with this part is fitted.
+        rate_on_tuned: of an output, default learning rate of the head on a tuned encoder, unless
+            the encoder's is higher. None for the encoder's.
     """
 
     title: str
@@ -29,6 +31,7 @@ class Part(Entry):
     firsts: bool = False
     answers: tuple[str, ...] = ()
     trainer: str = "gradient"
+    rate_on_tuned: float | None = None
 
 
 BODIES = Registry(
@@ -66,7 +69,7 @@ OUTPUTS = Registry(
             ("class_weight", "gamma"),
             answers=("class", "tags"),
         ),
-        "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",)),
+        "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",), rate_on_tuned=4e-3),
         "sigmoid": Part(
             "featbert.models.logits:Sigmoid",
             "sigmoid",

@@ -63,9 +63,8 @@ class Entities(WordTask):
     }
 
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
-        """Heads on frozen words have a CRF, from `experiments/defaults-outputs`."""
-        output = {"output": "crf"} if frozen else {}
-        return super().defaults(tuning, frozen=frozen, words=words) | output
+        """Rates of word labels, and a CRF, from `experiments/defaults-outputs`."""
+        return super().defaults(tuning, frozen=frozen, words=words) | {"output": "crf"}
 
     def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         """All scores of one split, with ill-formed tags (I- after O) as in conlleval."""

@@ -298,6 +298,14 @@ def test_shots_are_laid_over_every_configuration(tmp_path):
     ).used() == (defaults("full").used())
 
 
+def test_a_head_on_a_tuned_encoder_may_have_the_encoder_s_rate(tmp_path):
+    text = "[variants.finetune]\nhead_learning_rate = ['none', 1e-3]\n"
+    (usual,) = read_experiment(written(tmp_path, "[finetune]\n")).configurations
+    assert usual.settings("finetune") == defaults("full")
+    rows = [c.settings("finetune") for c in read_experiment(written(tmp_path, text)).configurations]
+    assert [row.head_learning_rate for row in rows] == [None, 1e-3]
+
+
 def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
     text = "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
 

@@ -20,7 +20,7 @@ def classes(n: int) -> TargetSummary:
 
 
 def settings_of(tuning: str, **given: Any) -> Settings:
-    return defaults(tuning).but(**{"lstm_size": 8, "output": "softmax"} | given)
+    return defaults(tuning, output="softmax").but(**{"lstm_size": 8} | given)
 
 
 def stored(spec: str, n: int = 5, *, hidden: int = 16, layers: int = 3, **given: Any) -> Model:

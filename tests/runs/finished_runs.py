@@ -34,7 +34,9 @@ STORED = defaults("none").but(
     warmup=0.0,
     schedule="constant",
 )
-TUNED = defaults("full").but(epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0)
+TUNED = defaults("full", output="softmax").but(
+    epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0
+)
 
 
 def write_corpus(folder: Path, *, rename: tuple[str, str] | None = None) -> Path:

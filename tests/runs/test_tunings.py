@@ -36,7 +36,7 @@ def test_each_way_has_a_row_and_keeps_what_it_trained(workspace):
     options = {"runs_dir": workspace.runs, "device": "cpu", "precision": "fp32"}
 
     def tune(tuning, **given):
-        settings = defaults(tuning).but(epochs=1, **given)
+        settings = defaults(tuning, output="softmax").but(epochs=1, **given)
         return finetune(corpus, str(workspace.model), settings=settings, **options)
 
     store = extract(corpus, str(workspace.model), cache_dir=workspace.cache, precision="fp32")
@@ -73,7 +73,7 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
         return Fitting(made, *args, **kwargs)
 
     monkeypatch.setattr("featbert.runs.train.Fitting", noting)
-    settings = defaults("head-then-full").but(epochs=1, head_from=head.id)
+    settings = defaults("head-then-full", output="softmax").but(epochs=1, head_from=head.id)
     tuned = finetune(corpus, model, settings=settings, **where)
     kept = load_file(head.folder / WEIGHTS)
     assert len(kept) == 2
@@ -83,7 +83,9 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     with pytest.raises(InputError, match="head_epochs"):
         settings.check_given(["head_epochs"])
     assert tuned.record.cost.trained_parameters == sum(p.numel() for p in began.values())
-    full = finetune(corpus, model, settings=defaults("full").but(epochs=1), **where)
+    full = finetune(
+        corpus, model, settings=defaults("full", output="softmax").but(epochs=1), **where
+    )
     of_head = head.record.cost
     extraction = of_head.extraction_flops * 5 / 6  # train is four times dev, test is the same text
     before = of_head.training_flops + extraction

@@ -10,7 +10,7 @@ from peft.tuners.tuners_utils import BaseTunerLayer
 from torch import nn
 from transformers import AutoModel
 
-from featbert.config import defaults
+from featbert.config import defaults, recorded
 from featbert.data.load import load_corpus
 from featbert.encoders import kernels
 from featbert.encoders.alignment import align
@@ -196,6 +196,20 @@ def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
     assert with_body.head_learning_rate == of_features
     get_task("classification").check(with_body)
     assert defaults("lora", "classification").head_learning_rate is None
+
+
+def test_a_crf_on_a_tuned_encoder_learns_as_fast_as_on_features_or_as_the_encoder():
+    of_features = defaults("none").learning_rate
+    for tuning in ("full", "head-then-full", "top:2", "lora", "bitfit", "ia3", "layernorm"):
+        usual = defaults(tuning)
+        rate = max(usual.learning_rate, of_features)
+        assert (usual.output, usual.head_learning_rate or usual.learning_rate) == ("crf", rate)
+        with_softmax = defaults(tuning, output="softmax").head_learning_rate
+        assert with_softmax == get_tuning(tuning).defaults.get("head_learning_rate")
+    # A run whose head learned at the encoder's rate has no rate of its own when it is read again.
+    used = defaults("full").used()
+    assert recorded(used, "full", "entities").head_learning_rate == used.pop("head_learning_rate")
+    assert recorded(used, "full", "entities").head_learning_rate is None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
