@@ -80,9 +80,9 @@ class BiLSTM(nn.Module):
     def _dropped(self, values: Tensor, order: WordOrder) -> Tensor:
         """(W, D) -> (W, D) with dropout, both in packed order."""
         if not (self.variational_dropout and self.training):
-            return self.dropout(values)
+            return cast(Tensor, self.dropout(values))
         n_sequences = order.sizes[0]
-        masks = self.dropout(values.new_ones(n_sequences, values.shape[1]))
+        masks: Tensor = self.dropout(values.new_ones(n_sequences, values.shape[1]))
         return values * masks.index_select(0, order.padded % n_sequences)
 
     def _states(self, words: Tensor, order: WordOrder) -> Tensor:
