@@ -490,7 +490,8 @@ def _edges(searches: Sequence[SearchRecord], row: Row) -> Iterator[str]:
         if search.chosen is None or runs.isdisjoint(search.rows):
             continue
         for setting in _SEARCHED_RATES:
-            values = {trial.settings.get(setting) for trial in search.tried if trial.dev}
+            ended = [trial for trial in search.tried if trial.state != "waiting"]
+            values = {trial.settings.get(setting) for trial in ended}
             numbers = sorted(value for value in values if isinstance(value, float))
             chosen = search.tried[search.chosen].settings.get(setting)
             if len(numbers) > 1 and chosen in (numbers[0], numbers[-1]):

@@ -200,13 +200,16 @@ def test_a_solver_that_did_best_at_its_end_lacks_penalties_and_not_training() ->
     assert "last epoch" not in topics(found)["Check first"]
 
 
-def searched(folder: Path, chosen: int) -> None:
-    tried = [
-        TriedSettings({"learning_rate": rate}, [f"try-{i}"], 0.5, 0.5, "finished", 1.0, 1.0)
-        for i, rate in enumerate((1e-5, 2e-5, 4e-5))
+def searched(folder: Path, chosen: int | None, tried=None, floor: float | None = None) -> None:
+    """Writes the record of a search. `tried` are states and dev scores of its three rates."""
+    tries = [
+        TriedSettings({"learning_rate": rate}, [f"try-{i}"], dev, dev, state, 1.0, 1.0)
+        for i, (rate, (state, dev)) in enumerate(
+            zip((1e-5, 2e-5, 4e-5), tried or [("finished", 0.5)] * 3, strict=True)
+        )
     ]
-    rows = ["t-1", "t-2", "t-3"]
-    search = SearchRecord("full", None, "wikigold", "", "grid", tried, chosen, rows)
+    rows = [] if chosen is None else ["t-1", "t-2", "t-3"]
+    search = SearchRecord("full", None, "wikigold", "", "grid", tries, chosen, rows, floor)
     record = ExperimentRecord("trial", "", [], rows, [], [], [], False, {}, [search], {})
     write_json(folder / f"trial{SUFFIX}", record)
 
@@ -229,6 +232,17 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
+
+
+@pytest.mark.parametrize("place", [0, 2])
+@pytest.mark.parametrize("edge", [("finished", 0.0), ("pruned", None), ("failed", None)])
+def test_rates_that_scored_nothing_are_part_of_the_searched_range(tmp_path, edge, place) -> None:
+    tried = [("finished", 0.5)] * 3
+    tried[place] = edge
+    searched(tmp_path, 1, tried)
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    found = topics(contest([Run(tmp_path / run.name, run.record) for run in runs]))
+    assert "Check first" not in found
 
 
 def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path) -> None:
