@@ -43,7 +43,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
     """The comparison with a breakdown by each facet on each split.
 
     Rows of each text are apart, and by a facet that depends on the training text those that
-    learned from as much of it. Predictions that cannot be read are in `missing_breakdowns`.
+    learned from the same part of it. Predictions that cannot be read are in `missing_breakdowns`.
     """
     task, facets = comparison.task, [*dict.fromkeys(facets)]
     texts = TrainingTexts()
@@ -53,8 +53,7 @@ def with_breakdowns(comparison: Comparison, members: Members, facets: Sequence[s
         names = [name for name in facets if task.facets[name].needs_train == trained]
         scored = [row for row in comparison.rows if names and split in row.splits]
         groups = grouped(
-            ((row.data(split)[:2], trained and (row.trained_on, row.train_part)), row)
-            for row in scored
+            ((row.data(split)[:2], trained and _training_data(row)), row) for row in scored
         )
         for alike in groups.values():
             try:
@@ -99,11 +98,17 @@ def _breakdowns(
         yield Breakdown(facet, title, split, gold, scores)
 
 
+def _training_data(row: Row) -> tuple[object, ...]:
+    return row.trained_on, row.conditions["train"], row.train_part
+
+
 def _learned(row: Row) -> str:
-    """A row's training data, if it is not all of train."""
-    if row.part_name:
-        return f" (trained on {row.part_name.replace('of train', 'of it')})"
-    return "" if row.trained_on == ("train",) else f" (trained on {' and '.join(row.trained_on)})"
+    """A row's training data, if it is not all of train or if rows have several texts."""
+    part = row.part_name.replace("of train", "of it") or " and ".join(row.trained_on)
+    parts = [f"trained on {part}"] * (part != "train")
+    if "train" in row.differing:
+        parts.append(f"train={row.differing['train']}")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 # Confusions --------------------------------------------------------------------------------------
