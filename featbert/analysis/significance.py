@@ -77,9 +77,12 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
         for row, base in track(pairs, f"testing differences on {split}", "pairs"):
             tests += estimates.of_pair(row, base, split)
         differences += _adjusted(tests)
-        largest = max(tests, key=lambda test: test.estimate.units, default=None)
-        if largest is not None and 0 < (n_units := largest.estimate.units) < 2 * FEWEST_UNITS:
-            few_units.append(f"{n_units} {largest.units} of {split} are few: intervals are rough")
+        sizes = dict.fromkeys((test.estimate.units, test.units) for test in tests)
+        few_units += [
+            f"{n} {units} of {split} are few: intervals are rough"
+            for n, units in sizes
+            if 0 < n < 2 * FEWEST_UNITS
+        ]
     comparison = dataclasses.replace(comparison, differences=tuple(differences))
     return dataclasses.replace(
         comparison,

@@ -20,7 +20,7 @@ from featbert.analysis.interval import (
 from featbert.data.corpus import Sentence
 from featbert.report.tables import comparison_tables
 from featbert.runs.folder import TESTS
-from featbert.runs.record import read_json, to_json
+from featbert.runs.record import SplitIdentity, read_json, to_json
 from featbert.runs.run import Run
 from featbert.tasks.base import get_task
 from featbert.tasks.entities import TASK
@@ -124,6 +124,18 @@ def test_few_documents_are_named_and_fewer_are_no_units(tmp_path) -> None:
     assert any("too few" in note for note in comparison.test_notes)
     assert not tested(8, seeds=(1, 2)).differences
     assert tested(N).differences[0].estimate.units == N  # one document is not a unit
+
+
+def test_few_documents_are_named_beside_a_text_with_many(tmp_path) -> None:
+    runs = []
+    for corpus, letter, n in (("small", "x", 60), ("large", "y", 900)):
+        splits = {name: SplitIdentity(letter * 64, letter * 64, n, n) for name in ("train", "dev")}
+        signature = {"corpus": corpus, "splits": splits}
+        runs += both(tmp_path / corpus, seeds=(1,), n=n, in_document=10, signature=signature)
+    comparison = compare_runs(runs, vary=["corpus"], stats=True)
+    assert {d.estimate.units for d in comparison.differences} == {6, 90}
+    (note,) = (note for note in comparison.test_notes if "rough" in note)
+    assert note.startswith("6 documents")
 
 
 def test_holm_adjusts_for_all_pairs_of_a_split_and_intervals_fit(tmp_path) -> None:
