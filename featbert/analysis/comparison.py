@@ -281,10 +281,16 @@ def best_by_dev(rows: Sequence[Row]) -> Row | None:
 
 
 def rivals(rows: Iterable[Row]) -> list[list[Row]]:
-    """For each text, encoder, context and training text, the rows on its largest part."""
+    """For each text, encoder, context and training text, the rows on its largest part.
+
+    A part that only trials of a search learned from does not count.
+    """
     groups = grouped((row.rival_key, row) for row in rows).values()
-    largest = [(group, max(row.train_part for row in group)) for group in groups]
-    return [[row for row in group if row.train_part == part] for group, part in largest]
+    largest = [max(row.train_part for row in group if not row.is_trial) for group in groups]
+    return [
+        [row for row in group if row.train_part == part]
+        for group, part in zip(groups, largest, strict=True)
+    ]
 
 
 def first_two(rows: Iterable[Row], split: str) -> Iterator[tuple[Row, Row]]:

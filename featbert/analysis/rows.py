@@ -97,9 +97,9 @@ def compare_group(
     of_trials = [all(run.name in trials for run in row.runs) for row in rows]
     # Without a chosen row the trials themselves are compared.
     pairs = [*zip(rows, of_trials, strict=True)]
-    places = [(row.cell, row.trained_on) for row, is_trial in pairs if not is_trial]
+    keys = {row.rival_key for row, is_trial in pairs if not is_trial}
     rows = [
-        dataclasses.replace(row, is_trial=is_trial and (row.cell, row.trained_on) in places)
+        dataclasses.replace(row, is_trial=is_trial and row.rival_key in keys)
         for row, is_trial in pairs
     ]
     baselines = [] if against is None else rows_called(against, rows)

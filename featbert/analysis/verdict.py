@@ -98,7 +98,7 @@ def with_contests(
     """The comparison with a contest for each freed part of it, in the order of its rows."""
     cases = []
     for group in rivals(comparison.rows):
-        rows = [row for row in group if not row.is_trial] or group
+        rows = [row for row in group if not row.is_trial]
         competing = [row for row in rows if row.competes]
         leader = best_by_dev(competing)
         features = best_by_dev([row for row in rows if row.frozen])

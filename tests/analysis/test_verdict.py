@@ -261,6 +261,36 @@ def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path
     assert not any(row.is_trial for row in named.rows)
 
 
+def trials_of_a_search(folder: Path, **changes) -> list[Run]:
+    """Two trials of fine-tuning. The search goes on."""
+    searched(folder, None, [("finished", 0.8), ("finished", 0.8), ("waiting", None)])
+    return [
+        make_run(f"try-{i}", layers=None, dev=0.8, test=0.8, settings={"epochs": 5 + i}, **changes)
+        for i in range(2)
+    ]
+
+
+def test_a_search_that_goes_on_does_not_choose_the_part_of_train(tmp_path) -> None:
+    """Rows learned from a quarter of train, and trials from all of it."""
+    quarter = {"settings": {"epochs": 4, "train_share": 0.25}}
+    runs = make_seeds("t", TUNED, layers=None, **quarter) + make_seeds("f", FEATURES, **quarter)
+    runs = [Run(tmp_path / r.name, r.record) for r in (*runs, *trials_of_a_search(tmp_path))]
+    (comparison,) = compare(runs)
+    assert sum(row.is_trial for row in comparison.rows) == 2
+    (found,) = comparison.contests
+    assert found.leader == found.ahead == found.tuned
+    assert comparison.row(found.leader).train_share == 0.25
+
+
+def test_trials_are_compared_if_no_row_learned_from_their_text(tmp_path) -> None:
+    larger = {"train": SplitIdentity("d" * 64, "4" * 64, 900, 20_000)}
+    trials = trials_of_a_search(tmp_path, signature={"splits": make_signature().splits | larger})
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES), *trials]
+    (comparison,) = compare([Run(tmp_path / run.name, run.record) for run in runs])
+    assert len(comparison.contests) == 2
+    assert all(found.leader for found in comparison.contests)
+
+
 def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
     """The table has a second tuned row, which is in no contest."""
     searched(tmp_path, 1)
