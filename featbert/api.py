@@ -683,8 +683,10 @@ def plan_run(request: RunRequest) -> ExperimentPlan:
     if experiment.keys.minutes is not None:
         from featbert.experiments.minutes import MinutesPlan
 
-        name = f"{experiment.name}-{resources.corpus(experiment.configurations[0]).name}"
-        keys = experiment.keys.model_copy(update={"name": name})
+        arms = experiment.configurations
+        encoders = dict.fromkeys(Path(resources.encoder(arm.model).name).name for arm in arms)
+        names = (experiment.name, resources.corpus(arms[0]).name, *encoders)
+        keys = experiment.keys.model_copy(update={"name": "-".join(names)})
         places = (replace(experiment, keys=keys), *places[1:])
         return MinutesPlan(*places, at_a_time=request.jobs or 1, gains=_gains).renewed()
     return ExperimentPlan(*places).renewed(at_a_time=request.jobs or 1)

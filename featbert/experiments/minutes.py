@@ -222,9 +222,10 @@ class MinutesPlan(ExperimentPlan):
     def timed(self) -> MinutesPlan:
         """The plan with a `time_plan`: the one in the experiment's record, or a new one.
 
-        InputError if the minutes are too few for the smallest plan.
+        InputError if the minutes are too few for the smallest plan, or see `check_record`.
         """
         plan, time_plan = self.renewed(time_plan=None), None
+        plan.check_record()
         seeds = [c.seeds for c in self.experiment.configurations]
         key = json_hash([self.minutes, [*plan.jobs], seeds])
         with contextlib.suppress(MissingError):

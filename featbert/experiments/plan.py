@@ -5,12 +5,13 @@ epochs follow from the run on train. So a plan depends on finished runs and, wit
 trials. An experiment is planned again whenever runs have finished, until no run is missing.
 """
 
+import contextlib
 import dataclasses
 import functools
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,7 @@ from featbert.encoders.device import find_device, use_threads
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.source import EncoderSource, find_encoder
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import check_known
+from featbert.errors import InputError, MissingError, check_known
 from featbert.experiments.file import (
     MOST_COMBINATIONS,
     TABLES,
@@ -46,10 +47,14 @@ from featbert.runs.planned import (
     plan_tuned_run,
 )
 from featbert.runs.record import (
+    RECORD_NAME,
     ExperimentRecord,
     RunRecord,
     SearchRecord,
     TriedSettings,
+    experiment_path,
+    read_experiment_record,
+    read_record,
     search_path,
 )
 from featbert.runs.run import Run
@@ -134,7 +139,23 @@ class ExperimentPlan:
             check_known("class in labels", labels, sorted(classes))
         for configuration, differing in zip(arms, plan.experiment.differing, strict=True):
             plan.add(configuration, differing)
+        plan.check_record()
         return plan
+
+    def check_record(self) -> None:
+        """InputError if the record has searches on another text, task or encoder.
+
+        They would be lost, and their trials would be rows.
+        """
+        planned = [_compared_in(job.run) for job in self.jobs.values()]
+        path = experiment_path(self.runs_dir, self.experiment.name)
+        for run in _searched_runs(self.runs_dir, self.experiment.name):
+            if _compared_in(run) not in planned:
+                place = f"{run.signature.corpus} with {run.signature.model}"
+                raise InputError(
+                    f"{path} has a search on another text or encoder ({place}); "
+                    "give this experiment another name, or remove the file"
+                )
 
     @property
     def later_runs(self) -> str:
@@ -379,6 +400,21 @@ class ExperimentPlan:
                 cache_dir=self.cache_dir,
             )
         return self.extractions[key]
+
+
+def _searched_runs(runs_dir: Path, experiment: str) -> Iterator[RunRecord]:
+    """A finished run of each search in an experiment's record, if there are both."""
+    with contextlib.suppress(MissingError, InputError):  # a damaged record is replaced
+        for search in read_experiment_record(runs_dir, experiment).searches:
+            names = (name for trial in search.tried for name in trial.runs)
+            finished = (name for name in names if (runs_dir / name / RECORD_NAME).exists())
+            yield from map(read_record, [runs_dir / name for name in itertools.islice(finished, 1)])
+
+
+def _compared_in(run: RunRecord | PlannedRun) -> tuple[Any, ...]:
+    """The text, task and encoder of a run."""
+    signature = run.signature
+    return signature.splits, run.task, signature.encoder_weights, signature.encoder_files
 
 
 def _mean(records: Sequence[RunRecord], split: str) -> float | None:

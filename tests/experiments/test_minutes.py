@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from featbert.analysis.compare import compare
 from featbert.analysis.labels import search_line
-from featbert.api import RunRequest, _gains, run
+from featbert.api import RunRequest, _gains, plan_run, run
 from featbert.errors import InputError
 from featbert.experiments import minutes, schedule, time_plan
 from featbert.experiments.candidates import rungs
@@ -25,6 +26,7 @@ from tests.analysis.records import make_record
 from tests.experiments.experiment_files import Lab
 from tests.experiments.test_shipped import write_texts
 from tests.report.html.judged import make_run
+from tests.tiny_encoders import write_encoder
 from tests.workspace import error_of, write_corpus
 
 TUNINGS = ("full", "bitfit", "layernorm", "lora")
@@ -247,6 +249,27 @@ def test_a_plan_whose_runs_were_removed_begins_anew(lab, trained):
     assert timed(lab, trained, 12).missing
 
 
+def test_each_encoder_has_a_record_of_its_own(lab, trained, tmp_path):
+    """With its trials, and the report next to the runs."""
+    names = set()
+    for model in (lab.space.model, write_encoder(tmp_path / "deep", layers=2)):
+        experiment = lab.experiment(**KEYS, model=str(model), minutes=12)
+        plan = plan_run(experiment, **lab.where)
+        plan = replace(plan, gains=lambda first, second: None, clock=lambda: 0.0, began=0.0)
+        plan = carry_out(plan.timed())
+        names.add(plan.experiment.name)
+    records = [read_experiment_record(lab.space.runs, name) for name in names]
+    assert len(records) == 2
+    trials = {n for r in records for s in r.searches for t in s.tried for n in t.runs}
+    rows = {name for record in records for name in record.rows}
+    assert trials | rows == {job.name for job in trained}
+    assert len(rows) < len(trials)
+    other = write_encoder(tmp_path / "other" / "deep", layers=3)
+    experiment = lab.experiment(**KEYS, model=str(other), minutes=12)
+    with pytest.raises(InputError, match="deep"):
+        plan_run(experiment, **lab.where).timed()
+
+
 TEXT_KEYS: dict[str, Any] = {
     "task": "classification",
     "seeds": [1, 2],
@@ -439,13 +462,14 @@ def test_a_run_with_real_times_and_gains(lab, tmp_path):
     experiment = lab.experiment(**keys, data=str(data), task="classification", minutes=5)
     result = run(experiment, **lab.where)
     (comparison,) = result.comparisons
-    assert result.plan.experiment.name == "trial-texts"
+    name = f"trial-texts-{lab.space.model.name}"
+    assert result.plan.experiment.name == name
     assert sorted((row.frozen, len(row.runs) >= 3) for row in comparison.rows) == [
         (False, True),
         (True, False),  # logistic regression has one run for all seeds
     ]
     assert all(difference.estimate.covers_seeds for difference in comparison.differences)
-    record = read_experiment_record(lab.space.runs, "trial-texts")
+    record = read_experiment_record(lab.space.runs, name)
     assert record.time_plan.done
     assert 0 < record.time_plan.spent < 300
     again = run(experiment, **lab.where)
@@ -496,7 +520,11 @@ def test_an_interrupted_extraction_counts_in_the_minutes(lab, monkeypatch, tmp_p
     seconds, before = 0.2, []
 
     def ended(*rest: Any) -> Any:
-        before.append(read_experiment_record(lab.space.runs, "trial-texts").time_plan.spent)
+        before.append(
+            read_experiment_record(
+                lab.space.runs, f"trial-texts-{lab.space.model.name}"
+            ).time_plan.spent
+        )
         time.sleep(seconds)
         raise KeyboardInterrupt
 
@@ -505,6 +533,6 @@ def test_an_interrupted_extraction_counts_in_the_minutes(lab, monkeypatch, tmp_p
     monkeypatch.setattr(schedule, "run_extraction", ended)
     with pytest.raises(KeyboardInterrupt):
         run(lab.experiment(**keys, data=str(data), task="classification"), **lab.where)
-    record = read_experiment_record(lab.space.runs, "trial-texts")
+    record = read_experiment_record(lab.space.runs, f"trial-texts-{lab.space.model.name}")
     assert record.time_plan.spent >= before[0] + seconds
     assert not record.time_plan.done

@@ -1,6 +1,7 @@
 """Experiments whose runs follow from others: variants, train+dev, grids, adaptation, transfer."""
 
 import shlex
+import shutil
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -21,7 +22,7 @@ from featbert.runs.train import train_planned
 from tests.analysis.records import compare
 from tests.experiments.experiment_files import SMALL
 from tests.tiny_encoders import write_encoder
-from tests.workspace import command, ok, write_splits
+from tests.workspace import WORDS, command, ok, write_splits
 
 
 def test_conditions_next_to_each_other(lab):
@@ -154,6 +155,25 @@ def test_experiments_with_names_that_are_alike_keep_their_records(lab):
     with pytest.raises(MissingError, match="a_b"):
         read_experiment_record(lab.space.runs, "a/b")
     assert [run.name for run in find_runs(lab.space.runs)] == [run.name]
+
+
+def test_a_search_with_another_encoder_or_text_replaces_no_record(lab, tmp_path):
+    keys = {"finetune": {"epochs": 1}, "grid": {"finetune": {"learning_rate": [1e-3, 1e-2]}}}
+    (search,) = lab.carry_out(**keys).searches
+    deep = write_encoder(tmp_path / "deep", layers=2)
+    other = write_splits(tmp_path / "other", WORDS[:3], WORDS, WORDS)
+    for change in ({"model": str(deep)}, {"data": str(other)}, {"limit": 2}):
+        with pytest.raises(InputError, match=r"trial\.experiment\.json"):
+            lab.plan(**keys, **change)
+        assert lab.plan(name="other", **keys, **change).missing
+        both = {"variant": [{}, change]}
+        assert search in lab.plan(**keys, **both).searches
+    assert read_experiment_record(lab.space.runs, "trial").searches == [search]
+    shutil.rmtree(lab.space.runs / search.tried[0].runs[0])
+    assert lab.plan(**keys).missing
+    for trial in search.tried[1:]:
+        shutil.rmtree(lab.space.runs / trial.runs[0])
+    assert lab.plan(**keys, model=str(deep)).missing
 
 
 def test_the_command_that_shows_an_experiment_again_is_one_that_does(lab):
