@@ -94,6 +94,11 @@ def ends_of(values: Any) -> list[Any]:
     return ends
 
 
+def n_points(ranges: Mapping[str, Any]) -> float:
+    """The number of combinations of choices. Infinite with a range."""
+    return math.prod(len(v) if isinstance(v, list) else math.inf for v in ranges.values())
+
+
 def _canonical(layers: str) -> str:
     return EACH if layers == EACH else parse_layers(layers).name
 
@@ -185,6 +190,11 @@ class Search(Grid):
     def is_sized(self) -> bool:
         """Whether the number of trials is known before any is finished."""
         return self.seconds is None and self.operations is None
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether all settings are known before any trial is finished."""
+        return self.sampler != "tpe" and self.is_sized and not self.pruning
 
     def is_spent(self, tried: Sequence[TriedSettings]) -> bool:
         """Whether no further settings are tried after these."""

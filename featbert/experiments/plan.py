@@ -33,6 +33,7 @@ from featbert.experiments.file import (
     Grid,
     Search,
     ends_of,
+    n_points,
     with_kept_vectors,
 )
 from featbert.experiments.search import open_trials
@@ -63,6 +64,8 @@ from featbert.text import counted
 
 # Finished runs that a search needs before it prunes others, as in Optuna's MedianPruner.
 FEWEST = 5
+# Settings in succession that were all tried before, after which a sampler is not asked again.
+MOST_REPEATED = 100
 # A row of a configuration: its table, and the layers that it reads from a store.
 RowOf = tuple[str, str | None]
 
@@ -282,10 +285,12 @@ class ExperimentPlan:
         jobs_of_study = functools.partial(jobs_at, pruned_by=pruned_by)
         jobs, tries = self._tries(study_name, search, ranges, jobs_of_study)
         prune_below = _medians([job.run.finished for job in jobs]) if search.pruning else ()
-        size = search.trials if search.sampler != "grid" and search.is_sized else None
+        n_tried = len(tries)
+        if search.is_sized and not search.is_planned:
+            n_tried = int(min(search.trials or math.inf, n_points(ranges)))
         for job in jobs:
             options = dataclasses.replace(
-                job.run.options, configurations_tried=size or len(tries), prune_below=prune_below
+                job.run.options, configurations_tried=n_tried, prune_below=prune_below
             )
             run = dataclasses.replace(job.run, options=options)
             self._add_job(dataclasses.replace(job, run=run))
@@ -316,8 +321,9 @@ class ExperimentPlan:
     ) -> tuple[list[Job], list[TriedSettings]]:
         """The runs and settings of the trials of a study, as far as they are known."""
         # If later tries depend on earlier ones, only tries that can run now are added.
-        at_once = search.sampler != "tpe" and search.is_sized and not search.pruning
-        most_waiting = MOST_COMBINATIONS if at_once else self.at_a_time
+        most_waiting = MOST_COMBINATIONS if search.is_planned else self.at_a_time
+        most_repeated = math.inf if search.sampler == "grid" else MOST_REPEATED
+        n_repeated = 0
         jobs: list[Job] = []
         tries: list[TriedSettings] = []
         journal = search_path(self.runs_dir, self.experiment.name)
@@ -326,16 +332,21 @@ class ExperimentPlan:
                 n_waiting = sum(settings.state == "waiting" for settings in tries)
                 if search.is_spent(tries) or n_waiting >= most_waiting:
                     break
+                if len(tries) == n_points(ranges) or n_repeated == most_repeated:
+                    break
                 if (point := trials.settings(number)) is None:
                     break
                 jobs_of_point = jobs_at(point)
                 settings = self._tried(jobs_of_point, ranges)
                 if settings.state in ("finished", "pruned"):
                     trials.tell(number, settings.dev)
-                # A grid tries settings that make no difference once.
-                if search.sampler != "grid" or all(settings.runs != t.runs for t in tries):
-                    jobs += jobs_of_point
-                    tries.append(settings)
+                # Settings that make no difference, or are drawn again, are tried once.
+                if any(settings.runs == t.runs for t in tries):
+                    n_repeated += 1
+                    continue
+                n_repeated = 0
+                jobs += jobs_of_point
+                tries.append(settings)
         return jobs, tries
 
     def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:

@@ -14,11 +14,12 @@ from featbert.experiments import plan as planning
 from featbert.experiments import schedule
 from featbert.experiments.file import Search
 from featbert.experiments.search import open_trials
-from featbert.runs.record import read_experiment_record, search_path
+from featbert.runs.record import read_experiment_record, search_path, write_json
 from featbert.runs.run import find_runs
 from featbert.runs.train import train_planned
 from featbert.tasks.base import Scores
 from featbert.units import percent
+from tests.analysis.records import make_record
 from tests.experiments.experiment_files import SMALL
 
 RATES = {"log_uniform": [1e-4, 1e-1]}
@@ -131,6 +132,41 @@ def test_operations_or_seconds_end_a_search(lab):
     for n in (1, 3):  # one that begins within the budget is finished
         spent = search(seconds=sum(took[:n]) - took[n - 1] / 2)
         assert lab.plan(**spent).searches[0].tried == four.tried[:n]
+
+
+@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize(
+    ("budget", "n_tried"), [({"trials": 6}, 4), ({"trials": 3}, 3), ({"operations": 31.0}, 4)]
+)
+def test_settings_that_are_drawn_again_are_tried_and_counted_once(
+    lab, monkeypatch, sampler, budget, n_tried
+):
+    """Rank has no effect on "full", so that there are four settings among six points."""
+
+    def train(job: Any, *arguments: Any) -> None:
+        cost = {"training_flops": 10.0, "training_seconds": 1.0}
+        options = job.run.options
+        record = make_record(
+            job.name,
+            layers=None,
+            tuning=job.run.tuning,
+            settings=job.run.settings,
+            cost=cost,
+            configurations_tried=options.configurations_tried,
+        )
+        object.__setattr__(record, "signature", job.run.signature)
+        write_json(job.run.folder / "record.json", record)
+
+    monkeypatch.setattr(schedule, "_train", train)
+    lists = {"tuning": ["full", "lora"], "rank": [2, 4, 8]}
+    keys = {"finetune": {"epochs": 1}, "search": {"finetune": lists, "sampler": sampler} | budget}
+    plan = lab.carry_out(**keys)
+    (found,) = plan.searches
+    names = [name for trial in found.tried for name in trial.runs]
+    assert len(names) == len({*names}) == n_tried
+    assert (found.chosen, plan.failures) == (0, {})
+    counted = {run.record.configurations_tried for run in find_runs(lab.space.runs)}
+    assert max(counted) <= (n_tried if sampler == "random" else 6)
 
 
 def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
