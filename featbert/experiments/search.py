@@ -60,9 +60,10 @@ class Trials:
         if number < len(trials):
             return dict(trials[number].params)
         # Sorted by name: the order of keys in a file plays no part.
-        distributions = {name: _distribution(self.ranges[name]) for name in sorted(self.ranges)}
+        ranges = dict(sorted(self.ranges.items()))
+        distributions = {name: _distribution(values) for name, values in ranges.items()}
         if self.search.sampler == "grid":
-            points = itertools.islice(every(self.ranges), number, None)
+            points = itertools.islice(every(ranges), number, None)
             if (params := next(points, None)) is None:
                 return None
         else:

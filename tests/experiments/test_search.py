@@ -67,6 +67,17 @@ def test_points_do_not_depend_on_interruptions(tmp_path, sampler):
     assert (other[:10] == whole[:10], other == whole) == (True, False)  # TPE begins at random
 
 
+def test_a_grid_resumes_to_all_points_with_its_keys_in_another_order(tmp_path):
+    ranges, points = {"a": [1, 2], "b": [8, 9]}, []
+    asked = Search(sampler="grid", features=ranges)
+    for order in (("a", "b"), ("b", "a")):
+        in_order = {name: ranges[name] for name in order}
+        with open_trials(tmp_path / "grid", "one", asked, in_order, keep=True) as trials:
+            points = [trials.settings(n) for n in range(2 if order == ("a", "b") else 5)]
+    assert points[-1] is None
+    assert {(point["a"], point["b"]) for point in points[:4]} == {(1, 8), (1, 9), (2, 8), (2, 9)}
+
+
 def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
     """Its trials are in a journal that optuna-dashboard reads; test chooses nothing."""
     keys = search(trials=4)
