@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from featbert.runs.record import (
     experiment_path,
     read_experiment_record,
     read_json,
+    read_or_left_out,
     to_json,
 )
 from featbert.runs.results import (
@@ -88,7 +89,8 @@ def pack_runs(
 def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     """Copies the runs of a results file into a folder. Returns their number, copied and kept.
 
-    Finished runs in the folder are kept as they are. InputError if the file is damaged or foreign,
+    Finished runs in the folder are kept as they are, and so are records of experiments that name
+    runs which the file's record does not name. InputError if the file is damaged or foreign,
     MissingError if there is none.
     """
     if results_file(file) != file:
@@ -106,8 +108,10 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
             for path in (*Path(folder).iterdir(), *Path(folder, TESTS).glob("*")):
                 place = runs_dir / path.relative_to(folder)
                 if path.name not in run_names:
-                    if not place.exists():
-                        path.rename(place)
+                    if not place.exists() or _is_continued(place, path, run_names):
+                        path.replace(place)
+                    elif path.name.endswith(SUFFIX) and path.read_bytes() != place.read_bytes():
+                        notice(f"{place} is kept; the one in {file} differs")
                 elif not (place / RECORD_NAME).exists():
                     with claimed(place):
                         if not (place / RECORD_NAME).exists():
@@ -118,6 +122,22 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
 
 def _content(record: Any) -> Any:
     return json.loads(to_json(record))
+
+
+def _is_continued(place: Path, packed: Path, run_names: Collection[str]) -> bool:
+    """Whether a record lacks packed runs, and the packed record has all that it names."""
+    if not place.name.endswith(SUFFIX):
+        return False
+    record = read_or_left_out(read_json, place, ExperimentRecord, "")
+    if record is None or not {*record.missing} & {*run_names}:
+        return False
+    return _names(record) <= _names(read_json(packed, ExperimentRecord, ""))
+
+
+def _names(record: ExperimentRecord) -> set[str]:
+    """Rows, missing runs and trials of an experiment."""
+    trials = (trial for search in record.searches for trial in search.tried)
+    return {*record.rows, *record.missing, *(name for trial in trials for name in trial.runs)}
 
 
 def _runs_of(record: ExperimentRecord, runs_dir: Path) -> list[Run]:

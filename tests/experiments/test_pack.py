@@ -247,6 +247,32 @@ def test_an_interrupted_unpacking_leaves_nothing_and_kept_tests_are_merged(
     assert analysed(find_runs(folder)).differences == analysed(find_runs(file)).differences
 
 
+def test_the_record_of_an_experiment_that_was_begun_is_continued_by_a_packed_one(
+    runs, tmp_path, caplog
+) -> None:
+    """Its trials are no rows. A record with further runs is kept, with a notice."""
+    caplog.set_level("INFO")
+    experiment(runs, ["last-1"], ["last-1", "last-2"])
+    pack_runs(runs, file := tmp_path / "trial.jsonl.xz", "trial")
+    packed = read_experiment_record(runs, "trial")
+    begun = dataclasses.replace(packed, rows=["last-1"], missing=["last-2"], searches=[])
+    for rows, searches, n_notices in (
+        (begun.rows, packed.searches, 0),
+        ([*begun.rows, "last-9"], [], 1),
+    ):
+        folder = tmp_path / f"unpacked-{len(rows)}"
+        shutil.copytree(runs / "last-1", folder / "last-1")
+        shutil.copytree(runs / "last-1", folder / "last-9")
+        write_json(folder / "trial.experiment.json", dataclasses.replace(begun, rows=rows))
+        caplog.clear()
+        unpack_runs(file, folder)
+        assert json.loads((folder / "trial.experiment.json").read_text("utf-8"))["searches"] == [
+            dataclasses.asdict(search) for search in searches
+        ]
+        notices = [line for line in caplog.messages if "trial.experiment.json" in line]
+        assert len(notices) == n_notices
+
+
 def test_an_experiment_goes_on_from_unpacked_runs(lab, tmp_path) -> None:
     settings = {"features": SMALL, "seeds": [1]}
     (first,) = lab.carry_out(**settings).runs
