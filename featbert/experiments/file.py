@@ -40,7 +40,7 @@ from featbert.experiments.published import published_table
 from featbert.progress import notice, set_within
 from featbert.runs.grouping import VARYABLE, check_vary
 from featbert.runs.record import TriedSettings
-from featbert.tasks.base import TASKS
+from featbert.tasks.base import TASKS, get_task
 from featbert.text import counted
 
 # The file in an experiment's folder.
@@ -246,8 +246,6 @@ class Configuration(Data, Encoding, Compute):
     def searched(self, table: str) -> Search | None:
         """The search of a table's settings, if there is one. A grid is a search of all lists."""
         search, lists = self.search, self.grid.ranges(table)
-        if lists and search.ranges(table):
-            raise InputError(f"[grid.{table}] and [search.{table}] exclude each other")
         rows: RowsTable | None = getattr(self, table)
         if (lists or search.ranges(table)) and rows and "train_on" in rows.model_fields_set:
             raise InputError("of a searched table; set it outside of the table", setting="train_on")
@@ -501,11 +499,20 @@ class _Reader:
             if with_rows and not self.wrong:
                 idle = set.intersection(*(c.idle(table) for c in with_rows))
                 self.note(f"{table}.{name} has no effect on any row" for name in sorted(idle))
-        searches = [c.search for c in configurations if c.search.model_fields_set]
-        if searches and not any(s.ranges(table) for s in searches for table in TABLES):
-            self.note(["[search] without [search.features] or [search.finetune]"])
+        for key in SEARCHES:
+            tables = [t for c in configurations if (t := getattr(c, key)).model_fields_set]
+            if tables and not any(t.ranges(table) for t in tables for table in TABLES):
+                self.note([f"[{key}] without [{key}.features] or [{key}.finetune]"])
         if not configurations:
             return None
+        # The text gives the task of an experiment with minutes.
+        is_open = file.minutes is not None and "task" not in configurations[0].model_fields_set
+        tasks = TASKS if is_open else dict.fromkeys(c.task for c in configurations)
+        columns = {key: None for task in tasks for key in get_task(task).all_columns}
+        unknown = [name for name in file.show if name not in columns]
+        self.note(f"show: unknown score {name!r}{nearest(name, columns)}" for name in unknown)
+        if file.labels and not file.transfer:
+            self.note(["labels without transfer = true"])
         twice = _searched_keys(self.common) & {key for key, _ in flattened(self.common)}
         self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
         self.note(reasons_against_minutes(file, configurations))
@@ -564,6 +571,13 @@ class _Reader:
         tables = [table for table in TABLES if getattr(configuration, table) is not None]
         if not tables:
             self.note(["no [features] or [finetune] table; at least one is needed"])
+        by_grid, by_search = (
+            [f"[{key}.{table}]" for table in TABLES if getattr(configuration, key).ranges(table)]
+            for key in SEARCHES
+        )
+        if by_grid and by_search:
+            names = f"{by_grid[0]} and {by_search[0]}"
+            self.note([f"{names} exclude each other; use one, or a [[variant]] for each"])
         for table in tables:
             try:
                 configuration.settings(table)

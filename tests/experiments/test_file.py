@@ -144,6 +144,19 @@ def test_all_mistakes_are_reported_together(tmp_path):
             )
         ),
         ("[finetune]\n[grid.finetune]\nrank=[1]\n[search.finetune]\nrank=[2]\n", "[grid."),
+        (
+            "[features]\n[finetune]\n[grid.finetune]\nrank=[1]\n"
+            "[search]\ntrials=1\nseeds=[1,2]\n[search.features]\nepochs=[2]\n",
+            "[grid.finetune] and [search.features]",
+        ),
+        ("[finetune]\n[grid]\nseeds=[1,2]\n", "[grid.finetune]"),
+        (
+            "[finetune]\n[grid]\nseeds=[1,2]\n[search]\ntrials=1\n[search.finetune]\nepochs=[1]\n",
+            "[grid] without",
+        ),
+        ("show = ['presision']\n[finetune]\n", "'precision'"),
+        ("task = 'classification'\nshow = ['word_f1']\n[finetune]\n", "'word_f1'"),
+        ("labels = {PER = 'LOC'}\n[finetune]\n", "transfer"),
         ("train_on = 'train+dev'\ntrain_share = 0.5\n[finetune]\n", "train_on='train+dev'"),
         ("[finetune]\n[[variant]]\ncorpora = 'de'\n", "variant.0.corpora is 'de'"),
         ("[finetune]\nepochs = 2\n[grid.finetune]\nepochs = [1, 3]\n", "finetune.epochs"),
