@@ -187,8 +187,9 @@ class Cost:
     Attributes:
         extraction_seconds, extraction_words, store_bytes: of the whole store that this run read,
             paid once for all runs on it.
-        training_seconds: training and dev scoring, all epochs. Includes the run that `head_from`
-            names, with its extraction of train and dev.
+        training_seconds: training and dev scoring, all epochs. Includes the run on train that
+            chose the epochs, and the run that `head_from` names, with its extraction of train and
+            dev.
         prediction_seconds, prediction_words: of dev and test, with the best weights.
         peak_memory_bytes: highest resident size of the process (CPU) or allocation (GPU).
         trained_parameters: parameters that training changed.

@@ -381,6 +381,9 @@ class _Training:
         encoder = 0 if manifest is None else manifest.encoder_parameters
         seconds = progress.seconds
         training_flops = progress.flops + len(progress.history) * flops.get("dev", 0.0)
+        if self.base is not None:  # on the same store
+            seconds += self.base.record.cost.training_seconds
+            training_flops += self.base.record.cost.training_flops
         if self.plan.head is not None:
             # The extraction of test is part of no cost.
             of_head, share = self.plan.head.record.cost, self.plan.head.record.share_learned_from

@@ -52,6 +52,10 @@ def test_conditions_next_to_each_other(lab):
         assert (record.trained_on, record.history[-1].dev) == (["train", "dev"], None)
         assert record.train_words > base.train_words
         assert base.signature.context == record.signature.context
+        # An epoch on train+dev is longer than one on train, and the base run is paid, too.
+        ratio = record.cost.training_flops / base.cost.training_flops
+        assert 1 + base.best_epoch / 2 < ratio < 1 + base.best_epoch
+        assert record.cost.training_seconds > base.cost.training_seconds
         assert not (lab.space.runs / name / "dev.conll").exists()
     # Finished work is not done again.
     started = {name: record.started for name, record in runs.items()}
