@@ -85,7 +85,7 @@ class Estimates:
             return None
         first = int(job.run.options.settings.trainer.passes)
         epochs = [(r, row.seconds) for r in records for row in r.history[first:] or r.history]
-        timed_words = sum(_work(r.signature, r.train_words) for r, _ in epochs)
+        timed_words = sum(_work(r.signature, _read_words(r)) for r, _ in epochs)
         settings, splits = job.run.options.settings, job.run.signature.splits
         share = 1.0 if settings.equal_steps else settings.train_share
         words = share * sum(splits[name].words for name in settings.trained_splits)
@@ -125,6 +125,11 @@ def _kind(run: RunRecord | PlannedRun) -> str:
     machine = (s.device_name, s.threads, s.training_precision, s.encoder_precision)
     encoder = (s.encoder_layers, s.encoder_hidden_size, s.context, s.packing)
     return json_hash([*machine, *encoder, run.tuning, shape, settings])
+
+
+def _read_words(run: RunRecord) -> float:
+    """Words of train in an epoch. With equal steps it has several passes over a part."""
+    return run.train_words / (run.settings["train_share"] if "equal_steps" in run.settings else 1)
 
 
 def _work(signature: Signature, train_words: float) -> float:
