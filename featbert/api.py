@@ -578,15 +578,29 @@ class RunRequest(Margin, Engine, InRuns, Cached, Request):
     there is room for]"""
     log_with: str | None = Trained.model_fields["log_with"]  # type: ignore[assignment]
 
+    # Fields that change the experiment of a file.
+    changing: ClassVar = ("changes", "seeds", "threads", "minutes")
+
+    def with_experiment(self) -> Self:
+        """The request with the experiment itself instead of a file and changes."""
+        unchanged = {n: value for n, value in self.given.items() if n not in self.changing}
+        return validated(type(self), unchanged | {"file": self.experiment})
+
     @property
     def experiment(self) -> Experiment:
         """The experiment in the file, with all changes.
 
-        If it has minutes, its text gives the task unless a key does.
+        If it has minutes, its text gives the task unless a key does. InputError for changes of an
+        experiment that was read already.
         """
         from featbert.experiments.file import Experiment, read_experiment
 
         if isinstance(self.file, Experiment):
+            if names := [name for name in self.changing if getattr(self, name) not in (None, [])]:
+                raise InputError(
+                    f"{' and '.join(names)}: the experiment is read already; change it when it is "
+                    "read, or give its file"
+                )
             return self.file
         keys = {"seeds": self.seeds, "threads": self.threads, "minutes": self.minutes}
         changes = [f"{key}={value}" for key, value in keys.items() if value is not None]

@@ -50,7 +50,7 @@ def run(
     """
     if not (measure or dry_run):
         raise InputError("--no-measure is for the estimate; add --dry-run")
-    request = request.but(file=request.experiment)
+    request = request.with_experiment()
     with_report = outputs.report is None and request.experiment.keys.minutes is not None
     if with_report:
         outputs = outputs.model_copy(update={"report": request.runs_dir / "report.html"})

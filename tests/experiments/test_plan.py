@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from featbert.analysis.transfer import transfer_matrices
+from featbert.api import RunRequest, plan_run
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.experiments import schedule
 from featbert.experiments.estimate import Estimates
@@ -148,6 +149,19 @@ def test_rows_share_a_search_only_if_they_agree_in_all_that_it_tries(lab):
     grid = {"finetune": {"tuning": ["full", "lora"]}}
     assert len(lab.plan(variant=variants, grid=grid).searches) == 2
     assert len(lab.plan(variant=[variants[0]] * 2, grid=grid).searches) == 1
+
+
+@pytest.mark.parametrize(
+    "change", [{"seeds": "1,2"}, {"minutes": 5}, {"threads": 2}, {"changes": ["seeds=1,2"]}]
+)
+def test_an_experiment_that_was_read_takes_no_changes(lab, change):
+    read = lab.experiment(finetune={"epochs": 1})
+    with pytest.raises(InputError, match=next(iter(change))):
+        plan_run(read, **lab.where, **change)
+    file = lab.space.experiment("[finetune]\nepochs = 1\n")
+    request = RunRequest(file=file, seeds="1,2", changes=["finetune.epochs=3"]).with_experiment()
+    (configuration,) = request.experiment.configurations
+    assert (configuration.seeds, configuration.finetune.epochs) == ([1, 2], 3)
 
 
 def test_experiments_with_names_that_are_alike_keep_their_records(lab):
