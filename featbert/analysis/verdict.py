@@ -176,8 +176,8 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
         yield "Check first", f"{'; '.join(cautions)}."
     features, tuned = case.features, case.tuned
     if features is None or tuned is None:
-        side = "on features" if features is None else f"of {get_tuning(BASELINE).title}"
-        yield "Missing", f"There are no runs {side} here to compare with."
+        if not _search_without_choice(case):
+            yield "Missing", f"There are no runs {_missing_side(case)} here to compare with."
         return
     yield "Cost", _cost(case, features, tuned)
     for b in case.comparison.breakdowns:
@@ -459,6 +459,8 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         if len(idle) > _NAMED + 1:
             idle = [*idle[:_NAMED], f"{len(idle) - _NAMED} more"]
         yield f"{enumerated(idle)} did not learn"
+    if caution := _search_without_choice(case):
+        yield caution
     if case.dev_from_train:
         yield "dev was drawn from train"
     if case.leader is not None and case.leader.splits[0] == "test" and case.rival is not None:
@@ -466,6 +468,34 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if case.leader is not None and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
+
+
+def _missing_side(case: _Case) -> str:
+    """`on features` or `of fine-tuning`, if a contest has no such row, else nothing."""
+    if case.features is None:
+        return "on features"
+    return f"of {get_tuning(BASELINE).title}" if case.tuned is None else ""
+
+
+def _search_without_choice(case: _Case) -> str:
+    """A phrase about the search for rows of the missing side, if it chose none."""
+    frozen, corpus = case.features is None, case.rows[0].corpus
+    searches = [
+        search
+        for search in case.searches
+        if search.corpus == corpus
+        and (get_tuning(search.tuning).frozen if frozen else search.tuning == BASELINE)
+    ]
+    names = {run.name for row in case.with_trials for run in row.runs}
+    # Rows of an experiment are compared without its trials.
+    searches = [s for s in searches if not names.isdisjoint(s.trials)] or searches
+    side = _missing_side(case)
+    if not side or not searches or any(search.chosen is not None for search in searches):
+        return ""
+    if any(search.floor is None for search in searches):
+        return f"the search for runs {side} is not finished"
+    n_tried = counted(sum(len(search.tried) for search in searches), "setting")
+    return f"the search among {n_tried} found no run {side} that learned"
 
 
 def _settings(row: Row) -> Settings:

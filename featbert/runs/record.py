@@ -440,6 +440,11 @@ class SearchRecord:
     rows: list[str]
     floor: Share | None = None
 
+    @property
+    def trials(self) -> set[str]:
+        """Names of the runs of every try."""
+        return {name for trial in self.tried for name in trial.runs}
+
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
 class TimePlan:
@@ -539,7 +544,7 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")
     if record.time_plan is not None:  # it chooses the rows at its end
         return record
-    trials = {run for search in record.searches for trial in search.tried for run in trial.runs}
+    trials = {run for search in record.searches for run in search.trials}
     finished = [
         run for run in record.missing if run not in trials and exists(runs_dir / run / RECORD_NAME)
     ]

@@ -17,6 +17,7 @@ from featbert.runs.record import (
     SearchRecord,
     SplitIdentity,
     TriedSettings,
+    read_experiment_record,
     write_json,
 )
 from featbert.runs.run import Run
@@ -289,6 +290,40 @@ def test_trials_are_compared_if_no_row_learned_from_their_text(tmp_path) -> None
     (comparison,) = compare([Run(tmp_path / run.name, run.record) for run in runs])
     assert len(comparison.contests) == 2
     assert all(found.leader for found in comparison.contests)
+
+
+@pytest.mark.parametrize("with_trials", [True, False])
+@pytest.mark.parametrize(
+    ("last", "floor", "text"),
+    [(("finished", 0.0), 0.0, "3 settings"), (("waiting", None), None, "not finished")],
+)
+def test_a_side_whose_search_chose_nothing_is_a_caution(
+    tmp_path, last, floor, text, with_trials
+) -> None:
+    """The rows of an experiment are compared without its trials."""
+    searched(tmp_path, None, [("finished", 0.0), ("finished", 0.0), last], floor)
+    trials = [
+        make_run(f"try-{i}", layers=None, dev=0.0, test=0.0, settings={"epochs": 5 + i})
+        for i in range(2)
+    ]
+    runs = make_seeds("f", FEATURES) + trials * with_trials
+    runs = [Run(tmp_path / run.name, run.record) for run in runs]
+    record = None if with_trials else read_experiment_record(tmp_path, "trial")
+    (comparison,) = analysis.compare(runs, Analyses(), experiment=record)
+    (found,) = comparison.contests
+    assert (found.leader, found.tuned) == ("concat_last4", None)
+    assert text in topics(found)["Check first"]
+    assert "fine-tuning" in topics(found)["Check first"]
+    assert "Missing" not in topics(found)
+
+
+def test_a_search_with_another_encoder_is_no_caution(tmp_path) -> None:
+    searched(tmp_path, None, [("finished", 0.0)] * 3, 0.0)
+    other = {"encoder_weights": "9" * 64, "model": "other"}
+    trial = make_run("try-0", layers=None, dev=0.0, test=0.0, signature=other)
+    runs = [Run(tmp_path / run.name, run.record) for run in [*make_seeds("f", FEATURES), trial]]
+    with_features = next(c for c in compare(runs) if c.contests[0].features)
+    assert "Missing" in topics(with_features.contests[0])
 
 
 def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
