@@ -31,7 +31,7 @@ def test_the_rows_differ_by_default_only_where_they_are_meant_to():
     """What the comparison does not vary is the same; the rest comes from one search each."""
     stored, tuned = defaults("none").model_dump(), defaults("full").model_dump()
     assert {name for name in stored if stored[name] != tuned[name]} == {
-        *("tuning", "body", "output", "learning_rate", "dropout")
+        *("tuning", "body", "learning_rate", "head_learning_rate", "dropout")
     }
 
 
@@ -48,7 +48,7 @@ def test_settings_that_play_no_part_are_left_out():
             settings.check_given([name, "epochs", "model"])
     with pytest.raises(InputError, match=r"class_weight.*softmax"):
         stored.but(output="crf").check_given(["class_weight"])
-    defaults("lora").check_given(["rank", "tuning", "class_weight", "label_smoothing"])
+    defaults("lora", "labels").check_given(["rank", "tuning", "class_weight", "label_smoothing"])
     solved = stored.but(body="logistic")
     solved.check_given(["class_weight"])
     with pytest.raises(InputError, match=r"label.smoothing.*logistic"):
@@ -137,6 +137,21 @@ def test_the_search_of_outputs_finds_none_that_is_clearly_better_than_the_defaul
             assert not is_clearly_better(runs, chosen), (method, settings)
             if record.layers and {n for n in used if settings[n] != used[n]} == {"output"}:
                 assert is_clearly_better(chosen, runs), (method, settings)
+
+
+def test_the_default_output_of_fine_tuning_is_clearly_better_on_test_than_a_softmax():
+    by_output = defaultdict(list)
+    for run in find_runs(ROOT / "experiments" / "defaults-outputs" / "tuned.jsonl.xz"):
+        if run.record.tuning == "full":
+            by_output[run.record.settings["output"]].append(run)
+    usual = defaults("full").but(epochs=6).used()
+    assert all(run.record.settings == usual for run in by_output[usual["output"]])
+    rows = by_output["softmax"], by_output[usual["output"]]
+    counts = [np.stack([run.counts("test").units for run in row]) for row in rows]
+    estimate = difference_estimate(*counts, rows[0][0].task.measure.of)
+    assert min(map(len, rows)) == 3
+    assert estimate.value > 0.02
+    assert estimate.p_value < 0.001
 
 
 @pytest.mark.parametrize("path", SEARCHES, ids=lambda path: path.parent.name)
