@@ -26,10 +26,11 @@ OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "nam
 def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
     """The text of a row and its spans, or None if the row has words, or a text without spans.
 
-    Prodigy leaves out an empty list of spans. Label Studio has them in the results of annotations,
-    CLUENER in a mapping from types to texts to offsets.
+    The first list with a span counts, else an empty one. Prodigy leaves out an empty list. Label
+    Studio has spans in the results of annotations, CLUENER in a mapping from types to texts to
+    offsets.
     """
-    text = text_in(values)
+    text, no_spans = text_in(values), False
     lists = (value for key in WORD_KEYS if isinstance(value := values.get(key), list))
     if text is None or any(isinstance(item, str) for value in lists for item in value):
         return None
@@ -48,10 +49,12 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
         if any("result" in item for item in spans):
             results = (item["result"] for item in finished_annotations(values)[:1])
             spans = [r for rs in results for r in rs if _is_span(_mapping(r))]
-        if key != "tokens" or (spans and {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
+        if spans and (key != "tokens" or {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
             return text, spans
+        no_spans = no_spans or key != "tokens"
     is_prodigy = values.get("answer") in ("accept", "reject", "ignore")
-    return (text, []) if is_prodigy and not {*values} & {*CLASS_KEYS} else None
+    no_spans = no_spans or (is_prodigy and not {*values} & {*CLASS_KEYS})
+    return (text, []) if no_spans else None
 
 
 def is_unanswered(values: Mapping[Any, Any], keys: Collection[str] | None) -> bool:

@@ -105,6 +105,14 @@ def test_texts_with_spans_as_tools_write_them(read, row):
         assert one.tags == ("B-PER", "I-PER", "O", "B-LOC", "O")
 
 
+@pytest.mark.parametrize("first", [{"labels": ["news"]}, {"labels": []}, {"label": [], "ner": []}])
+def test_an_empty_list_hides_no_spans(read, first):
+    spans = {"annotations": keyed("start", "end", "label")}
+    rows = [{"text": ADA} | spans, {"text": ADA} | first | spans, {"text": ADA, "ner": []}]
+    tagged = [" ".join(s.tags) for s in read(*rows).sentences]
+    assert tagged == ["B-PER I-PER O B-LOC O"] * 2 + ["O O O O O"]
+
+
 @pytest.mark.parametrize("key", ["examples", "annotations"])
 def test_rows_below_a_key(read, key):
     spans = {"entities": [*map(list, SPANS)]}
