@@ -18,7 +18,10 @@ from featbert.text import counted, excerpt
 # Keys of a text, of its spans, and in a span of its type, ends and text.
 TEXT_KEYS = ("text", "data", "content", "document", "sentence")
 SPAN_KEYS = ("spans", "entities", "label", "labels", "ner", "annotations", "tokens")
-TYPE_KEYS = ("label", "labels", "tag", "type", "entityLabel", "entity_type")
+TYPE_KEYS = (
+    *("label", "labels", "tag", "hypertextlabels", "paragraphlabels", "type", "entityLabel"),
+    "entity_type",
+)
 START_KEYS, END_KEYS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "name")
 
@@ -99,8 +102,7 @@ def is_damaged(values: Mapping[Any, Any]) -> bool:
 
 def _is_span(result: Mapping[Any, Any]) -> bool:
     """Whether a result of Label Studio is a span, not a relation, or a choice or note on a span."""
-    value = _mapping(result.get("value"))
-    return "start" in value and ("labels" in value or result.get("type") == "labels")
+    return "labels" in _mapping(result.get("value")) or str(result.get("type")).endswith("labels")
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:
@@ -112,6 +114,7 @@ def parts_of(row: RawRow, text: str, span: Any) -> list[tuple[Part, str]]:
     item, surface = span, None
     if isinstance(span, dict):
         item = dict(_mapping(span.get("value"))) or span  # Label Studio's result
+        item = {**item, **_mapping(item.get("globalOffsets"))}  # of HyperText
         surface = next((item[key] for key in OWN_KEYS if isinstance(item.get(key), str)), None)
         ends = [next((item[k] for k in keys if k in item), None) for keys in (START_KEYS, END_KEYS)]
         ends = item.get("span", ends)

@@ -76,6 +76,21 @@ NOTES = [
     {"value": REGION | {"text": ["a note"]}, "type": "textarea"},
 ]
 
+# The offsets of HyperText count in an element of the page, its global ones in the text.
+HYPERTEXT = [
+    {
+        "type": "hypertextlabels",
+        "value": {
+            "start": "/p[1]/text()[1]",
+            "startOffset": 0,
+            "globalOffsets": {"start": start, "end": end},
+            "text": ADA[start:end],
+            "hypertextlabels": [kind],
+        },
+    }
+    for start, end, kind in SPANS
+]
+
 
 def keyed(*keys):
     return [dict(zip(keys, span, strict=True)) for span in SPANS]
@@ -86,6 +101,8 @@ def keyed(*keys):
     [
         label_studio(*RESULTS, RELATION, CHOICE),
         label_studio(*NOTES, *RESULTS, *NOTES),
+        label_studio(*HYPERTEXT),
+        {"text": ADA, "label": [item["value"] for item in HYPERTEXT]},
         {"data": ADA, "label": [*map(list, SPANS)]},
         {"data": ADA, "entities": keyed("start_offset", "end_offset", "label")},
         {"id": 3, "text": ADA, "ner": [RESULTS[0]["value"], RESULTS[1]["value"]]},
@@ -211,6 +228,8 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
                 ([0, 7, ["PER", 3]], "PER.*3"),
                 (result(0, 7), "label"),
                 ({"value": REGION, "type": "labels"}, "label"),
+                (HYPERTEXT[0] | {"value": {"start": "/p[1]", "hypertextlabels": ["PER"]}}, "start"),
+                ({"type": "rectanglelabels", "value": {"rectanglelabels": ["PER"]}}, "start"),
                 ({"start": 0, "end": 7}, "label"),
                 ([3, 3, "PER"], "3 to 3"),
                 ({"start": "0", "end": 7, "label": "PER"}, "start"),
