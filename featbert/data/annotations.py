@@ -41,10 +41,11 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
         spans = values.get(key)
         if isinstance(spans, Mapping):
             spans = [
-                {"label": kind, "text": surface, "start": place[0], "end": place[-1]}
+                {"label": kind, "text": surface, "span": place}
                 for kind, texts in spans.items()
                 if isinstance(texts, Mapping)
                 for surface, places in texts.items()
+                if isinstance(places, list)
                 for place in places
             ] or None
         if not isinstance(spans, list) or not all(isinstance(item, list | dict) for item in spans):
@@ -52,7 +53,7 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
         if any("result" in item for item in spans):
             results = (item["result"] for item in finished_annotations(values)[:1])
             spans = [r for rs in results for r in rs if _is_span(_mapping(r))]
-        if spans and (key != "tokens" or {*TYPE_KEYS} & {*spans[0]}):  # else Prodigy's
+        if spans and (key != "tokens" or {*TYPE_KEYS} & {*_mapping(spans[0])}):  # else Prodigy's
             return text, spans
         no_spans = no_spans or key != "tokens"
     is_prodigy = values.get("answer") in ("accept", "reject", "ignore")
@@ -118,7 +119,10 @@ def parts_of(row: RawRow, text: str, span: Any) -> list[tuple[Part, str]]:
         surface = next((item[key] for key in OWN_KEYS if isinstance(item.get(key), str)), None)
         ends = [next((item[k] for k in keys if k in item), None) for keys in (START_KEYS, END_KEYS)]
         ends = item.get("span", ends)
-        item = [*ends, next((item[key] for key in TYPE_KEYS if key in item), None)]
+        item = [
+            *(ends if isinstance(ends, list) else [ends]),
+            next((item[key] for key in TYPE_KEYS if key in item), None),
+        ]
     shown = excerpt(json.dumps(span))
     match item:
         case [int(), int(), None | [], *_] | [int(), int()]:

@@ -315,7 +315,7 @@ def _unread_texts(
         n_long = sum(n_words(text) >= _SEVERAL for text in texts)
         by_value: dict[Any, set[Any]] = {}
         for n in unclear:
-            by_value.setdefault((sentences[n].texts, values[n]), set()).add(sentences[n].tags)
+            by_value.setdefault((sentences[n].texts, str(values[n])), set()).add(sentences[n].tags)
         decides = bool(unclear) and all(len(tags) == 1 for tags in by_value.values())
         repeated = 2 * len({*texts}) <= len(texts) and all(map(n_words, texts))
         if 2 * n_long > len(rows) or (decides and repeated):

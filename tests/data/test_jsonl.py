@@ -126,6 +126,7 @@ def test_texts_with_spans_as_tools_write_them(read, row):
 def test_an_empty_list_hides_no_spans(read, first):
     spans = {"annotations": keyed("start", "end", "label")}
     rows = [{"text": ADA} | spans, {"text": ADA} | first | spans, {"text": ADA, "ner": []}]
+    rows[2]["tokens"] = [["Ada", [0, 3]]]
     tagged = [" ".join(s.tags) for s in read(*rows).sentences]
     assert tagged == ["B-PER I-PER O B-LOC O"] * 2 + ["O O O O O"]
 
@@ -221,6 +222,7 @@ GOOD = {"tokens": ["a"], "tags": ["O"]}
         ({**GOOD, "document": 1.5}, "'1.5'"),
         ({**GOOD, "document": "x"}, "document"),
         ({"text": "a b", "spans": [[0, 9, "X"]]}, "9"),
+        ({"text": "a b", "label": {"PER": {"a": [0]}}}, "PER"),
         ('{"text": "a b", "spans": [[0, 1, "\\ud800"]]}', "ud800"),
         *(
             ({"text": ADA, "spans": [span]}, value)

@@ -98,6 +98,24 @@ def test_a_short_text_that_decides_the_answer_is_named(tmp_path, labels, named):
 
 
 @pytest.mark.parametrize(
+    "other",
+    [
+        {"annotations": {"ann1": {"label": "pos", "seconds": 12}}},
+        {"labels": {"sentiment": {"pos": 0.9, "neg": 0.1}}},
+        {"tokens": [["good", [0, 4]], ["food", [5, 9]]]},
+        {"note": ["a", {"b": 1}]},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+@pytest.mark.parametrize("place", [0, 2])
+def test_columns_that_are_not_read_may_hold_anything(tmp_path, other, place):
+    rows = [{"text": "good food", "label": n} | dict.fromkeys(other, f"a b {n}") for n in "xyz"]
+    rows[place] |= other
+    corpus = read(tmp_path, json_lines(rows), "jsonl")
+    assert [(s.texts, s.tags) for s in corpus["train"]] == [(("good food",), (n,)) for n in "xyz"]
+
+
+@pytest.mark.parametrize(
     ("columns", "options", "named"),
     [
         ({"label": [0, 1, 1], "sentiment": ["a", "a", "b"]}, {}, ("sentiment",)),

@@ -168,6 +168,13 @@ def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
     assert "None" not in str(error.value)
 
 
+def test_a_list_in_a_column_of_a_class_is_refused_with_its_place(tmp_path):
+    rows = [{"text": "Fine", "a": 1, "b": 0}, {"text": "Bad", "a": [1], "b": 1}]
+    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows), "utf-8")
+    with pytest.raises(InputError, match=r"\[1\].* column a.*line 2"):
+        load_corpus(tmp_path, ReadingOptions(target="a,b"), targets="sets")
+
+
 def test_lists_of_0_and_1_need_names(tmp_path):
     path = tmp_path / "train.jsonl"
     rows = [{"text": "Fine", "labels": labels} for labels in ([0, 1, 1], [True, False, False])]
