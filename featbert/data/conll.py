@@ -7,7 +7,7 @@
 - If all cells of a line consist of equally many parts with `|` or `/` between them
   (`Rome|NNP|B-LOC is|VBZ|O`), the line is a sentence and each cell a word and its columns.
 - The first line is a header if it has a column that the caller names, or a usual name of words and
-  one of tags (`columns`).
+  one of tags (`columns`). If tags are not read, also if all its cells are usual names.
 - In a column with a usual name of sentences or documents, each new value begins one, too.
 - In .csv fields may be in quotation marks, as in tables (`tables`), in .tsv if that is sure, and in
   other files if the caller says it. Otherwise quotation marks are part of the words.
@@ -47,6 +47,7 @@ from featbert.data.columns import (
     DOCUMENT_KEYS,
     SENTENCE_KEYS,
     TAG_KEYS,
+    USUAL_NAMES,
     WORD_KEYS,
     lower_names,
     only_column,
@@ -198,7 +199,10 @@ class ColumnFormat:
             numbers = (str(i + 1) for i in range(len(CONLL2012), len(cells)))
             return (*CONLL2012, *numbers), self.kind.keys or ()
         lower = lower_names(cells).keys()
-        if (lower & {*WORD_KEYS} and lower & TAG_KEYS) or self.options.are_in(cells):
+        are_usual = self.kind.keys is None and lower <= USUAL_NAMES
+        are_usual = are_usual and 1 < len(lower) == len(cells)
+        has_names = lower & {*WORD_KEYS} and (lower & TAG_KEYS or are_usual)
+        if has_names or self.options.are_in(cells):
             self.header = self.first
         names = column_names(cells, self.path, has_header=bool(self.header))
         lower_columns = [name.lower() for name in names]

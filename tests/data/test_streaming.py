@@ -82,6 +82,21 @@ def test_dialects_as_read_whole(tmp_path, text: str) -> None:
     same(pieces(text, "conll"), read_conll(tmp_path / "x.conll", kind=target_kind(None)))
 
 
+@pytest.mark.parametrize(
+    ("head", "row", "words"),
+    [
+        ("sentence_id\tWord", "1\tRome", ["Rome"]),
+        ("index\tsentence_id\ttoken", "0\t1\tRome", ["Rome"]),
+        ("word\tword", "a\tb", ["word", "a"]),
+        ("text", "a", ["text", "a"]),
+        ("word\tNN", "a\tDT", ["word", "a"]),
+    ],
+)
+def test_a_header_needs_no_tags_if_tags_are_not_read(head, row, words) -> None:
+    found = pieces(f"{head}\n{row}\n", "conll")
+    assert [word for piece in found for word in piece.words] == words
+
+
 @pytest.mark.parametrize("word", ["en:is", "is"])
 def test_a_language_before_every_word(word: str) -> None:
     expected = ("EU", "is") if word == "en:is" else ("en:EU", "is")
