@@ -417,8 +417,8 @@ def read_conll(
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, columns, skipped), options.limit))
     notes = ReadingNotes(dialects=tuple(columns.dialects), **skipped)
-    content_columns = () if columns.header else (columns.columns, *columns.chosen)
-    return RawFile(path, sentences, notes, columns=content_columns)
+    chosen = (columns.token, columns.tag) if columns.header else columns.chosen
+    return RawFile(path, sentences, notes, columns=(columns.columns, *chosen))
 
 
 def column_sentences(

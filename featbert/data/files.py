@@ -57,8 +57,8 @@ class RawFile:
     Attributes:
         notes: all but scheme, repaired tags and encoding, which follow from the whole corpus.
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
-        columns: of a column file without a header, its number of columns, and the columns of words
-            and tags, from 0, if their content showed them.
+        columns: of a column file, its number of columns, and the columns of words and tags, from 0,
+            if a header or their content showed them.
         split: of the corpus.
     """
 

@@ -225,23 +225,29 @@ class _CorpusReader:
         return replace(self, train=files[0].notes) if files else self
 
     def _in_equal_columns(self, files: Sequence[RawFile]) -> list[RawFile]:
-        """The files. Short ones are read again in the columns of the first one.
+        """The files. Those without a header are read again in the columns of a header as wide, or
+        short ones in those of the first one.
 
         InputError if two long ones seem to have different columns.
         """
-        first = next((file for file in files if file.columns), None)
+        headed = {f.columns[0]: f for f in reversed(files) if f.columns and f.notes.header_lines}
+        first = next((f for f in files if f.columns and not f.notes.header_lines), None)
         equal = []
         for file in files:
-            if first and file.columns and file.columns[1:] != first.columns[1:]:
+            if first and file.columns and not file.notes.header_lines:
+                model = headed.get(file.columns[0], first)
                 n = len(file.sentences)
                 is_short = n < _FEW_SENTENCES and n <= len(first.sentences)
-                if not is_short or file.columns[0] != first.columns[0]:
-                    raise InputError(
-                        f"words or tags seem to be in other columns of {file.path} than of "
-                        f"{first.path}; name {spelling('token_column')}, {spelling('tag_column')}"
-                    )
-                again = read_conll(file.path, self.options, self.kind, first.columns[1:])
-                file = replace(again, split=file.split)
+                if file.columns[1:] != model.columns[1:]:
+                    if model is first and not (is_short and file.columns[0] == first.columns[0]):
+                        columns = f"{spelling('token_column')}, {spelling('tag_column')}"
+                        raise InputError(
+                            f"words or tags seem to be in other columns of {file.path} than of "
+                            f"{first.path}; name {columns}"
+                        )
+                    options = replace(self.options, limit=self.options.limit and n)
+                    again = read_conll(file.path, options, self.kind, model.columns[1:])
+                    file = replace(again, split=file.split)
             equal.append(file)
         return equal
 

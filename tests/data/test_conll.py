@@ -302,6 +302,25 @@ def test_a_short_part_has_the_columns_of_the_longer_one(tmp_path, train, dev, wo
     assert corpus["train"].sentences[0].words[0] in ("the", "Ada")
 
 
+@pytest.mark.parametrize("with_header", ["train", "dev"])
+@pytest.mark.parametrize(
+    ("head", "tag"), [("word tag pred", "B-PER"), ("tag x word", "B-X"), ("word pred tag", "B-X")]
+)
+def test_a_header_names_the_columns_of_parts_without_one(tmp_path, head, tag, with_header):
+    cells = {"word": "w{n}", "tag": tag, "pred": "O", "x": "y"}
+    line = " ".join(cells[name] for name in head.split()) + "\n"
+    other = " ".join({"tag": "O"}.get(name, f"B-{name}") for name in head.split()) + "\n\n"
+    text = "".join(line.format(n=n) + other for n in range(30))
+    for split in ("train", "dev"):
+        content = f"{head}\n{text}" if split == with_header else text
+        (tmp_path / f"{split}.conll").write_text(content, "utf-8")
+    corpus = load_corpus(tmp_path, ReadingOptions(limit=20))
+    for split in corpus.splits.values():
+        assert len(split) == 20
+        assert split.sentences[1].words == ("w1", "B-word")
+        assert split.sentences[1].tags == (tag, "O")
+
+
 def test_spaces_between_characters(read):
     raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
     assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]
