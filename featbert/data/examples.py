@@ -174,9 +174,9 @@ class TextReader:
         names, options, pair = [*row.values], self.options, None
         if options.pair is not None:
             pair = named_column(options.pair, names, "pair", self.path)
-        # By their usual names neither lists nor objects, nor the answers that the caller names.
-        target, values = self._target_named(names), row.values.items()
-        usual = [n for n, value in values if n != target and not isinstance(value, list | dict)]
+        # By their usual names neither lists nor objects, nor other columns that the caller names.
+        named, values = (self._target_named(names), pair), row.values.items()
+        usual = [n for n, value in values if n not in named and not isinstance(value, list | dict)]
         if options.text is not None:
             text = named_column(options.text, names, "text", self.path)
         elif texts := usual_texts(usual, self.texts_of_train):
@@ -192,7 +192,11 @@ class TextReader:
             raise InputError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; {advice}"
             )
+        if text == pair:
+            raise InputError(f"is {text}, as {spelling('text')} is; name another", setting="pair")
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
+        if twice := {text, pair} & {*self.notes.get("answer_columns", ())}:
+            raise InputError(f"names {min(twice)}, which is a text; name another", setting="target")
         self.notes["text_columns"] = (text,) if pair is None else (text, pair)
         return self.columns
 

@@ -53,6 +53,30 @@ def test_quotes_and_line_ends_are_of_the_text(tmp_path, text, ending):
     assert [s.tags for s in corpus["train"]] == [("pos",), ("neg",)]
 
 
+@pytest.mark.parametrize("named", ["question", "sentence"])
+def test_a_named_pair_is_not_also_the_text(tmp_path, named):
+    corpus = read(tmp_path, "question,sentence,label\nWho?,Bob came,yes\n", "csv", pair=named)
+    texts = {"question": "Who?", "sentence": "Bob came"}
+    assert corpus["train"].sentences[0].texts == (texts.pop(named), *texts.values())[::-1]
+
+
+@pytest.mark.parametrize(
+    ("targets", "options", "setting"),
+    [
+        ("classes", {"text": "note", "pair": "note"}, "pair"),
+        ("classes", {"text": 1, "pair": "note"}, "pair"),
+        ("classes", {"text": "x", "target": "x"}, "target"),
+        ("scores", {"text": "note", "pair": "x", "target": "x"}, "target"),
+        ("sets", {"text": "x", "target": "x,y"}, "target"),
+        ("sets", {"text": "x", "target": "x"}, "target"),
+    ],
+)
+def test_a_column_is_read_as_one_thing(tmp_path, targets, options, setting):
+    with pytest.raises(InputError) as error:
+        read(tmp_path, "note,x,y\na b c,1,0\n", "csv", targets, **options)
+    assert error.value.setting == setting
+
+
 def test_columns_by_number_where_there_is_no_header(tmp_path):
     parts = {"train": "gj04\t1\t\tOur friends.\n", "dev": "gj05\t0\t\tYours.\n"}
     corpus = read(tmp_path, parts=parts, text=4, target=2)
