@@ -31,7 +31,8 @@ def predict(
     from training if the file has these, and else their usual names.
     """
     if out is not None:
-        is_text = out.exists() and Path(request.file).exists() and out.samefile(request.file)
+        sources = (s for s in (Path(request.file), request.passage) if s and s.exists())
+        is_text = out.exists() and any(map(out.samefile, sources))
         if is_text or out.is_dir() or not out.parent.is_dir():
             raise InputError(f"--out {out} must be a new file in an existing folder")
     # No bar if the tags are written to the same terminal.

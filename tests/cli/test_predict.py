@@ -144,6 +144,14 @@ def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path)
     assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
 
 
+@pytest.mark.parametrize("options", [[], ["--question", "Who?", "--passage"]])
+def test_the_text_is_not_overwritten(texts_run, tmp_path, options):
+    text = tmp_path / "text.txt"
+    text.write_text("Bob came.\n", "utf-8")
+    assert "--out" in error_of(predict(texts_run, *options, text, "--out", text))
+    assert text.read_text("utf-8") == "Bob came.\n"
+
+
 def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path, monkeypatch):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
     assert "line 2" in error_of(result)
