@@ -101,8 +101,9 @@ def read_texts(
     """Texts or pairs of a stream in order, lazily. Answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
-    without words, or "tsv", "csv" or "jsonl" with columns. If `pairs` is None, they are pairs if
-    the first line has a tab, or if there are columns of two texts.
+    without words, or "tsv", "csv" or "jsonl" with columns, where a row of empty cells is one. If
+    `pairs` is None, they are pairs if the first line has a tab, or if there are columns of two
+    texts.
     """
     path = Path(name)
     if kind == "text":
@@ -114,7 +115,7 @@ def read_texts(
     elif kind == "jsonl":
         rows = json_questions(json_rows(lines, path), path)
     else:
-        rows = Table(lines, path, options, kind).rows()
+        rows = Table(lines, path, options, kind).rows(blank=reader_type.of_lines)
     reader = reader_type(options, None, path)
     for row in rows:
         if kind == "text" and not (line := "\t".join(row.values.values())).strip():

@@ -10,9 +10,10 @@ other separators fields are then quoted.
 
 The first row is the header if it has a usual name, or a column that the caller names. A usual name
 that recurs below it is a class or a text of an example. Rows with only empty cells and repeated
-headers are skipped. A row with more columns than the header is read if it is clear which are too
-many: row names before the first column, empty cells after the last, separators inside the only
-column of text, and columns after those that the caller names by number.
+headers are skipped, unless each row gets an answer: they are texts then. A row with more columns
+than the header is read if it is clear which are too many: row names before the first column, empty
+cells after the last, separators inside the only column of text, and columns after those that the
+caller names by number.
 
 Lines of fastText are read as labels and a text:
 
@@ -246,12 +247,11 @@ def column_names(first: Sequence[str], path: Path, *, has_header: bool) -> list[
 def table_cells(
     lines: Iterable[str], path: Path, dialect: Dialect, start: int = 1
 ) -> Iterator[tuple[int, list[str]]]:
-    """Rows that are not blank, each with the number of its first line, from `start` on."""
+    """Rows, each with the number of its first line, from `start` on. A blank line has no cells."""
     reader, number = dialect.reader(lines), start
     try:
         for row in reader:
-            if row:
-                yield number, row
+            yield number, row
             number = start + reader.line_num
     except csv.Error as error:
         fault = f"not a table ({error})"
@@ -330,8 +330,11 @@ class Table:
         by_name = any(isinstance(column, str) for column in (options.pair, options.target))
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
 
-    def rows(self, names: Sequence[str] = ()) -> Iterator[RawRow]:
-        """The rows, with `names` of columns or the table's own. InputError names the line."""
+    def rows(self, names: Sequence[str] = (), *, blank: bool = False) -> Iterator[RawRow]:
+        """The rows, with `names` of columns or the table's own. InputError names the line.
+
+        `blank` keeps rows with only empty cells, and then repeated headers, too.
+        """
         names, path, lines = names or self.names, self.path, self._lines
         usual = Dialect(self._usual, self.dialect.quoted, spaced=self.dialect.spaced)
         if self.dialect != usual:
@@ -343,9 +346,12 @@ class Table:
         for number, row in islice(cells, int(self.has_header), None):
             again = [cell.removeprefix(BOM).strip() for cell in row]
             is_header_again = self.has_header and again == self.names
-            if is_header_again or (len(names) > 1 and not any(map(str.strip, row))):
-                skipped += 1
+            is_blank = not row or (len(names) > 1 and not any(map(str.strip, row)))
+            if not blank and (is_header_again or is_blank):
+                skipped += bool(row)
                 continue
+            if is_blank:
+                row += [""] * (len(names) - len(row))
             place = f"line {number} of {path}"
             fitted = row if len(row) == len(names) else self._fitted(row, names, place)
             yield RawRow(dict(zip(names, fitted, strict=True)), place, number)

@@ -164,6 +164,27 @@ def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -
     assert sum(1 for _ in reading) == 50_000 - 10
 
 
+@pytest.mark.parametrize("pairs", [None, False])
+@pytest.mark.parametrize(
+    ("kind", "data", "texts"),
+    [
+        ("tsv", "text\ngood\n\nbad\n", ["good", "", "bad"]),
+        ("csv", "text,note\ngood,\n,\n\n \nbad,\n", ["good", "", "", " ", "bad"]),
+        ("csv", "text\ngood\ntext\nbad\n", ["good", "text", "bad"]),
+        ("csv", "n,text\n1,good\nn,text\n", ["good", "text"]),
+    ],
+)
+def test_each_row_of_a_table_is_a_text(kind, data, texts, pairs) -> None:
+    options = ReadingOptions(text="text")
+    found = read_texts(iter(data.splitlines()), "x", kind, pairs=pairs, options=options)
+    assert [s.texts for s in found] == [(text,) for text in texts]
+
+
+def test_a_blank_row_of_pairs_is_two_empty_texts() -> None:
+    found = read_texts(iter(["question,passage", "a,b", ",", "c,d"]), "x", "csv", pairs=True)
+    assert [s.texts for s in found] == [("a", "b"), ("", ""), ("c", "d")]
+
+
 def test_lines_that_may_have_columns_are_read_whole_and_named(caplog) -> None:
     lines = ["Hi.", "__label__pos Yes.", "It rains.\tpos", "No.\tneg"]
     texts = [s.texts for s in read_texts(iter(lines), "my.txt", pairs=False)]
