@@ -17,7 +17,7 @@ import inspect
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -1158,6 +1158,8 @@ def embed(request: EmbedRequest) -> NDArray[np.float32]:
     prompt = method.prompt if request.prompt is None else request.prompt
     if isinstance(texts, str):
         raise InputError(f"{texts!r:.60} is a single text; give a list of texts, or a Path")
+    if isinstance(texts, Mapping) or hasattr(texts, "columns"):
+        raise InputError("the texts are a table; give its column of texts, or pairs of texts")
     if isinstance(texts, Path):
         columns = request.model_dump(include=COLUMNS, exclude_none=True)
         texts = read_raw_texts(str(texts), request.input, columns, request.encoding)

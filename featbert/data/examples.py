@@ -357,7 +357,8 @@ def examples_of(
     """
     examples: list[Sentence] = []
     for number, text in enumerate(texts, 1):
-        strings = (text,) if isinstance(text, str) or not isinstance(text, Iterable) else text
+        is_one = isinstance(text, str | Mapping) or not isinstance(text, Iterable)
+        strings = (text,) if is_one else text
         strings, place = tuple(strings), f"text {number}"
         names = TextReader.names_of_texts[: len(strings)]
         if not names or len(strings) != len(names):

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -138,6 +139,9 @@ def test_damaged_modules_are_refused(tiny_bert, tmp_path, content):
         (TEXTS, {"pooling": "word_mean"}),
         ([], {}),
         ("a single text", {}),
+        ({"title": ["a"], "text": ["b"]}, {}),
+        (pd.DataFrame({"title": ["a"], "text": ["b"]}), {}),
+        ([{"title": "a", "text": "b"}], {}),
         (["a", 3], {}),
         (["a", None], {}),
         (["a", ("b", "c")], {}),
