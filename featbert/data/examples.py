@@ -121,7 +121,7 @@ class TextReader:
         """The value in the column of answers. None, which is counted, if it is no answer."""
         if target is None:
             return None
-        value, values = literal(row.values.get(target)), self.options.missing_values
+        value, values = answer_in(row, target), self.options.missing_values
         if isinstance(value, list) and len(value) == 1:
             value = value[0]
         mark = None if target == "answer" else rejected(row.values)
@@ -228,6 +228,15 @@ class TextReader:
         if column is not None:
             self.notes["answer_columns"] = (column,)
         return column
+
+
+def answer_in(row: RawRow, target: str | None) -> Any:
+    """The value in a column of answers. Several choices of Label Studio are a list."""
+    match literal(row.values.get(target)):
+        case {"choices": list(classes), **more} if not more:
+            return classes
+        case value:
+            return value
 
 
 class ClassReader(TextReader):

@@ -13,9 +13,8 @@ from typing import Any
 
 from featbert.data.answers import count_missing, missing_mark, number_of, rejected, renamed
 from featbert.data.columns import IDS, ROW_NUMBERS, named_column, usual_column, usual_columns
-from featbert.data.examples import TextReader, class_name
+from featbert.data.examples import TextReader, answer_in, class_name
 from featbert.data.files import RawFile, RawRow
-from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
 from featbert.progress import notice
@@ -127,9 +126,11 @@ class SetReader(TextReader):
                         f"holds 0 or 1; {advice}"
                     )
             return [name for name, cell in cells.items() if flag(cell)]
-        value = literal(row.values.get(target))
-        is_empty = value in ("", [], {}) and "" not in (self.options.missing_values or ())
-        return [] if is_empty else super().value_of(row, target)
+        value = answer_in(row, target)
+        if value in ("", [], {}) and "" not in (self.options.missing_values or ()):
+            return []
+        item = super().value_of(row, target)
+        return [item] if isinstance(value, list) and isinstance(item, str) else item
 
     def answer(self, value: Any) -> str:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):

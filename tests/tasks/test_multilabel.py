@@ -101,6 +101,10 @@ FORMS = {
         json.dumps({"text": t, "cats": {n: int(n in g) for n in ("good", "price", "speed")}}) + "\n"
         for t, g in zip(TEXTS, GOLD, strict=True)
     ),
+    "label-studio.jsonl": "".join(
+        json.dumps({"text": t, "labels": {"choices": [*filter(None, g.split("|"))]}}) + "\n"
+        for t, g in zip(TEXTS, GOLD, strict=True)
+    ),
     "joined.tsv": "text\tlabels\n"
     + "".join(f"{t}\t{g}\n" for t, g in zip(TEXTS, GOLD, strict=True)),
     "flags.csv": "id,text,good,price,speed\n"
@@ -166,6 +170,20 @@ def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
         load_corpus(tmp_path, targets="sets")
     assert all(part in str(error.value) for part in named)
     assert "None" not in str(error.value)
+
+
+def test_only_texts_are_split_at_the_separator(tmp_path):
+    labels = [
+        ["Hello, world"],
+        ["Hello, world", "z"],
+        {"choices": ["Hello, world"]},
+        "Hello, world",
+    ]
+    rows = "".join(json.dumps({"text": "Fine", "labels": value}) + "\n" for value in labels)
+    (tmp_path / "train.jsonl").write_text(rows, "utf-8")
+    train = load_corpus(tmp_path, ReadingOptions(class_separator=","), targets="sets")["train"]
+    whole = "Hello, world"
+    assert [s.tags for s in train] == [(t,) for t in (whole, f"{whole}|z", whole, "Hello|world")]
 
 
 def test_a_list_in_a_column_of_a_class_is_refused_with_its_place(tmp_path):
