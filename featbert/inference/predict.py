@@ -237,6 +237,7 @@ def _object_line(text: Any, names: Sequence[str], number: int) -> str:
     if not isinstance(text, dict):
         raise InputError(f"{text!r:.60} is no text, {place}")
     try:
-        return json.dumps(text)
+        # Columns that are not read may hold anything.
+        return json.dumps(text, default=lambda v: v.tolist() if hasattr(v, "tolist") else str(v))
     except (TypeError, ValueError) as error:
         raise InputError(f"{text!r:.60} is no text, {place}: {error}") from None

@@ -279,6 +279,8 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
         ]
     table = pd.DataFrame({"premise": ["a", "b"], "hypothesis": ["c", "d"]})
     assert loaded.predict(table) == loaded.predict([*table.itertuples(index=False, name=None)])
+    other = table.assign(when=pd.Timestamp("2020-02-02"), parts=[np.arange(2)] * 2)
+    assert loaded.predict(other) == loaded.predict(table)
     for value in (None, float("nan"), ["a", "c"]):
         with pytest.raises(InputError, match="text 2"):
             loaded.predict([("a", "c"), value])
