@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from featbert.data.examples import examples_of
+from featbert.data.examples import examples_of, text_rows
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import LayerCombination, fixed_layers
 from featbert.encoders.sentence_modules import TextPooling, text_pooling
@@ -193,9 +193,9 @@ _find_once = functools.cache(find_encoder)
 
 
 def rows_of(X: Iterable[Any]) -> Sequence[Any]:
-    """Texts as strings, pairs as tuples. InputError for a single string."""
+    """Texts as strings, pairs as tuples. InputError for a single string, and for no texts."""
     if isinstance(X, str):
         raise InputError(f"{X!r:.60} is a single text; give a list of texts")
     rows = np.asarray(X).tolist() if hasattr(X, "__array__") else [*X]
-    rows = [tuple(row) if isinstance(row, list) else row for row in rows]
-    return [row[0] if isinstance(row, tuple) and len(row) == 1 else row for row in rows]
+    texts = [tuple(row.values.values()) for row in text_rows(rows)]
+    return [text if len(text) > 1 else text[0] for text in texts]

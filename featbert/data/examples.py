@@ -17,7 +17,7 @@ import functools
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -356,32 +356,36 @@ def example_of(row: RawRow, text: Column, pair: Column | None = None) -> Sentenc
     )
 
 
+def text_rows(texts: Iterable[Any]) -> Iterator[RawRow]:
+    """Texts given in Python as rows: strings, or pairs of strings.
+
+    InputError for values that are no texts, and if some are pairs and others are not.
+    """
+    n_first = 0
+    for number, text in enumerate(texts, 1):
+        is_one = isinstance(text, str | Mapping) or not isinstance(text, Iterable)
+        strings = (text,) if is_one else tuple(text)
+        place, names = f"text {number}", TextReader.names_of_texts[: len(strings)]
+        if not names or len(strings) != len(names):
+            raise InputError(f"{len(strings)} texts instead of one or two, {place}")
+        n_first = n_first or len(strings)
+        if len(strings) != n_first:
+            form = "a single text among pairs" if n_first == 2 else "a pair among single texts"
+            raise InputError(f"{place} is {form}: {excerpt(str(strings[0]))}")
+        row = RawRow(dict(zip(names, strings, strict=True)), place, number)
+        yield replace(row, values={name: text_of(row, name) for name in names})
+
+
 def examples_of(
     texts: Iterable[Any], *, prompt: str = "", lowercase: bool = False
 ) -> list[Sentence]:
-    """Examples of texts given in Python: strings, or pairs of strings.
-
-    `prompt` is put before each text, or before the first one of a pair. InputError for values that
-    are no texts, and if some are pairs and others are not.
-    """
-    examples: list[Sentence] = []
-    for number, text in enumerate(texts, 1):
-        is_one = isinstance(text, str | Mapping) or not isinstance(text, Iterable)
-        strings = (text,) if is_one else text
-        strings, place = tuple(strings), f"text {number}"
-        names = TextReader.names_of_texts[: len(strings)]
-        if not names or len(strings) != len(names):
-            raise InputError(f"{len(strings)} texts instead of one or two, {place}")
-        pair = len(strings) == 2
-        if examples and pair != (examples[0].pair is not None):
-            form = "a pair among single texts" if pair else "a single text among pairs"
-            raise InputError(f"{place} is {form}: {excerpt(str(strings[0]))}")
-        row = RawRow(dict(zip(names, strings, strict=True)), place, number)
-        values = {name: text_of(row, name) for name in names}
-        values[names[0]] = prompt + values[names[0]]
-        if lowercase:
-            values = {name: text.lower() for name, text in values.items()}
-        examples.append(example_of(replace(row, values=values), *names))
+    """Examples of texts as of `text_rows`. `prompt` is put before each, or before a pair."""
+    examples = []
+    for row in text_rows(texts):
+        first, *others = row.values.values()
+        strings = [text.lower() if lowercase else text for text in (prompt + first, *others)]
+        values = dict(zip(row.values, strings, strict=True))
+        examples.append(example_of(replace(row, values=values), *values))
     return examples
 
 
