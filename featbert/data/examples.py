@@ -103,9 +103,10 @@ class TextReader:
         columns = self.find_columns(row)
         if len(self.rows) < _SEEN:
             self.rows.append(row.values)
-        empty = [c for c in (columns.text, columns.pair) if c and row.values.get(c) is None]
-        if columns.pair is not None and len(empty) == 1:  # such as a review without a title
-            row = replace(row, values={**row.values, empty[0]: ""})
+        names = [name for name in (columns.text, columns.pair) if name is not None]
+        if cells := {name: as_cell(row.values[name]) for name in names if name in row.values}:
+            # A pair may lack a text, such as a review its title.
+            row = replace(row, values={**row.values, **dict.fromkeys(names, ""), **cells})
         sentence = example_of(row, columns.text, columns.pair)
         value = self.value_of(row, columns.target)
         try:
@@ -270,7 +271,7 @@ def class_name(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, str | int) or SURROGATE.search(str(value)):
+    if not isinstance(value, str | int | float) or SURROGATE.search(str(value)):
         raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
     return str(value).strip()
 
@@ -387,6 +388,14 @@ def examples_of(
         values = dict(zip(row.values, strings, strict=True))
         examples.append(example_of(replace(row, values=values), *values))
     return examples
+
+
+def as_cell(value: Any) -> Any:
+    """A text as a table has it: null as an empty cell, a number by its digits."""
+    if value is None or value != value:
+        return ""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_number else value
 
 
 def text_of(row: RawRow, name: Column) -> str:

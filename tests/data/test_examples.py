@@ -120,6 +120,28 @@ def test_two_targets_of_one_text_and_none_share_it(tmp_path):
     assert len({split.tag_fingerprint for split in read_as}) == 3
 
 
+ROWS = [("so la la", 3.5), (None, 4.0), (12, 3.5), (1.5, None)]
+
+
+@pytest.mark.parametrize(
+    ("ending", "content"),
+    [
+        ("csv", "text,stars\nso la la,3.5\n,4.0\n12,3.5\n1.5,\n"),
+        ("jsonl", json_lines({"text": text, "stars": stars} for text, stars in ROWS)),
+    ],
+)
+def test_a_table_is_read_alike_as_csv_and_json(tmp_path, ending, content):
+    train = read(tmp_path, content, ending)["train"]
+    assert [s.texts for s in train] == [("so la la",), ("",), ("12",), ("1.5",)]
+    assert [s.tags for s in train] == [("3.5",), ("4",), ("3.5",), None]
+    assert train.notes.empty_texts == 1
+
+
+def test_a_boolean_is_no_text(tmp_path):
+    with pytest.raises(InputError, match="line 1"):
+        read(tmp_path, json_lines([{"text": True, "label": "x"}]), "jsonl")
+
+
 def test_where_the_second_text_begins_is_of_the_text(tmp_path):
     one = read(tmp_path, "sentence1\tsentence2\tlabel\na b\tc\tx\n")["train"].text_fingerprint
     other = read(tmp_path, "sentence1\tsentence2\tlabel\na\tb c\tx\n")["train"].text_fingerprint
