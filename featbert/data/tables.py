@@ -347,7 +347,8 @@ class Table:
             again = [cell.removeprefix(BOM).strip() for cell in row]
             is_header_again = self.has_header and again == self.names
             is_blank = not row or (len(names) > 1 and not any(map(str.strip, row)))
-            if not blank and (is_header_again or is_blank):
+            # A blank line is a row of a table of one column only.
+            if (not row and len(names) > 1) or (not blank and (is_header_again or is_blank)):
                 skipped += bool(row)
                 continue
             if is_blank:

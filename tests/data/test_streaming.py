@@ -169,7 +169,7 @@ def test_a_stream_is_read_as_it_is_asked_for(kind: str, line: str, ahead: int) -
     ("kind", "data", "texts"),
     [
         ("tsv", "text\ngood\n\nbad\n", ["good", "", "bad"]),
-        ("csv", "text,note\ngood,\n,\n\n \nbad,\n", ["good", "", "", " ", "bad"]),
+        ("csv", "text,note\ngood,\n,\n\n \nbad,\n", ["good", "", " ", "bad"]),
         ("csv", "text\ngood\ntext\nbad\n", ["good", "text", "bad"]),
         ("csv", "n,text\n1,good\nn,text\n", ["good", "text"]),
     ],
