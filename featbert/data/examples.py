@@ -176,8 +176,10 @@ class TextReader:
         if options.pair is not None:
             pair = named_column(options.pair, names, "pair", self.path)
         # By their usual names neither lists nor objects, nor other columns that the caller names.
-        named, values = (self._target_named(names), pair), row.values.items()
-        usual = [n for n, value in values if n not in named and not isinstance(value, list | dict)]
+        no_texts, values = (self._target_named(names), pair), row.values.items()
+        usual = [
+            n for n, value in values if n not in no_texts and not isinstance(value, list | dict)
+        ]
         if options.text is not None:
             text = named_column(options.text, names, "text", self.path)
         elif texts := usual_texts(usual, self.texts_of_train):
@@ -383,8 +385,8 @@ def examples_of(
     """Examples of texts as of `text_rows`. `prompt` is put before each, or before a pair."""
     examples = []
     for row in text_rows(texts):
-        first, *others = row.values.values()
-        strings = [text.lower() if lowercase else text for text in (prompt + first, *others)]
+        first, *second = row.values.values()
+        strings = [text.lower() if lowercase else text for text in (prompt + first, *second)]
         values = dict(zip(row.values, strings, strict=True))
         examples.append(example_of(replace(row, values=values), *values))
     return examples

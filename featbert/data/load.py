@@ -225,8 +225,9 @@ class _CorpusReader:
         return replace(self, train=files[0].notes) if files else self
 
     def _in_equal_columns(self, files: Sequence[RawFile]) -> list[RawFile]:
-        """The files. Those without a header are read again in the columns of a header as wide, or
-        short ones in those of the first one.
+        """The files. A file without a header is read again in the columns of a header as wide.
+
+        If there is none, a short file is read again in the columns of the first one.
 
         InputError if two long ones seem to have different columns.
         """

@@ -119,7 +119,7 @@ class SetReader(TextReader):
                 if flag(cell) is None:
                     other_columns = ",".join(column for column in cells if column != name)
                     advice = f"if {name} is no class, give {spelling('target', other_columns)}"
-                    if all(other == cell for other in cells.values()):
+                    if all(value == cell for value in cells.values()):
                         advice = f"if it means no answer, give {spelling('missing', cell)}"
                     raise InputError(
                         f"{excerpt(str(cell))} in column {name}, {row.where}; a column of a class "

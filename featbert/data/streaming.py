@@ -101,9 +101,9 @@ def read_texts(
     """Texts or pairs of a stream in order, lazily. Answers are skipped.
 
     `kind` is "text", a line each with a tab between the texts of a pair and a blank line a text
-    without words, or "tsv", "csv" or "jsonl" with columns, where a row of empty cells is one. If
-    `pairs` is None, they are pairs if the first line has a tab, or if there are columns of two
-    texts.
+    without words, or "tsv", "csv" or "jsonl" with columns. A row of empty cells is an empty
+    text. If `pairs` is None, they are pairs if the first line has a tab, or if there are columns of
+    two texts.
     """
     path = Path(name)
     if kind == "text":
