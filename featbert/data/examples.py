@@ -198,8 +198,9 @@ class TextReader:
         if text == pair:
             raise InputError(f"is {text}, as {spelling('text')} is; name another", setting="pair")
         self.columns = ExampleColumns(text, pair, self.target_of(names, self.path, text, pair))
-        if twice := {text, pair} & {*self.notes.get("answer_columns", ())}:
-            raise InputError(f"names {min(twice)}, which is a text; name another", setting="target")
+        for name in self.notes.get("answer_columns", ()):
+            if name in (text, pair):
+                raise InputError(f"names {name}, which is a text; name another", setting="target")
         self.notes["text_columns"] = (text,) if pair is None else (text, pair)
         return self.columns
 

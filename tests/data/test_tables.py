@@ -164,13 +164,29 @@ def test_quotes_escapes_and_separators_inside_fields(tmp_path, content, ending, 
         ("text,label\rGood.,1\rBad.,0\r", "csv"),  # ends of old Macs
         ('label, text\n1, "Good."\n0, "Bad."\n', "csv"),
         ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt"),  # R's usual separator
-        (" \n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", "csv"),
-        ("text,label\nGood.,1\ntext,label\nBad.,0\n", "csv"),  # two files in one
-        ("text,label\nGood.,1\n\ufefftext,label\nBad.,0\n", "csv"),
     ],
 )
 def test_rows_that_are_clear(tmp_path, content, ending):
     assert read(tmp_path, content, ending) == [("Good.", "1"), ("Bad.", "0")]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        (" \n\ntext,label\n\nGood.,1\n\n\nBad.,0\n,\n", ["", "Good.", "", "", "Bad.", ""]),
+        (
+            "text,label\nGood.,1\ntext,label\nBad.,0\n",
+            ["Good.", "text", "Bad."],
+        ),  # two files in one
+        ("text,label\nGood.,1\n\ufefftext,label\nBad.,0\n", ["Good.", "\ufefftext", "Bad."]),
+    ],
+)
+def test_blank_rows_and_repeated_headers_are_texts_only_in_a_stream(tmp_path, content, texts):
+    (tmp_path / "train.csv").write_text(content, "utf-8")
+    train = load_corpus(tmp_path, targets="classes")["train"]
+    assert [(*s.texts, *s.tags) for s in train] == [("Good.", "1"), ("Bad.", "0")]
+    streamed = read_texts(iter(content.splitlines()), "x", "csv", pairs=False)
+    assert [s.texts for s in streamed] == [(text,) for text in texts]
 
 
 @pytest.mark.parametrize("order", [("text", "label"), ("label", "text"), ("id", "text", "label")])

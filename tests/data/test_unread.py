@@ -7,7 +7,6 @@ import pytest
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError
 from tests.data.reading import json_lines, read
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
@@ -165,8 +164,8 @@ def test_a_pair_may_lack_one_text(tmp_path):
     assert found["train"].notes.empty_texts == 1
     lists = corpus(tmp_path, {"claim": A, "evidence": [[["x", 1]], []], "label": ["yes", "no"]})
     assert [s.texts for s in lists["train"]] == [(text,) for text in A]  # no second text
-    with pytest.raises(InputError, match="line 2"):
-        corpus(tmp_path, {"title": ["Great", None], "content": [B[0], None], "label": [1, 0]})
+    neither = corpus(tmp_path, {"title": ["Great", None], "content": [B[0], None], "label": [1, 0]})
+    assert [s.texts for s in neither["train"]] == [("Great", B[0]), ("", "")]
 
 
 @pytest.mark.parametrize("name", ["Tweet", "comment_text", "reviewText", "headline"])
