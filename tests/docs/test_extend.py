@@ -53,6 +53,7 @@ def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Wo
         [finetune]
         epochs = 1
         tuning = "attention"
+        output = "softmax"
         [[variant]]
         features = { output = "robust", lstm_size = 8 }
         [[variant]]
