@@ -327,7 +327,7 @@ def test_every_run_is_scored_on_every_language(lab, tmp_path):
     assert len([*lab.space.cache.rglob("*.h5")]) == 2  # each for training and all evaluations
     runs = find_runs(lab.space.runs).runs
     matrices = transfer_matrices(runs)
-    labels = ["last (BiLSTM, CRF)", "concat_last4 (BiLSTM, CRF)", "fine-tuning (linear)"]
+    labels = ["last (BiLSTM)", "concat_last4 (BiLSTM)", "fine-tuning (linear)"]
     assert [m.label for m in matrices] == labels
     for matrix in matrices:
         assert matrix.trained_on == matrix.evaluated_on == ("en", "nl")
