@@ -40,7 +40,8 @@ def made_from(folder, task, given, texts=1):
     encoder = load_encoder(
         find_encoder(str(folder)), pooler=given.get("sentence_pooling") == "pooler"
     )
-    settings = defaults("full", task).but(**given)
+    output = "softmax" if task == "entities" else None  # transformers has no CRF
+    settings = defaults("full", task, output=output).but(**given)
     torch.manual_seed(1)
     model = make_model(encoder, TARGETS.get(task, ABC), settings, texts).eval()
 
