@@ -392,7 +392,7 @@ class Tuning(Section):
     freeze_to: Annotated[int | None, Option("N")] = Field(None, ge=0)
     """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
     also layers 1 to 8."""
-    head_learning_rate: float | None = Field(None, gt=0, lt=10)
+    head_learning_rate: float | None = later(None, gt=0, lt=10)
     """Highest learning rate of the head on a tuned encoder. By default the encoder's, or a higher
     one for a CRF (0.004) and for a body that reads words (as on features)."""
     head_epochs: int = Field(1, ge=1)
@@ -568,7 +568,7 @@ class Settings(Training, Tuning, Head):
             "sentence_pooling": self.sentence_pooling == "none",
             "mix_learning_rate": not weighted,
             "equal_steps": self.train_share == 1,
-            "head_learning_rate": get_tuning(self.tuning).frozen or self.head_learning_rate is None,
+            "head_learning_rate": get_tuning(self.tuning).frozen,
             "head_from": self.head_from is None,
             "head_epochs": self.head_from is not None,
         }
@@ -764,9 +764,7 @@ def rate_at_width(rate: float, hidden_size: int) -> float:
 
 def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
     """All settings of a run, given the settings in its record. InputError for impossible ones."""
-    # Records leave out settings without a value, whatever their defaults are now.
-    usual = defaults(tuning, task).model_dump() | LATER | {"head_learning_rate": None}
-    return validated(Settings, usual | {**settings})
+    return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
 
 
 def unchecked(settings: Mapping[str, Any], tuning: str) -> Settings:
@@ -797,8 +795,6 @@ def defaults_by_task(tuning: str) -> dict[str, Any]:
 # Depths in an experiment file. "all" is the whole encoder, "none" leaves the setting out.
 _Depth = Annotated[int, Field(ge=0)] | Literal["none", "all"] | None
 _Group = Annotated[int, Field(ge=1)] | Literal["none"] | None
-# "none" is the encoder's rate.
-_HeadRate = Annotated[float, Field(gt=0, lt=10)] | Literal["none"] | None
 
 
 class Rows(Section):
@@ -847,7 +843,6 @@ class RowsTable(Head, Tuning, Training, Rows):
 
     unfreeze: Annotated[_Group, Option("N")] = None  # type: ignore[assignment]
     freeze_to: Annotated[_Depth, Option("N")] = None  # type: ignore[assignment]
-    head_learning_rate: _HeadRate = None  # type: ignore[assignment]
 
 
 def validated(model: type[S], data: Mapping[str, Any]) -> S:

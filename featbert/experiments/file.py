@@ -28,6 +28,7 @@ from featbert.config import (
     Settings,
     Several,
     Training,
+    Tuning,
     mistakes,
     parse_seeds,
     validated,
@@ -125,6 +126,7 @@ Ranges = dict[str, Annotated[Any, AfterValidator(lambda values: ends_of(values) 
 
 
 _RATE = Training.model_fields["learning_rate"]
+_HEAD_RATE = Tuning.model_fields["head_learning_rate"]
 
 
 class FileRows(RowsTable):
@@ -132,6 +134,9 @@ class FileRows(RowsTable):
 
     learning_rate: _Rate = Field(  # type: ignore[assignment]
         _RATE.default, description=f'{_RATE.description} "0.5x" is half of the default.'
+    )
+    head_learning_rate: Annotated[float, Field(gt=0, lt=10)] | Literal["none"] | None = Field(  # type: ignore[assignment]
+        None, description=f'{_HEAD_RATE.description} "none" is the encoder\'s.'
     )
 
 

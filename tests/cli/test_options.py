@@ -60,12 +60,13 @@ def test_extract_and_train(workspace):
     done = workspace.train(
         *("--layers", "last", "--seeds", "7", "--features", path, "--precision", "fp32"),
         *("--lstm-size", 6, "--lstm-layers", 1, "--no-bias-correction", "--device", "cpu"),
-        *("--tag-scheme", "iob1"),
+        *("--tag-scheme", "iob1", "--variational-dropout"),
         *words(TRAINING),
     )
     assert done.exit_code == 0, done.output
     (run,) = find_runs(workspace.runs)
     expected = TRAINING | {"lstm_size": 6, "lstm_layers": 1, "bias_correction": False}
+    expected["variational_dropout"] = True
     assert {name: run.record.settings[name] for name in expected} == expected
     assert (run.record.seed, run.record.layers, run.record.reading) == (7, "last", READING)
     s = run.record.signature
@@ -78,13 +79,14 @@ def test_finetune(workspace):
         done = workspace.finetune(
             *("--seeds", "3", "--context", "document", "--pooling", "last", "--device", "cpu"),
             *("--precision", "fp32", "--layer-decay", 1.5, "--freeze-to", 0, "--threads", 2),
-            *("--tag-scheme", "iob1", "--unfreeze", 2),
+            *("--tag-scheme", "iob1", "--unfreeze", 2, "--head-learning-rate", 0.02),
             *latin(workspace),
             *words(TRAINING),
         )
     assert done.exit_code == 0, done.output
     (run,) = find_runs(workspace.runs)
     expected = TRAINING | {"discriminative": 1.5, "freeze_to": 0, "unfreeze": 2}
+    expected["head_learning_rate"] = 0.02
     assert {name: run.record.settings[name] for name in expected} == expected
     assert (run.record.seed, run.record.reading) == (3, READING)
     s = run.record.signature

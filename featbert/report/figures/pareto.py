@@ -100,7 +100,6 @@ def draw_fronts(
     # "over seeds, and text if predictions exist" includes "over seeds".
     longest = [m for m in meanings if not any(meaning.startswith(f"{m},") for meaning in meanings)]
     intervals = " or ".join(dict.fromkeys(filter(None, longest)))
-
     remarks = (
         note,
         "mean over seeds" if any(len(row.runs) > 1 for row in rows) else "one seed",
