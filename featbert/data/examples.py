@@ -269,12 +269,13 @@ class ClassReader(TextReader):
 
 
 def class_name(value: Any) -> str:
-    """The name of a class that is a text, a number or a boolean. ValueError for another value."""
+    """The name of a class that is a text, a finite number or a boolean. ValueError for others."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if not isinstance(value, str | int | float) or SURROGATE.search(str(value)):
+    is_class = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    if not is_class or SURROGATE.search(str(value)):
         raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
     return str(value).strip()
 

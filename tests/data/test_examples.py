@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from featbert.data.examples import class_name
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from tests.data.reading import json_lines, read
@@ -278,3 +279,10 @@ def test_refused_files_say_what_is_meant(tmp_path, ending, content, targets, nam
     options = {"delimiter": ";"} if ";" in named else {}
     with pytest.raises(InputError, match=rf"(?=.*{named}).*train\.{ending}"):
         read(tmp_path, content, ending, targets, **options)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_not_finite_is_no_class(value):
+    assert class_name(3.5) == "3.5"
+    with pytest.raises(ValueError, match="no class"):
+        class_name(value)
