@@ -787,8 +787,10 @@ def defaults_by_task(tuning: str) -> dict[str, Any]:
             if value != usual[name]:
                 other_values.setdefault(name, {}).setdefault(value, []).append(task)
     for name, tasks_by_value in other_values.items():
+        # Without a value a setting has no default to show.
+        shown = "entities only: {}" if tasks_by_value.pop(None, None) else "{}"
         texts = (f"{', '.join(tasks)}: {value}" for value, tasks in tasks_by_value.items())
-        usual[name] = "; ".join([str(usual[name]), *texts])
+        usual[name] = "; ".join([shown.format(usual[name]), *texts])
     return usual
 
 
