@@ -27,6 +27,8 @@ MOST = 2
 ON_RAY = {"--on", "--gpus-per-run"}
 # Words of a command that trains no BiLSTM.
 NO_BILSTM = {"linear", "classification", "choice", "multilabel", "regression"}
+# Candidates of `run decide`.
+CANDIDATES = 'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]'
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
     "train": ["--epochs", "1"],
@@ -155,6 +157,8 @@ def small(words: list[str]) -> list[str]:
     data = tomllib.loads(path.read_text("utf-8"))
     told = dict(words[i + 1].split("=", 1) for i, w in enumerate(words) if w == "--set")
     sets = [] if "--seeds" in words else ["seeds=1"]
+    if "minutes" in data:
+        sets.append(CANDIDATES)
     if "features" in data:
         small, searched = {"epochs": 1, "lstm_size": 4}, data.get("grid", {}).get("features", {})
         sets += [f"features.{name}={n}" for name, n in small.items() if name not in searched]
