@@ -36,6 +36,8 @@ def named_sentence(number: int, split: str, words: Sequence[str], unit: str = "s
 
 def printable(text: str, keep: str = "") -> str:
     """`text` on one line with control and format characters, except `keep`, written out: `\\n`."""
+    if text.isprintable():
+        return text
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
 
 

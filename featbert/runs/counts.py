@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pydantic.dataclasses
+from pydantic import Field
 
 from featbert.errors import MissingError
-from featbert.schema import STRICT, Count, Number
+from featbert.schema import STRICT, Number
 from featbert.tasks.base import Bucket
 from featbert.tasks.measures import Counts
 
 ENDING = ".counts.json"
+# Of an example. There are many, and pydantic checks constraints faster than functions.
+_Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,8 @@ class KeptCounts:
 
     classes: list[str]
     rows: list[list[int | Number]]
-    examples: list[Count]
-    documents: list[Count]
+    examples: list[_Index]
+    documents: list[_Index]
     facets: dict[str, dict[str, Bucket]]
     scores: tuple[list[Number], list[Number]] | None = None
 

@@ -56,8 +56,9 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
     try:
         data = json.loads(text)
         stored_checksum = data.pop("checksum", None) if isinstance(data, dict) else None
+        plain = json.dumps(data)
         # With strict types, only an object of JSON may become a dataclass.
-        record = TypeAdapter(kind).validate_json(json.dumps(data), context="read")
+        record = TypeAdapter(kind).validate_json(plain, context="read")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
@@ -66,7 +67,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         ) from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where} is not JSON: {error}") from None
-    if stored_checksum != checksum(data):
+    if stored_checksum != _sha256(plain):
         raise InputError(
             f"{where} was modified after it was written (checksum mismatch); "
             "restore it or make it again"
@@ -103,7 +104,11 @@ def read_or_left_out(read: Callable[..., Kept], *arguments: Any) -> Kept | None:
 
 def checksum(data: Any) -> str:
     """SHA-256 in hex of plain data as JSON, the order of keys included."""
-    return hashlib.sha256(json.dumps(data).encode()).hexdigest()
+    return _sha256(json.dumps(data))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

@@ -58,16 +58,19 @@ def on_disk(path: Path) -> Iterator[Path]:
 
 def exists(path: Path) -> bool:
     """Whether there is a file or folder."""
-    return path.exists() or (results_file(path) is not None and path in listed_in(path.parent))
+    if (file := results_file(path)) is None or file == path:
+        return path.exists()
+    name, contents = path.relative_to(file).as_posix(), _contents(file)
+    return name in contents or any(other.startswith(f"{name}/") for other in contents)
 
 
 def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
     """Files and folders in a folder that match a pattern, by name. None without a folder."""
     if (file := results_file(folder)) is None:
         return sorted(folder.glob(pattern))
-    above = folder.relative_to(file).parts
-    parts = (tuple(name.split("/")) for name in _contents(file))
-    names = {path[len(above)] for path in parts if path[: len(above)] == above != path}
+    above = "".join(f"{part}/" for part in folder.relative_to(file).parts)
+    below = (name.removeprefix(above) for name in _contents(file) if name.startswith(above))
+    names = {name.partition("/")[0] for name in below}
     return [folder / name for name in sorted(names) if fnmatchcase(name, pattern)]
 
 
