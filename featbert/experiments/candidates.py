@@ -22,10 +22,14 @@ LEFT = {"features": 1, "finetune": 2}
 
 @dataclass(frozen=True, eq=False)
 class Candidate:
-    """A row of a configuration. `seconds` are expected of a run, and it needs `least_epochs`."""
+    """A row of a configuration. `seconds` are expected of a run.
+
+    Its tuning needs `least_epochs`, and it has `all_epochs` if the minutes allow them.
+    """
 
     configuration: Configuration
     row: RowOf
+    all_epochs: int
     seconds: float = math.inf
     least_epochs: int = 1
 

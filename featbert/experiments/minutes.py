@@ -3,7 +3,8 @@
 1. Rows on features with a linear head or a solver are trained. They take little time.
 2. Other rows on features, and tuned rows, are halved (Jamieson and Talwalkar 2016): all candidates
    train for a part of their epochs, the better half for twice as many, until one row on features
-   and rows of two tunings are left, which train for all epochs.
+   and rows of two tunings are left, which train for all epochs. If the minutes cut these, the side
+   that is behind on dev trains longer while its last epoch is its best.
 3. The best row on features and the tuned rows get further seeds. Each run goes to the row with the
    largest gain per second: how much a run lowers the variance of the decisive difference.
 
@@ -182,8 +183,8 @@ class MinutesPlan(ExperimentPlan):
         for epochs in range(1, settings.epochs):
             with contextlib.suppress(InputError):
                 tuning.check(settings.model_copy(update={"epochs": epochs}), layers)
-                return Candidate(configuration, row, least_epochs=epochs)
-        return Candidate(configuration, row, least_epochs=settings.epochs)
+                return Candidate(configuration, row, settings.epochs, least_epochs=epochs)
+        return Candidate(configuration, row, settings.epochs, least_epochs=settings.epochs)
 
     def _num_layers(self, configuration: Configuration) -> int:
         return self.resources.encoder(configuration.model).num_layers or 0
@@ -305,7 +306,32 @@ class MinutesPlan(ExperimentPlan):
             return None
         if (tuned := self._halved("finetune")) is None:
             return None
-        return [*self._by_dev([*frozen, *slow])[:1], *tuned]
+        return self._trained_longer(self._by_dev([*frozen, *slow])[:1], tuned)
+
+    def _trained_longer(
+        self, frozen: Sequence[Candidate], tuned: Sequence[Candidate]
+    ) -> list[Candidate] | None:
+        """The rows of both sides, that which is behind on dev with more epochs. None before.
+
+        Its epochs are doubled as long as the last one was its best. Otherwise the answer could be
+        that of a row which the minutes cut short.
+        """
+        rows = [*frozen, *tuned]
+        while frozen and tuned:
+            leaders = [self._by_dev(rows[:1])[0], self._by_dev(rows[1:])[0]]
+            behind = self._by_dev(leaders)[1]
+            run = self.job_of(behind).run.finished
+            assert run is not None
+            is_rising = run.record.best_epoch == len(run.record.history)
+            longer = behind.with_epochs(min(2 * behind.epochs, behind.all_epochs))
+            if not is_rising or longer.epochs == behind.epochs:
+                break
+            if self._add(self.job_of(longer), longer.seconds):
+                return None
+            if self._by_dev([behind, longer])[0] is behind:
+                break
+            rows[rows.index(behind)] = longer
+        return rows
 
     def _halved(self, kind: str) -> list[Candidate] | None:
         """The candidates that halving leaves, the best first. None before they are known."""

@@ -63,7 +63,10 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         grid(["stage", "rows", "at most"], stages, width=width),
         grid(["candidate", "epochs", "a run"], lines, width=width),
     )
-    end = "The rest of the minutes goes to more seeds, until dev decides. Trials are no table rows."
+    end = (
+        "The rest of the minutes goes to more epochs of the side that is behind, if its last epoch "
+        "was its best, and to more seeds, until dev decides. Trials are no table rows."
+    )
     return "\n".join([*map(printable, head), "", *tables, end])
 
 

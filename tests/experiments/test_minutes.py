@@ -83,6 +83,7 @@ class Trained(list[Job]):
     """Jobs in the order of training. The command is killed after `stop_after` of them."""
 
     stop_after = 10**6
+    is_rising = True
 
     @property
     def seconds(self) -> float:
@@ -102,6 +103,9 @@ class Trained(list[Job]):
             mix=None,
         )
         object.__setattr__(record, "signature", job.run.signature)
+        if not self.is_rising:  # the first of two epochs was the best
+            (first,) = record.history
+            object.__setattr__(record, "history", [first, replace(first, epoch=2)])
         write_json(job.run.folder / "record.json", record)
         if len(self) == self.stop_after:
             raise KeyboardInterrupt
@@ -162,6 +166,33 @@ def test_the_minutes_go_to_the_best_and_are_never_exceeded(lab, trained):
     for tuning, search in searches.items():
         (name,) = search.tried[search.chosen].runs
         assert (name in search.rows) == (tuning in ("none", "full", "bitfit"))
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_rising", "best", "epochs"),
+    [
+        (4.2, True, 0.2, {"full": {3, 6, 12}, "none": {6}}),  # up to all epochs
+        (3.5, True, 0.2, {"full": {3, 6}, "none": {6}}),  # as far as the minutes go
+        (4.2, True, 0.4, {"full": {3, 6}, "none": {6, 8}}),  # until the other side is behind
+        (4.2, False, 0.2, {"full": {3}, "none": {6}}),
+    ],
+)
+def test_the_side_that_is_behind_gets_more_epochs(
+    lab, trained, monkeypatch, minutes, is_rising, best, epochs
+):
+    monkeypatch.setitem(DEV, "full", best)
+    trained.is_rising = is_rising
+    slow, tuned = KEYS["variant"][1], {"finetune": {"epochs": 12}}
+    experiment = lab.experiment(seeds=[1, 2, 3], variant=[slow, tuned], minutes=minutes)
+    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+    plan = carry_out(plan)
+    tried: dict[str, set[int]] = {}
+    for job in trained:
+        tried.setdefault(job.run.tuning, set()).add(job.run.options.settings.epochs)
+    assert tried == epochs
+    rows = {run.record.tuning: run.record.settings["epochs"] for run in plan.runs}
+    # More epochs do not help the BiLSTM.
+    assert rows == {"full": max(epochs["full"]), "none": 6}
 
 
 def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_path):
