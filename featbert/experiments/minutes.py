@@ -77,8 +77,12 @@ class Finalist:
     @property
     def seconds(self) -> float:
         """Seconds of a run."""
-        costs = [run.record.cost for run in self.runs]
-        return statistics.fmean(c.training_seconds + c.prediction_seconds for c in costs)
+        return statistics.fmean(map(seconds_of, self.runs))
+
+
+def seconds_of(run: Run) -> float:
+    """Seconds that a run took."""
+    return run.record.cost.training_seconds + run.record.cost.prediction_seconds
 
 
 @dataclass
@@ -326,7 +330,7 @@ class MinutesPlan(ExperimentPlan):
             longer = behind.with_epochs(min(2 * behind.epochs, behind.all_epochs))
             if not is_rising or longer.epochs == behind.epochs:
                 break
-            if self._add(self.job_of(longer), longer.seconds):
+            if self._add(self.job_of(longer), seconds_of(run) * longer.epochs / behind.epochs):
                 return None
             if self._by_dev([behind, longer])[0] is behind:
                 break
