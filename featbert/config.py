@@ -393,8 +393,9 @@ class Tuning(Section):
     """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
     also layers 1 to 8."""
     head_learning_rate: float | None = later(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder. By default the encoder's, or a higher
-    one for a CRF (0.004) and for a body that reads words (as on features)."""
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's, but 0.004 for
+    a CRF if that is higher, the rate on features for a body that reads words, and 0.002 for other
+    heads that train first."""
     head_epochs: int = Field(1, ge=1)
     """Epochs that train only the head, before the whole encoder is trained with it."""
     head_from: str | None = None
