@@ -201,11 +201,9 @@ def in_json(annotation: str) -> str:
     annotation = re.sub(checked, r"\1", annotation)
     annotation = re.sub(r"\bOptional\[(.+)\]", r"\1 | None", annotation)
     for name, word in (
-        *(("Count", "int"), ("Number|Amount|Seconds|Share", "float"), ("Moment", "str")),
+        *(("Count|Index", "int"), ("Number|Amount|Seconds|Share", "float"), ("Moment", "str")),
         *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
         *(("bool", "boolean"), ("Any", "any")),
-        ("Count", "integer"),
-        ("(Number|Amount|Seconds|Share)", "number"),
         ("(Moment|Context|Casing|Packing|Pooling|Precision)", "string"),
     ):
         annotation = re.sub(rf"\b(?:{name})\b", word, annotation)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, ValidationInfo
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 
 # For every class that is written as JSON.
 STRICT = ConfigDict(strict=True, extra="forbid")
@@ -22,6 +22,8 @@ def _if_read(check: Callable[[Any], object]) -> AfterValidator:
 
 
 Count = Annotated[int, _if_read(lambda n: 0 <= n < 2**63)]
+# A number for each example: limits take less time than a function.
+Index = Annotated[int, Field(ge=0, lt=2**31)]
 Number = Annotated[float, _if_read(lambda x: -1e30 <= x <= 1e30)]
 Amount = Annotated[float, _if_read(lambda x: 0 <= x <= 1e30)]
 Seconds = Annotated[float, _if_read(lambda x: 0 <= x <= 1e9)]

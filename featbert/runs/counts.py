@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pydantic.dataclasses
-from pydantic import Field
 
 from featbert.errors import MissingError
-from featbert.schema import STRICT, Number
+from featbert.schema import STRICT, Index, Number
 from featbert.tasks.base import Bucket
 from featbert.tasks.measures import Counts
 
 ENDING = ".counts.json"
-# Of an example. There are many, and pydantic checks constraints faster than functions.
-_Index = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,8 @@ class KeptCounts:
 
     classes: list[str]
     rows: list[list[int | Number]]
-    examples: list[_Index]
-    documents: list[_Index]
+    examples: list[Index]
+    documents: list[Index]
     facets: dict[str, dict[str, Bucket]]
     scores: tuple[list[Number], list[Number]] | None = None
 

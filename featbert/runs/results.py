@@ -61,7 +61,7 @@ def exists(path: Path) -> bool:
     if (file := results_file(path)) is None or file == path:
         return path.exists()
     name, contents = path.relative_to(file).as_posix(), _contents(file)
-    return name in contents or any(other.startswith(f"{name}/") for other in contents)
+    return name in contents or any(path_in.startswith(f"{name}/") for path_in in contents)
 
 
 def listed_in(folder: Path, pattern: str = "*") -> list[Path]:
