@@ -168,6 +168,11 @@ def unlinked(path: Path) -> Path:
     return path
 
 
+def is_other(path: Path) -> bool:
+    """Whether there is a link, folder or device, which no new file may replace."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
 def check_ours(folder: Path, ours: Sequence[str]) -> None:
     """Raises InputError for a folder that is a link or has other files than `ours`.
 

@@ -11,6 +11,7 @@ from featbert import api
 from featbert.cli import options as o
 from featbert.data.files import writing
 from featbert.errors import InputError
+from featbert.io import is_other
 from featbert.progress import report
 from featbert.text import counted, printable
 
@@ -33,7 +34,7 @@ def predict(
     if out is not None:
         sources = (s for s in (Path(request.file), request.passage) if s and s.exists())
         is_text = out.exists() and any(map(out.samefile, sources))
-        if is_text or out.is_dir() or not out.parent.is_dir():
+        if is_text or is_other(out) or not out.parent.is_dir():
             raise InputError(f"--out {out} must be a new file in an existing folder")
     # No bar if the tags are written to the same terminal.
     bar = out is not None or not sys.stdout.isatty()

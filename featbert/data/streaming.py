@@ -65,6 +65,9 @@ def _words(
     if kind == "jsonl":
         reader = WordReader(options, None, path)
         for row in json_rows(lines, path):
+            # Without a list, it is a text in which nothing is annotated.
+            has_list = any(isinstance(value, list) for value in row.values.values())
+            reader.has_spans = options.token_column is None and not has_list
             yield from reader(row)
             if reader.notes:
                 raise InputError(f"no token, {row.where}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from featbert.errors import InputError, MissingError
-from featbert.io import explaining, replacing
+from featbert.io import explaining, is_other, replacing
 
 Vectors = NDArray[np.float32]
 # Name of the dataset of a .h5 file and of the column of a .parquet file.
@@ -32,8 +32,8 @@ def check_vectors_file(path: Path) -> None:
         raise InputError(f"{path} has the ending {path.suffix!r}; use {', '.join(_WRITERS)}")
     if not path.parent.is_dir():
         raise MissingError(f"{path} cannot be written: the folder {path.parent} does not exist")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name a file")
+    if is_other(path):
+        raise InputError(f"{path} is a link, folder or device; name a new file")
     if path.suffix.lower() == ".parquet":
         try:
             import pyarrow  # noqa: F401

@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from itertools import tee
+from dataclasses import dataclass, replace
+from itertools import chain, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,9 +21,15 @@ from featbert.data.examples import TextReader
 from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
+from featbert.data.tables import Table
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
-from featbert.inference.columns import COLUMN_OPTIONS, stream_as_trained, trained_columns
+from featbert.inference.columns import (
+    COLUMN_OPTIONS,
+    TEXTS,
+    stream_as_trained,
+    trained_columns,
+)
 from featbert.inference.predict import Format, answer_rows, predict_stream, predict_texts, rows_of
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
@@ -78,7 +84,7 @@ class Input:
                 advance = stack.enter_context(stage("reading", "bytes", size))
                 lines = _advancing(lines, stream, advance)
             lines, ahead = tee(lines)
-            trained = self._trained(next(filter(str.strip, ahead), ""))
+            trained = self._trained(ahead)
             del ahead
             columns = ReadingOptions(**self.columns)
             sentences = stream_as_trained(lines, self._sentences, trained, columns)
@@ -96,18 +102,30 @@ class Input:
             lines, self.name, self.kind, pairs=pairs, options=options, reader_type=self.reader
         )
 
-    def _trained(self, first: str) -> dict[str, Any]:
-        """The options from training for this kind of input. `first` is its first line."""
+    def _trained(self, lines: Iterator[str]) -> dict[str, Any]:
+        """The options from training for this kind of input, with these lines."""
         record = self.run.record
         if self.kind == "text":
             return {}
+        columns = trained_columns(record)
         if self.kind == "jsonl":  # keys of JSON have no numbers
-            return trained_columns(record)
-        names = (*COLUMN_OPTIONS, *DIALECT)
-        options = record.columns | {n: v for n, v in record.reading.items() if n in names}
-        if options.get("delimiter", "") not in first:
-            del options["delimiter"]
-        return options
+            return columns
+        reading = {n: v for n, v in record.reading.items() if n in (*COLUMN_OPTIONS, *DIALECT)}
+        first = next(filter(str.strip, lines), "")
+        if reading.get("delimiter", "") not in first:
+            del reading["delimiter"]
+        if self.kind not in ("tsv", "csv"):
+            return record.columns | reading
+        head, dialect = chain([first], lines), {n: v for n, v in reading.items() if n in DIALECT}
+        options = replace(ReadingOptions(**self.columns), **dialect)
+        table = Table(head, Path(self.name), options, self.kind)
+        if not table.has_header:
+            return record.columns | reading
+        # Numbers are of a file without a header.
+        names = {name.lower() for name in table.names}
+        found = {n: v for n, v in columns.items() if v.lower() in names}
+        texts = {name for name in TEXTS if name in columns}
+        return dialect | {n: v for n, v in found.items() if n not in TEXTS or texts <= found.keys()}
 
 
 def input_of(

@@ -216,7 +216,8 @@ def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
         if form == "jsonl":
             yield _line(row)
             continue
-        if any(sign in cell for cell in cells[:-1] for sign in "\t\n\r"):
+        texts = cells if row["answer"] is None else cells[:-1]
+        if any(sign in cell for cell in texts for sign in "\t\n\r"):
             raise InputError(
                 f"a tab or line end in {cells[0][:60]!r}; write objects: "
                 f"{spelling('format', 'jsonl')}"

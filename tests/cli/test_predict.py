@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,57 @@ def test_columns_that_training_found_are_read_again(texts_run, tmp_path):
     assert [json.loads(row)["text"] for row in rows] == ["b", "d"]
     (plan,) = plan_evaluations([check_usable(run)], [str(tmp_path)], [], {}, EVALUATED)
     assert [(s.texts, s.tags) for s in plan.split] == [(("b",), ("1",)), (("d",), ("2",))]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("id\ttext\n1\tgood film\n2\tbad film\n", ["good film", "bad film"]),
+        ("good film\t1\nbad film\t2\n", ["good film", "bad film"]),
+    ],
+    ids=["header", "no header"],
+)
+def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, content, texts):
+    reading = {"text": 1, "target": 2}
+    record = dataclasses.replace(texts_run.record, reading=reading, columns={})
+    path = tmp_path / "x.tsv"
+    path.write_text(content, "utf-8")
+    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
+    loaded = load(texts_run, device="cpu")
+    rows = source.rows(lambda: loaded, "jsonl", bar=False)
+    assert [json.loads(row)["text"] for row in rows] == texts
+
+
+def test_a_separator_is_named_once(texts_run, tmp_path, caplog):
+    path = tmp_path / "x.csv"
+    path.write_text("id;text\n1;good film\n", "utf-8")
+    source = input_of(check_usable(texts_run), str(path), "auto", {}, "utf-8")
+    loaded = load(texts_run, device="cpu")
+    with caplog.at_level("INFO"):
+        (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
+    assert json.loads(row)["text"] == "good film"
+    assert sum("';'" in message for message in caplog.messages) == 1
+
+
+def test_a_text_of_line_ends_is_no_row_of_columns(texts_run, tmp_path):
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"review": "good"}\n{"review": "\\n"}\n{"review": "bad"}\n', "utf-8")
+    assert "--format jsonl" in error_of(predict(texts_run, path, "--quiet", "--out", tmp_path / "out"))
+    rows = ok(predict(texts_run, path, "--format", "jsonl")).stdout.splitlines()
+    assert [json.loads(row)["answer"] is None for row in rows] == [False, True, False]
+
+
+def test_links_and_pipes_are_not_replaced(texts_run, tmp_path):
+    text, real = tmp_path / "text.txt", tmp_path / "real.txt"
+    for path in (text, real):
+        path.write_text("Bob came.\n", "utf-8")
+    link, pipe = tmp_path / "link.txt", tmp_path / "pipe"
+    link.symlink_to(real)
+    os.mkfifo(pipe)
+    for out in (link, pipe):
+        assert out.name in error_of(predict(texts_run, text, "--out", out))
+    assert link.is_symlink()
+    assert pipe.is_fifo()
 
 
 def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):

@@ -97,6 +97,20 @@ def test_a_header_needs_no_tags_if_tags_are_not_read(head, row, words) -> None:
     assert [word for piece in found for word in piece.words] == words
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ['{"text": "Rome is old."}', '{"text": "Nothing"}'],
+        ['{"text": "Rome is old.", "label": [[0, 4, "LOC"]]}', '{"text": "Nothing"}'],
+        ['{"text": "Rome is old."}', '{"text": "Nothing", "label": []}'],
+    ],
+    ids=["texts", "spans first", "spans later"],
+)
+def test_texts_without_spans_are_texts(rows) -> None:
+    found = pieces("\n".join([*rows, ""]), "jsonl")
+    assert [piece.words for piece in found] == [("Rome", "is", "old", "."), ("Nothing",)]
+
+
 @pytest.mark.parametrize("word", ["en:is", "is"])
 def test_a_language_before_every_word(word: str) -> None:
     expected = ("EU", "is") if word == "en:is" else ("en:EU", "is")
