@@ -190,8 +190,12 @@ class TextReader:
                 advice = "its columns are lists; write an object for each example"
             elif "annotations" in row.values:
                 advice += "; or export JSON-MIN"
-            else:
+            elif self.keys is not None:
                 advice += delimiter_advice(row.values, self.path)
+            elif not self.path.suffix:  # objects of Python
+                advice = f"call it {self.names_of_texts[0]}"
+            elif len(names) == 1:
+                advice += f"; if each line is a text, give {spelling('input', 'text')}"
             raise InputError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; {advice}"
             )

@@ -11,6 +11,7 @@ from featbert.api import load
 from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
+from featbert.errors import InputError
 from featbert.inference.evaluate import plan_evaluations
 from featbert.inference.files import input_of
 from featbert.inference.load import LoadedRun
@@ -149,6 +150,14 @@ def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, c
     loaded = load(texts_run, device="cpu")
     rows = source.rows(lambda: loaded, "jsonl", bar=False)
     assert [json.loads(row)["text"] for row in rows] == texts
+
+
+def test_texts_without_a_column_of_texts_are_told_how(texts_run, tmp_path):
+    path = tmp_path / "x.tsv"
+    path.write_text("a good film\na bad film\n", "utf-8")
+    assert "--input text" in error_of(predict(texts_run, path, "--quiet"))
+    with pytest.raises(InputError, match="foo; call it text$"):
+        load(texts_run, device="cpu").predict({"foo": "a good film"})
 
 
 def test_a_separator_is_named_once(texts_run, tmp_path, caplog):
