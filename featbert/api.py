@@ -545,6 +545,7 @@ def adapt(request: AdaptRequest) -> Adapted:
     settings = validated(Adapt, (request.settings or Adapt()).model_dump() | fields)
     source = request.source
     corpus = request.corpus(None)
+    notice_doubts(corpus)
     with_nsp = decide_nsp(corpus, source, settings.nsp)
     load_torch(request.threads)
     if is_uncased(source):
@@ -1200,6 +1201,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     if task.of_texts:
         raise InputError(f"{request.task} has no probe; give entities or labels", setting="task")
     from featbert.config import defaults
+    from featbert.data.tags import labelled
     from featbert.features.plan import plan_whole_store
     from featbert.features.probe import probe
     from featbert.runs.planned import check_same_text, check_trainable
@@ -1216,6 +1218,12 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
             store.require(combination.indices)
     corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
+    tags = {tag for row in corpus["train"].tags for tag in labelled(row)}
+    if len(tags) < 2:
+        raise InputError(
+            f"all labels of train are {listed(tags)}: there is nothing to learn; is "
+            f"{spelling('tag_column')} another column?"
+        )
     if store is None:
         encoding = request.for_encoder(layers=specs, **request.where)
         plan = plan_whole_store(

@@ -141,6 +141,8 @@ def tag(
     from featbert.runs.run import own_folder
 
     folder = own_folder(name, runs_dir or ctx.obj)
+    if bad := [tag for tag in tags if "," in tag or not tag.strip()]:
+        raise InputError(f"{bad[0]!r} is no tag; give words without commas")
 
     def change(notes: Notes) -> Notes:
         result = [name for name in notes.tags if name not in tags]

@@ -290,7 +290,9 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     if 2 * sum(" " in word for word in words) > len(words):
         text = next(excerpt(word) for word in words if " " in word)
         task = spelling("task", "classification")
-        yield f"most words hold spaces, as {text}; if these are texts, give {task}"
+        # Without answers, as for a language model, there is no task to name.
+        advice = task if split.is_tagged else f"{task} or {spelling('text', 1)}"
+        yield f"most words hold spaces, as {text}; if these are texts, give {advice}"
 
 
 class _Contents:

@@ -1,5 +1,6 @@
 """The training of a planned run: from a model to a record."""
 
+import contextlib
 import dataclasses
 import json
 import time
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import torch
 
+from featbert.config import Settings
 from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
 from featbert.encoders.device import Stopwatch, computing_threads
 from featbert.encoders.memory import peak_memory, reset_peak_memory
 from featbert.encoders.source import EncoderSource
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import PrunedError
+from featbert.errors import InputError, PrunedError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, write_text
 from featbert.models.registry import KEPT_POOLINGS
@@ -124,6 +126,25 @@ def train_planned(
             return _Training(plan, base, state_source, corpus).run(log_dir)
 
 
+def _with_chosen_epochs(plan: PlannedRun, base: Run | None) -> Settings:
+    """The settings of a run, with the epochs that dev chose in `base`, or what its tuning needs."""
+    settings = plan.options.settings
+    if base is None:
+        return settings
+    chosen = base.record.best_epoch
+    for epochs in range(chosen, settings.epochs + 1):
+        shorter = settings.but(epochs=epochs)
+        with contextlib.suppress(InputError):
+            get_tuning(settings.tuning).check(shorter, plan.signature.encoder_layers)
+            break
+    if epochs > chosen:
+        notice(
+            f"dev chose epoch {chosen}, which is too few for {settings.tuning}; {plan.folder.name} "
+            f"trains for {epochs}"
+        )
+    return shorter
+
+
 class _Training:
     """The training of one run: first its model and inputs, then `run` up to its record."""
 
@@ -137,8 +158,7 @@ class _Training:
         self.plan, self.base, self.corpus = plan, base, corpus
         self.task, self.scheme = get_task(plan.task), plan.signature.tag_scheme
         self.device = plan.options.device
-        best_epoch = None if base is None else base.record.best_epoch
-        self.settings = plan.options.settings.but(epochs=best_epoch)
+        self.settings = _with_chosen_epochs(plan, base)
         self.backend = Backend(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
         learned, seed = self.settings.trained_splits, plan.options.seed

@@ -541,3 +541,13 @@ def test_what_is_unusual_is_counted(tiny_bert, tmp_path, nsp, split):
 
 def weights_of(adapted):
     return (adapted.folder / "model.safetensors").read_bytes()
+
+
+def test_a_corpus_that_seems_misread_is_named(tiny_bert, tmp_path, caplog):
+    """As by `extract`: a table of texts without a header is read as words with tags."""
+    for split in ("train", "dev"):
+        rows = "".join(f"Ada went to Rome {n} times.\tpos\n" for n in range(20))
+        (tmp_path / f"{split}.tsv").write_text(rows, "utf-8")
+    adapt(tmp_path, tiny_bert, epochs=1, max_length=32, device="cpu", models_dir=tmp_path / "m")
+    (doubt,) = (r.getMessage() for r in caplog.records if "hold spaces" in r.getMessage())
+    assert "text=1" in doubt

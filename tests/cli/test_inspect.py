@@ -58,6 +58,16 @@ def test_probe_makes_the_store_that_it_lacks(workspace):
     assert len(result.stdout.splitlines()) == 3
 
 
+def test_probe_of_one_tag_is_refused_before_anything_is_extracted(workspace):
+    for split in ("train", "dev"):
+        (workspace.folder / f"{split}.conll").write_text("a O\nb O\n\nc O\n", "utf-8")
+    where = ("--data", workspace.folder, "--model", workspace.model)
+    assert "--tag-column" in error_of(
+        workspace.call("probe", *where, "--cache-dir", workspace.cache, "--quiet")
+    )
+    assert not workspace.cache.exists()
+
+
 def test_each_store_has_its_line_and_what_is_damaged_is_named(finished, store, tmp_path):
     done = finished.call("verify", store)
     assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", 1)

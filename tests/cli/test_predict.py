@@ -156,7 +156,7 @@ def test_texts_without_a_column_of_texts_are_told_how(texts_run, tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text("a good film\na bad film\n", "utf-8")
     assert "--input text" in error_of(predict(texts_run, path, "--quiet"))
-    with pytest.raises(InputError, match="foo; call it text$"):
+    with pytest.raises(InputError, match=r"foo; call it text$"):
         load(texts_run, device="cpu").predict({"foo": "a good film"})
 
 
@@ -174,7 +174,8 @@ def test_a_separator_is_named_once(texts_run, tmp_path, caplog):
 def test_a_text_of_line_ends_is_no_row_of_columns(texts_run, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text('{"review": "good"}\n{"review": "\\n"}\n{"review": "bad"}\n', "utf-8")
-    assert "--format jsonl" in error_of(predict(texts_run, path, "--quiet", "--out", tmp_path / "out"))
+    out = tmp_path / "out"
+    assert "--format jsonl" in error_of(predict(texts_run, path, "--quiet", "--out", out))
     rows = ok(predict(texts_run, path, "--format", "jsonl")).stdout.splitlines()
     assert [json.loads(row)["answer"] is None for row in rows] == [False, True, False]
 

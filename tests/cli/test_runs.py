@@ -131,6 +131,8 @@ def test_tags_and_a_note_are_kept_with_a_run(runs_dir):
     for words in (["tag", "paper", "best"], ["tag", "best", "--remove"], ["note", "for Table 2"]):
         shown = ok(call("runs", words[0], "concat-1", *words[1:], *where)).stdout
         assert ("paper" in shown, "for Table 2" in shown) == (words[0] == "tag", words[0] == "note")
+    for bad in ("", "best,last"):
+        assert repr(bad) in error_of(call("runs", "tag", "concat-1", bad, *where))
     (run,) = (run for run in find_runs(runs_dir) if run.name == "concat-1")
     assert run.notes == Notes(["paper"], "for Table 2")
     assert "for Table 2" in call("runs", "show", "concat-1", *where).stdout

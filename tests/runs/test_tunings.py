@@ -1,5 +1,8 @@
 """Runs of several ways to tune: what they train, what they keep, and a row of each."""
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 from safetensors import safe_open
@@ -12,6 +15,7 @@ from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError
 from featbert.report.figures.values import tuning_look
 from featbert.runs.folder import WEIGHTS
+from featbert.runs.train import _with_chosen_epochs
 from featbert.training.fitting import Fitting
 from tests.analysis.records import compare
 from tests.runs.rows import assert_answers_again
@@ -123,3 +127,17 @@ def test_a_finished_features_run_is_the_first_stage(workspace, monkeypatch):
     assert not [
         p for p in workspace.runs.iterdir() if p.name not in before and (p / WEIGHTS).exists()
     ]
+
+
+@pytest.mark.parametrize(("chosen", "epochs"), [(1, 3), (2, 3), (3, 3), (4, 4), (5, 5)])
+def test_a_run_on_train_and_dev_has_the_epochs_that_its_tuning_needs(chosen, epochs):
+    """The first two epochs train only the head."""
+    settings = defaults("head-then-full").but(epochs=5, head_epochs=2, train_on="train+dev")
+    plan = SimpleNamespace(
+        options=SimpleNamespace(settings=settings),
+        signature=SimpleNamespace(encoder_layers=4),
+        folder=Path("run"),
+    )
+    base = SimpleNamespace(record=SimpleNamespace(best_epoch=chosen))
+    assert _with_chosen_epochs(plan, base).epochs == epochs
+    assert _with_chosen_epochs(plan, None) == settings
