@@ -218,9 +218,8 @@ def _answer(case: _Case) -> str:
         )
     answer = _result(difference, leader, rival, name, _as_rival(case, leader, rival))
     if (behind := _behind_and_rising(case)) is not None:
-        name = _called(case, behind)
-        answer += f" {name} did best in its last epoch: more epochs may change this."
-
+        name, n_epochs = _called(case, behind), max(len(run.dev_scores) for run in behind.runs)
+        answer += f" {name} did best in the last of its {n_epochs} epochs: more may change this."
     return answer
 
 

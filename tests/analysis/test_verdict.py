@@ -184,7 +184,7 @@ def test_a_lead_over_training_that_ended_too_early_says_so(last, limited) -> Non
     behind = make_seeds("t", FEATURES, layers=None, history=history)
     found = contest([*behind, *make_seeds("f", TUNED)])
     assert found.ahead == "concat_last4"
-    assert ("last epoch" in topics(found)["Answer"]) == limited
+    assert ("3 epochs" in topics(found)["Answer"]) == limited
     assert "Check first" not in topics(found)
 
 
