@@ -315,10 +315,10 @@ class MinutesPlan(ExperimentPlan):
     def _trained_longer(
         self, frozen: Sequence[Candidate], tuned: Sequence[Candidate]
     ) -> list[Candidate] | None:
-        """The rows of both sides, that which is behind on dev with more epochs. None before.
+        """The rows of both sides, with more epochs for the best row of the side that is behind.
 
-        Its epochs are doubled as long as the last one was its best. Otherwise the answer could be
-        that of a row which the minutes cut short.
+        They are doubled as long as its last epoch was its best, since the minutes may have cut it
+        short. None while a row trains.
         """
         rows = [*frozen, *tuned]
         while frozen and tuned:

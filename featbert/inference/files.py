@@ -11,8 +11,8 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from itertools import chain, tee
+from dataclasses import dataclass
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -21,12 +21,13 @@ from featbert.data.examples import TextReader
 from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import kind_of, read_pieces, read_texts
-from featbert.data.tables import Table
+from featbert.data.tables import FIRST_LINES, Table
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.inference.columns import (
     COLUMN_OPTIONS,
     TEXTS,
+    read_as_trained,
     stream_as_trained,
     trained_columns,
 )
@@ -116,9 +117,13 @@ class Input:
             del reading["delimiter"]
         if self.kind not in ("tsv", "csv"):
             return record.columns | reading
-        head, dialect = chain([first], lines), {n: v for n, v in reading.items() if n in DIALECT}
-        options = replace(ReadingOptions(**self.columns), **dialect)
-        table = Table(head, Path(self.name), options, self.kind)
+        head, path = [first, *islice(lines, FIRST_LINES)], Path(self.name)
+        dialect = {name: value for name, value in reading.items() if name in DIALECT}
+        table = read_as_trained(
+            lambda options: Table(iter(head), path, options, self.kind),
+            dialect,
+            ReadingOptions(**self.columns),
+        )
         if not table.has_header:
             return record.columns | reading
         # Numbers are of a file without a header.

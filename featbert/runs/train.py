@@ -127,7 +127,7 @@ def train_planned(
 
 
 def _with_chosen_epochs(plan: PlannedRun, base: Run | None) -> Settings:
-    """The settings of a run, with the epochs that dev chose in `base`, or what its tuning needs."""
+    """The settings of a run, with as many epochs as dev chose in `base` and its tuning needs."""
     settings = plan.options.settings
     if base is None:
         return settings
