@@ -127,10 +127,13 @@ class Input:
         if not table.has_header:
             return record.columns | reading
         # Numbers are of a file without a header.
-        names = {name.lower() for name in table.names}
-        found = {n: v for n, v in columns.items() if v.lower() in names}
-        texts = {name for name in TEXTS if name in columns}
-        return dialect | {n: v for n, v in found.items() if n not in TEXTS or texts <= found.keys()}
+        header = {name.lower() for name in table.names}
+        has_texts = all(columns[n].lower() in header for n in TEXTS if n in columns)
+        return dialect | {
+            option: column
+            for option, column in columns.items()
+            if (has_texts if option in TEXTS else column.lower() in header)
+        }
 
 
 def input_of(

@@ -12,6 +12,7 @@ from featbert.data.conll import read_conll
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from featbert.features.vectors import check_vectors_file
 from featbert.inference.evaluate import plan_evaluations
 from featbert.inference.files import input_of
 from featbert.inference.load import LoadedRun
@@ -152,7 +153,7 @@ def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, c
     assert [json.loads(row)["text"] for row in rows] == texts
 
 
-def test_texts_without_a_column_of_texts_are_told_how(texts_run, tmp_path):
+def test_an_error_says_how_texts_without_a_named_column_are_read(texts_run, tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text("a good film\na bad film\n", "utf-8")
     assert "--input text" in error_of(predict(texts_run, path, "--quiet"))
@@ -191,6 +192,10 @@ def test_links_and_pipes_are_not_replaced(texts_run, tmp_path):
         assert out.name in error_of(predict(texts_run, text, "--out", out))
     assert link.is_symlink()
     assert pipe.is_fifo()
+    vectors = tmp_path / "vectors.npy"
+    vectors.symlink_to(real)
+    with pytest.raises(InputError, match="link"):
+        check_vectors_file(vectors)
 
 
 def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path):

@@ -16,6 +16,7 @@ from featbert.encoders.layers import NAMES
 from featbert.experiments.file import experiment_file, read_experiment
 from featbert.tasks.base import get_task
 from tests.docs.pages import OUTSIDE, SHELL, Block
+from tests.experiments.experiment_files import CANDIDATES
 from tests.workspace import command
 
 # Suffixes of the corpus files that blocks show.
@@ -27,8 +28,6 @@ MOST = 2
 ON_RAY = {"--on", "--gpus-per-run"}
 # Words of a command that trains no BiLSTM.
 NO_BILSTM = {"linear", "classification", "choice", "multilabel", "regression"}
-# Candidates of `run decide`.
-CANDIDATES = 'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]'
 # What is added to a command that trains; the last of an option that is given twice counts.
 CHEAP = {
     "train": ["--epochs", "1"],

@@ -9,6 +9,8 @@ from featbert.experiments.plan import ExperimentPlan
 from featbert.experiments.schedule import carry_out
 from tests.workspace import Workspace
 
+# Two candidates for `run decide`, as a change of its file.
+CANDIDATES = 'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]'
 SMALL = {"layers": ["last"], "epochs": 1, "lstm_size": 4}
 
 

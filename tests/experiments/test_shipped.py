@@ -15,6 +15,7 @@ import pytest
 
 from featbert.experiments.file import read_experiment
 from featbert.tasks.base import Scores, get_task
+from tests.experiments.experiment_files import CANDIDATES
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
@@ -31,7 +32,7 @@ SMALL = {
     "decide": (
         "seeds=[1]",
         "minutes=5",
-        'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]',
+        CANDIDATES,
     ),
     "fine-tuning-methods": (
         "seeds=[1]",
