@@ -80,7 +80,8 @@ class ChoiceReader(TextReader):
     ) -> tuple[str] | None:
         """The number of the right choice, after `_COUNTED` if it may count from 1, or None."""
         value = self.value_of(row, target)
-        if isinstance(value, list) and sorted(value) == [0] * (len(choices) - 1) + [1]:
+        is_list = isinstance(value, list) and len(value) == len(choices)
+        if is_list and (value.count(0), value.count(1)) == (len(choices) - 1, 1):
             return (str(value.index(1)),)
         hides = self.options.missing_values is None and number_of(value) == -1
         if hides:

@@ -5,6 +5,7 @@ SHA-256 over words with the boundaries of texts and documents, and SHA-256 over 
 """
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,13 @@ from typing import Any
 SPLITS = ("train", "dev", "test")
 # Splits with scores.
 EVALUATED = ("dev", "test")
+# Codes of languages, ISO 639-1.
+LANGUAGES = re.compile(
+    "a[abefkmnrsvyz]|b[aegimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
+    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agijklmnorsuvwy]|l[abginotuv]|m[ghiklnrsty]|"
+    "n[abdeglnorvy]|o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdegiklmnoqrstuvw]|t[aeghiklnorstwy]|"
+    "u[gkrz]|v[eio]|w[ao]|xh|y[io]|z[ahu]"
+)
 # The tag of a word without an answer. An example without an answer has no tags.
 UNLABELLED = ""
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from featbert.data.corpus import LANGUAGES
 from featbert.data.files import RawRow
 from featbert.data.folder import has_splits, place_of_splits
 from featbert.errors import InputError, MissingError
@@ -66,7 +67,7 @@ class HubName:
     def corpus(self) -> tuple[str, str | None]:
         """Name and language of the corpus: ("wikiann-de", "de") for hf:unimelb-nlp/wikiann:de."""
         name = Path(self.name).name or "corpus"
-        language = self.config if re.fullmatch(r"[a-z]{2}", self.config or "") else None
+        language = self.config if LANGUAGES.fullmatch(self.config or "") else None
         return (f"{name}-{self.config}" if self.config else name), language
 
 

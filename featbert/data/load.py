@@ -5,7 +5,6 @@ scheme of its corpus.
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
@@ -30,6 +29,7 @@ from featbert.data.columns import (
 )
 from featbert.data.conll import read_conll
 from featbert.data.corpus import (
+    LANGUAGES,
     SPLITS,
     UNLABELLED,
     Corpus,
@@ -82,13 +82,6 @@ from featbert.text import excerpt, listed
 SAMPLE = "sample"
 # Folders of the embedded samples.
 SAMPLES = {SAMPLE: "."} | {f"sample:{name}": name for name in ("choice", "multilabel", "spans")}
-# Languages of ISO 639-1.
-_LANGUAGE = re.compile(
-    "a[abefkmnrsvyz]|b[aegimnors]|c[aehorsuvy]|d[aevz]|e[elnostu]|f[afijory]|g[adlnuv]|"
-    "h[aeiortuyz]|i[adegikostu]|j[av]|k[agijklmnorsuvwy]|l[abginotuv]|m[ghiklnrsty]|"
-    "n[abdeglnorvy]|o[cjmrs]|p[ailst]|qu|r[mnouw]|s[acdegiklmnoqrstuvw]|t[aeghiklnorstwy]|"
-    "u[gkrz]|v[eio]|w[ao]|xh|y[io]|z[ahu]"
-)
 # By targets that columns show: the content of a file, and the task for it.
 _TASKS = {"choices": ("choices", "choice"), "spans": ("questions on passages", "spans")}
 # Rows of a file that show the content of its columns.
@@ -571,7 +564,7 @@ def _name(place: Path) -> tuple[str, str | None]:
     """Name and language: ("wikiann-de", "de") for the folder wikiann/de."""
     folder = place if place.is_dir() else place.parent
     name, language = folder.name or "corpus", None
-    if _LANGUAGE.fullmatch(name):
+    if LANGUAGES.fullmatch(name):
         language = name
         name = f"{folder.parent.name}-{name}".lstrip("-")
     name = name if folder == place else f"{name}-{stem(place.name)}"

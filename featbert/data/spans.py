@@ -117,7 +117,8 @@ class QuestionReader(TextReader):
                 f"{spelling('pair')}"
             )
         question = example_of(row, columns.text, columns.pair)
-        name = str(row.values.get("id", row.number))
+        given = row.values.get("id")
+        name = str(row.number if given in (None, "") else given)
         document = self.passages.setdefault(hash(question.texts[1]), len(self.passages))
         question = replace(question, document=document, id=name)
         if self.keys is None:

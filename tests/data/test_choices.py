@@ -164,6 +164,7 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
         ({"context": "a", "endings": ["b", "c"], "label": 3}, "0 to 1"),
         ({"context": "a", "endings": ["b", "c"], "label": 0.5}, "line 2"),
         ({"context": "a", "endings": ["b", "c"], "label": 10**400}, "line 2"),
+        ({"context": "a", "endings": ["b", "c"], "label": ["b", 1]}, "line 2"),
         ({"context": "a", "endings": ["b", "c"]}, "target"),
         ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
         ({"endings": ["b", "c"], "label": 0}, "context"),

@@ -94,6 +94,7 @@ def test_what_is_absent_or_no_dataset_is_named(tmp_path, monkeypatch):
     [
         ("hf:conll2003", ("conll2003", None, "conll2003", None)),
         ("hf:unimelb-nlp/wikiann:de", ("unimelb-nlp/wikiann", "de", "wikiann-de", "de")),
+        ("hf:nyu-mll/glue:ax", ("nyu-mll/glue", "ax", "glue-ax", None)),
         ("hf:x/y.z:zh-min-nan", ("x/y.z", "zh-min-nan", "y.z-zh-min-nan", None)),
     ],
 )

@@ -299,3 +299,10 @@ def test_questions_without_ids_are_numbered(tmp_path):
             del question["id"]
     train = load_corpus(write(tmp_path, "train.json", json.dumps(found)), targets="spans")["train"]
     assert [s.id for s in train] == ["1", "2"]
+
+
+@pytest.mark.parametrize("empty", [None, ""])
+def test_questions_with_empty_ids_are_numbered(tmp_path, empty):
+    rows = [json.dumps({"question": "How long?", **row, "id": empty}) for row, _ in COLUMNS[:2]]
+    train = load_corpus(write(tmp_path, "train.jsonl", "\n".join(rows)), targets="spans")["train"]
+    assert [s.id for s in train] == ["1", "2"]
