@@ -145,7 +145,10 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                 if len(values) > len(positional):
                     names = ", ".join(positional) or "none"
                     raise TypeError(f"{function.__name__} takes {names} without keywords")
-                request = validated(kind, dict(zip(positional, values, strict=False)) | fields)
+                by_place = dict(zip(positional, values, strict=False))
+                for name in by_place.keys() & fields.keys():
+                    raise TypeError(f"{function.__name__} got {name} twice")
+                request = validated(kind, by_place | fields)
             with shown_in_python(progress):
                 return function(request, **values_of_options)
 
@@ -670,7 +673,7 @@ def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResu
         plan = carry_out(plan, jobs=at_a_time, log_dir=log_dir, each=compute, labels=run_labels)
     comparisons = Comparisons(())
     if plan.runs:
-        margin = request.model_dump(include={*Margin.model_fields})
+        margin = {n: value for n, value in request.given.items() if n in Margin.model_fields}
         analyses = analyses.model_copy(update=margin)
         comparisons = compare(plan.runs, analyses, groups="task", experiment=plan.record)
     result = ExperimentResult(plan, comparisons)

@@ -45,6 +45,8 @@ def test_what_contradicts_or_is_missing_is_refused(runs, tmp_path) -> None:
             compare(value)
     with pytest.raises(MissingError, match="empty"):
         compare(runs_dir=tmp_path / "empty")
+    with pytest.raises(TypeError, match="runs twice"):
+        compare(runs, runs=runs)
 
 
 @pytest.mark.parametrize(

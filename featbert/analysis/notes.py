@@ -44,8 +44,9 @@ def comparison_notes(
     unit = rows[0].task.unit
     shares, names = {row.train_share for row in rows}, {row.part_name for row in rows}
     if len(names) == 1 and "" not in names:
-        of_train = f"{in_percent(shares.pop())} of the training {unit}s"
-        yield f"all rows learned from {of_train if shares != {1.0} else names.pop()}"
+        (share,) = shares
+        of_train = f"{in_percent(share)} of the training {unit}s"
+        yield f"all rows learned from {of_train if share != 1 else names.pop()}"
     dev_shares = {float(run.record.reading.get("dev_share", 0)) for run in runs} - {0.0}
     if dev_shares:
         parts = " or ".join(map(in_percent, sorted(dev_shares)))

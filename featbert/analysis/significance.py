@@ -188,10 +188,7 @@ class _Estimates:
             if (kept_test := read_json(path, KeptTest, "")).of == name:
                 self.uncounted += results_file(path) is not None
                 return kept_test.test
-        # Counts by class are subtracted class by class, so all runs need the classes of all.
-        runs = [run for of_row in by_row for run in of_row]
-        classes = tuple(sorted({n for run in runs for n in run.record.signature.entity_types}))
-        result = estimate([self._moments(of_row, split, classes) for of_row in by_row], null)
+        result = estimate([self._moments(of_row, split) for of_row in by_row], null)
         # Nothing is kept if the runs directory is read-only or the folder of tests is a link.
         with contextlib.suppress(OSError, FeatbertError):
             unlinked(path.parent).mkdir(exist_ok=True)
@@ -200,9 +197,11 @@ class _Estimates:
                 temporary.write_text(to_json(kept_test), "utf-8")
         return result
 
-    def _moments(self, runs: Sequence[Run], split: str, classes: tuple[str, ...]) -> Moments:
-        key = (split, classes, *(run.folder for run in runs))
+    def _moments(self, runs: Sequence[Run], split: str) -> Moments:
+        key = (split, *(run.folder for run in runs))
         if key not in self.moments:
+            # A row's counts by class have the same columns.
+            classes = sorted({n for run in runs for n in run.record.signature.entity_types})
             counts = [run.counts(split, classes).units for run in runs]
             units = len(counts[0])
             if units < FEWEST_UNITS:

@@ -81,6 +81,8 @@ def test_parts_may_be_examples_of_each_class():
     assert {row.baseline for row in rows if not row.frozen} == {
         r.name for r in rows if not r.frozen
     }
+    (note,) = (n for n in one(runs[:2]).notes if "all rows learned" in n)
+    assert "8 examples of each class" in note
     (line,) = lead_lines(rows)
     assert line.endswith("concat_last4 with 8 and 64, fine-tuning with 100%")
     axes = plot(one(runs), "learning").axes[0]
