@@ -1,15 +1,12 @@
-"""Learning curves: scores by how many training sentences rows learned from, and who is ahead."""
+"""Learning curves: scores by how many training sentences rows learned from."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 
 from featbert.analysis.comparison import Row, grouped
 from featbert.analysis.labels import OF_HEADS, base_name, with_settings
-from featbert.data.corpus import EVALUATED
-from featbert.text import enumerated, in_percent
+from featbert.text import in_percent
 
-# The split that epochs are chosen on.
-_DEV = EVALUATED[0]
 # Settings that say which part of train a row learned from.
 _PARTS = {"train_share", "equal_steps", "shots"}
 
@@ -28,35 +25,6 @@ def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
         rows_by_name.append((" · ".join([base, *row.varied.values()]), row))
     lines = grouped(rows_by_name).items()
     return {name: sorted(line, key=lambda row: row.train_part) for name, line in lines}
-
-
-def lead_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Who has the higher mean dev score with which shares of train, in a sentence.
-
-    There is one for each line of features and each tuned one on the same data that have two shares
-    or more in common.
-    """
-    lines = [
-        (name, scored)
-        for name, line in learning_lines(rows).items()
-        if (scored := [row for row in line if _DEV in row.splits])
-    ]
-    for (features, ours), (tuned, theirs) in itertools.product(lines, lines):
-        if not ours[0].frozen or theirs[0].frozen or ours[0].cell != theirs[0].cell:
-            continue
-        means = {row.train_part: row.mean(_DEV) for row in theirs}
-        shared_rows = [row for row in ours if row.train_part in means]
-        if len(shared_rows) < 2:
-            continue
-        ahead = [row for row in shared_rows if row.mean(_DEV) > means[row.train_part]]
-        behind = [row for row in shared_rows if row.mean(_DEV) < means[row.train_part]]
-        leaders = [
-            f"{name} with {enumerated([part_tick(row) for row in better])}"
-            for name, better in ((features, ahead), (tuned, behind))
-            if better
-        ]
-        shown = ", ".join(leaders) or "neither"
-        yield f"higher mean on {_DEV} by {part_axis(shared_rows)}: {shown}"
 
 
 def part_tick(row: Row) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from featbert.analysis.comparison import Row, grouped
-from featbert.analysis.curves import lead_lines
 from featbert.runs.run import Run
 from featbert.text import in_percent, listed
 
@@ -69,7 +68,6 @@ def comparison_notes(
         yield f"run on different hardware ({'; '.join(machines)}): scores compare, times do not"
     if side_by_side(runs):
         yield "runs were trained at the same time: on one machine their times are too long"
-    yield from lead_lines(rows)
 
 
 def left_out(rows: Iterable[Row]) -> Iterator[str]:

@@ -174,18 +174,18 @@ def _add_counts(
         path = run.predictions_path(split)
         predictions.add(of_split := run.record.predictions.get(split, ""))
         columns = sorted(classes[_answers(run, split)])
+        facets = run.task.facets
+        of_train = [name for name, facet in facets.items() if facet.needs_train]
         try:
-            counts = run.counts(split, columns)
+            counts = run.counts(split, columns, [n for n in facets if n not in of_train])
         except MissingError:
             uncounted.add(of_split)
             continue
-        buckets: dict[str, Any] = {}
-        for needs_train in (False, True):
-            facets = [n for n, f in run.task.facets.items() if f.needs_train == needs_train]
-            try:
-                buckets |= run.counts(split, columns, facets, texts).facets
-            except FeatbertError as error:  # the training text is gone
-                reasons.setdefault(", ".join(facets), str(error))
+        buckets: dict[str, Any] = {**counts.facets}
+        try:
+            buckets |= run.counts(split, columns, of_train, texts).facets
+        except FeatbertError as error:  # the training text is gone
+            reasons.setdefault(", ".join(of_train), str(error))
         kept_counts = KeptCounts(columns, [], [], [*counts.documents], buckets, counts.scores)
         if counts.scores is None:
             rows, places = np.unique(counts.examples, axis=0, return_inverse=True)

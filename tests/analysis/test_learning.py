@@ -1,4 +1,4 @@
-"""Learning curves: lines by way of training, points by share, and who is ahead where."""
+"""Learning curves: lines by way of training, and points by share."""
 
 import dataclasses
 import itertools
@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.curves import lead_lines, learning_lines
+from featbert.analysis.curves import learning_lines
 from featbert.report.figures.registry import plot
 from tests.analysis.records import compare, compare_runs, make_run
 
@@ -83,8 +83,7 @@ def test_parts_may_be_examples_of_each_class():
     }
     (note,) = (n for n in one(runs[:2]).notes if "all rows learned" in n)
     assert "8 examples of each class" in note
-    (line,) = lead_lines(rows)
-    assert line.endswith("concat_last4 with 8 and 64, fine-tuning with 100%")
+
     axes = plot(one(runs), "learning").axes[0]
     ticks = [label.get_text() for label in axes.get_xticklabels()]
     assert ticks == ["601\n100%", "49\n8", "385\n64"]
@@ -135,8 +134,3 @@ def test_what_varies_by_declaration_parts_lines():
     assert learning_lines(rows).keys() == {
         f"{way} · {context}" for way in ("concat_last4", "fine-tuning") for context in contexts
     }
-    # Features are set against fine-tuning in the same context alone.
-    assert [line.partition(": ")[2] for line in lead_lines(rows)] == [
-        f"concat_last4 · {context} with 10% and 25%, fine-tuning · {context} with 100%"
-        for context in contexts
-    ]
