@@ -559,9 +559,9 @@ class Settings(Training, Tuning, Head):
         a layer combination with a scalar mix.
         """
         defaults = {name for name, value in LATER.items() if getattr(self, name) == value}
-        return self.model_dump(include=self.read(weighted=weighted) - defaults)
+        return self.model_dump(include=self.effective(weighted=weighted) - defaults)
 
-    def read(self, *, weighted: bool = False) -> set[str]:
+    def effective(self, *, weighted: bool = False) -> set[str]:
         """Names of the settings that take effect, whether or not they have their defaults."""
         readers = (*self._parts.values(), self.trainer)
         names = {name for reader in readers for name in reader.settings} | _OF_ALL_RUNS
@@ -578,7 +578,7 @@ class Settings(Training, Tuning, Head):
 
     def idle(self, given: Iterable[str], *, weighted: bool) -> set[str]:
         """The given settings that have no effect with these settings."""
-        return {*given} & {*Settings.model_fields} - {"tuning", *self.read(weighted=weighted)}
+        return {*given} & {*Settings.model_fields} - {"tuning", *self.effective(weighted=weighted)}
 
     def check_given(self, given: Iterable[str], *, weighted: bool = False) -> None:
         """Raises InputError for given settings that are `idle`, with the options that read them."""
@@ -775,7 +775,7 @@ def unchecked(settings: Mapping[str, Any], tuning: str) -> Settings:
 
 def with_later(settings: Mapping[str, Any], tuning: str) -> dict[str, Any]:
     """The settings in a run's record, with the defaults of `later` ones that it reads."""
-    names = unchecked(settings, tuning).read()
+    names = unchecked(settings, tuning).effective()
     return {n: value for n, value in LATER.items() if n in names} | {**settings}
 
 

@@ -26,9 +26,10 @@ Pooling = Literal["first", "last", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncodingOptions:
-    """Options of encoding and storing a text. `config.Encoding` explains the first seven.
+    """Options of encoding and storing a text. `config.Encoding` explains those not named here.
 
     Attributes:
+        dtype: of stored vectors (`config.Encoding.store_dtype`).
         precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 if native).
         layers: hidden states to keep, 0 being the embeddings, or text as `--layers` takes it, such
             as "last" or "1,3-5". None or "all" keeps all. A layer costs words x H x 2 bytes
