@@ -78,6 +78,14 @@ def auto_is_fp32() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """No test cuts the power."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.fsync", lambda handle: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def errors_are_one_line() -> Iterator[None]:
     """Whatever test provokes them."""
 

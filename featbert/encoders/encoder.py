@@ -4,15 +4,13 @@ State k below L is the input of transformer layer k + 1: the embeddings for k = 
 encoder's output, after its final norm if it has one.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cached_property, partial
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -73,7 +71,6 @@ class Encoder(nn.Module):
         for number, layer in enumerate(stacks[self.stack] if self.stack is not None else ()):
             layer.register_forward_pre_hook(partial(_take_input, number), with_kwargs=True)
         self.n_parameters = sum(p.numel() for p in self.parameters())
-        self.flop_coefficients: dict[Hashable, NDArray[np.float64]] = {}
 
     def align(
         self,

@@ -5,11 +5,13 @@ torch counts them in a few small windows. From these follow, for other windows:
     operations = a + b windows + c tokens + d pairs of tokens
 
 Padding does not count, nor layers above the highest one that is read, nor work that a pass does
-once for all windows.
+once for all windows. Encoders of one architecture have the same coefficients, which are counted
+once in a process.
 """
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,6 +25,9 @@ from featbert.encoders.encoder import Encoder
 from featbert.encoders.kernels import PRODUCT_FLOPS
 
 Floats = NDArray[np.float64]
+
+# By architecture and computation.
+_counted: dict[Hashable, Floats] = {}
 
 
 def forward_flops(encoder: Encoder, window_lengths: Ints, *, highest: int | None = None) -> float:
@@ -65,9 +70,10 @@ def _terms(lengths: Ints) -> Floats:
 def _coefficients(
     encoder: Encoder, name: Hashable, compute: Callable[[PieceBatch], None]
 ) -> Floats:
-    """(4,) operations of `compute` for each of `_terms`. The encoder keeps them by `name`."""
-    if name in encoder.flop_coefficients:
-        return encoder.flop_coefficients[name]
+    """(4,) operations of `compute`, which `name` tells from others, for each of `_terms`."""
+    key = (_architecture(encoder), name)
+    if key in _counted:
+        return _counted[key]
     device, terms, counts = next(encoder.parameters()).device, [], []
     for rows, length in ((1, 2), (2, 2), (1, 3), (1, 4)):
         numbers = torch.arange(rows * length, device=device)
@@ -84,5 +90,13 @@ def _coefficients(
         terms.append(_terms(np.full(rows, length)))
         counts.append(counter.get_total_flops())
     solution: Floats = np.linalg.solve(terms, counts).round().astype(np.float64)
-    encoder.flop_coefficients[name] = solution
+    _counted[key] = solution
     return solution
+
+
+def _architecture(encoder: Encoder) -> Hashable:
+    """What the operations of an encoder depend on: its modules, their sizes and their config."""
+    modules = tuple(type(module) for module in encoder.model.modules())
+    shapes = tuple(parameter.shape for parameter in encoder.model.parameters())
+    config: Any = encoder.model.config
+    return modules, shapes, encoder.pooler, config.to_json_string()
