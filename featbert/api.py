@@ -15,13 +15,26 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, TypeVar
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+)
 
 from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic_core import PydanticCustomError
@@ -65,10 +78,10 @@ from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
-from featbert.errors import InputError, MissingError, check_known, spelling
+from featbert.errors import OPTIONS, InputError, MissingError, check_known, spelling
 from featbert.io import check_folder
 from featbert.progress import notice, report, shown_in_python
-from featbert.tasks.base import get_task
+from featbert.tasks.base import TASKS, get_task
 from featbert.text import counted, listed
 from featbert.training.tracking import log_folder
 
@@ -106,6 +119,8 @@ else:  # commands that draw a comparison from a file import none of these module
 
 T = TypeVar("T")
 R = TypeVar("R", bound="Request")
+# In descriptions of fields, which help shows too.
+_OPTION_NAME = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 # Accepts a path in place of a name.
 _name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 # Finished runs, or their names.
@@ -142,32 +157,58 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
             if len(values) == 1 and isinstance(values[0], kind) and not fields:
                 (request,) = values
             else:
+                if any(isinstance(value, Request) for value in values):
+                    raise TypeError(f"{function.__name__} takes one {kind.__name__} or its fields")
                 if len(values) > len(positional):
                     names = ", ".join(positional) or "none"
                     raise TypeError(f"{function.__name__} takes {names} without keywords")
                 by_place = dict(zip(positional, values, strict=False))
                 for name in by_place.keys() & fields.keys():
                     raise TypeError(f"{function.__name__} got {name} twice")
-                request = validated(kind, by_place | fields)
+                given = {name: _plain(value) for name, value in (by_place | fields).items()}
+                request = validated(kind, given)
             with shown_in_python(progress):
                 return function(request, **values_of_options)
 
         keyword, by_name = inspect.Parameter.KEYWORD_ONLY, kind.fields()
+        by_name = {name: by_name[name] for name in positional} | by_name
+
         parameters = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD if name in positional else keyword,
                 default=inspect.Parameter.empty if field.is_required() else field.default,
-                annotation=field.annotation,
+                annotation=_bare(field.annotation),
             )
-            for name, field in ({n: by_name[n] for n in positional} | by_name).items()
+            for name, field in by_name.items()
         ]
         shows = inspect.Parameter("progress", keyword, default=True, annotation=bool)
         signature = [*parameters, *(p.replace(kind=keyword) for p in options), shows]
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+        texts = (f"    {name}: {field.description}" for name, field in by_name.items())
+        of_fields = _OPTION_NAME.sub(lambda m: m[1].replace("-", "_"), "\n".join(texts))
+        called.__doc__ = f"{inspect.getdoc(function)}\n\nArgs:\n{of_fields}\n"
         return called
 
     return decorated
+
+
+def _bare(kind: Any) -> Any:
+    """A type without the annotations of its parts."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return _bare(kind.__origin__)
+    if origin in (Union, UnionType, list, tuple):
+        parts = tuple(map(_bare, get_args(kind)))
+        return (origin if origin in (list, tuple) else Union)[parts]
+    return kind
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and arrays of NumPy, and ranges, as numbers and lists of Python."""
+    if isinstance(value, list | tuple | range):
+        return [_plain(part) for part in value]
+    return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 class Text(Data):
@@ -176,10 +217,24 @@ class Text(Data):
     data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
-        """The corpus with answers of this kind. A loaded corpus is returned unchanged."""
-        if isinstance(self.data, Corpus):
-            return self.data
-        return files.load_corpus(self.data, self.reading, targets=targets)
+        """The corpus with answers of this kind. A loaded corpus is returned unchanged.
+
+        InputError if a loaded corpus has answers of another kind, or was read in another way.
+        """
+        if not isinstance(self.data, Corpus):
+            return files.load_corpus(self.data, self.reading, targets=targets)
+        corpus = self.data
+        for name, value in self.reading.changed.items():
+            if corpus.reading.get(name) != value:
+                raise InputError("is for files; give it to load_corpus", setting=name)
+        if targets is not None and corpus.targets not in (None, kind := target_kind(targets).name):
+            fitting = [n for n in TASKS if target_kind(get_task(n).targets).name == corpus.targets]
+            advice = " or ".join(spelling("task", name) for name in fitting) or "another task"
+            raise InputError(
+                f"{corpus.name} has {corpus.targets}, and {self.task} learns {kind}; "
+                f"give {advice}, or load the corpus for {self.task}"
+            )
+        return corpus
 
 
 class Encoded(Encoding):
@@ -461,7 +516,7 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     )
     tuning = get_tuning(settings.tuning)
     if tuning.frozen:
-        raise InputError(f"{tuning.name} reads features; use featbert train", setting="tuning")
+        raise InputError(f"is {tuning.name!r}: train reads features", setting="tuning")
     settings.check_given(request.given)
     tuning.check(settings, source.num_layers or 0)
     if settings.learning_rate > 0.1:
@@ -500,6 +555,9 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     store = features if isinstance(features, Store) else Store(features)
     text = store.corpus or store.manifest
     extracted = {"data": text.source, **text.reading}
+    if not text.source and store.corpus is None and "data" not in request.given:
+        name = store.path.name
+        raise InputError(f"is missing: the corpus of {name} was made in Python", setting="data")
     stored: Any = request.but(**(extracted | request.given))
     targets = target_kind(get_task(stored.task).targets).name
     same_text = (stored.data, stored.reading) == (text.source, ReadingOptions(**text.reading))
@@ -573,7 +631,7 @@ class RunRequest(Margin, Engine, InRuns, Cached, Request):
     """Override a key, such as features.epochs=2. May be given several times."""
     threads: int | None = Field(None, ge=1)
     """Threads of each run. Replaces the file's key."""
-    seeds: Annotated[str | None, Option("SEEDS")] = None
+    seeds: Annotated[Seed | str | list[Seed] | None, Option("SEEDS")] = None
     """Seeds that replace the file's: 1,2,3 or 1-5."""
     minutes: float | None = Field(None, gt=0)
     """Minutes to spend: rows are candidates, and the best get seeds. Replaces the file's key."""
@@ -606,7 +664,9 @@ class RunRequest(Margin, Engine, InRuns, Cached, Request):
                     "read, or give its file"
                 )
             return self.file
-        keys = {"seeds": self.seeds, "threads": self.threads, "minutes": self.minutes}
+        seeds = self.seeds
+        seeds = ",".join(map(str, seeds)) if isinstance(seeds, list) else seeds
+        keys = {"seeds": seeds, "threads": self.threads, "minutes": self.minutes}
         changes = [f"{key}={value}" for key, value in keys.items() if value is not None]
         changes = [*self.changes, *changes]
         experiment = read_experiment(self.file, changes)
@@ -643,14 +703,18 @@ class FailedRunsError(InputError):
 
 
 @door("file")
-def run(request: RunRequest, analyses: Analyses = ONLY_SCORES) -> ExperimentResult:
+def run(
+    request: RunRequest, analyses: Analyses | Mapping[str, Any] = ONLY_SCORES
+) -> ExperimentResult:
     """Extracts features once, trains unfinished runs, and compares all runs of an experiment.
 
-    The comparisons have `analyses` besides the scores. FailedRunsError if runs failed. The other
-    runs are finished and not trained again.
+    The comparisons have `analyses` besides the scores, such as {"stats": True} (keywords of
+    `compare`). FailedRunsError if runs failed. The other runs are finished and not trained again.
     """
     check_folder(request.runs_dir, "runs_dir")
     log_dir = log_folder(request.log_with, request.runs_dir)
+    if not isinstance(analyses, Analyses):
+        analyses = validated(Analyses, analyses)
     engine = request.engine(request.cache_dir, request.runs_dir, jobs=request.jobs)
     plan = plan_run(request)
 
@@ -1088,7 +1152,8 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     if " " in file and not Path(file).exists():
         run = request.run if isinstance(request.run, str | Path) else request.run.name
         command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(run))}"
-        raise MissingError(f"{file!r:.80} is not a file. To tag a text: {command}")
+        advice = "use featbert.load(run).predict(texts)" if OPTIONS.get() is None else command
+        raise MissingError(f"{file!r:.80} is not a file. To tag a text: {advice}")
     questions = None
     if request.question or passage is not None:
         if not request.question or passage is None or file != STDIN:

@@ -883,10 +883,11 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
             if keys and keys[-1] in CHOICES:  # the message names its key
                 subject = at.rpartition(".")[0]
             lines[f"{subject}: {mistake['ctx']['error']}".removeprefix(": ")] = []
+        elif mistake["type"] == "missing":
+            lines[f"{subject} is missing"] = []
         else:
             shown = shortened(repr(mistake["input"]), 80)
-            expected = mistake["msg"].replace("Field required", "is missing")
-            expected = re.sub("^(Input|List) | after validation", "", expected)
+            expected = re.sub("^(Input|List) | after validation", "", mistake["msg"])
             if mistake["type"] == "literal_error":
                 expected += nearest(shown.strip("'"), mistake["ctx"]["expected"].split("'")[1::2])
             if isinstance(mistake["input"], list) and mistake["input"] and "variants" in top:

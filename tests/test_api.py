@@ -1,11 +1,15 @@
 """The front door of comparisons: runs, their names and a file give the same."""
 
+import inspect
+import re
+
+import numpy as np
 import pytest
 
 import featbert
 from featbert import compare
 from featbert.analysis.document import to_json
-from featbert.api import TrainRequest
+from featbert.api import CompareRequest, RunRequest, TrainRequest, load_corpus
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
 from tests.analysis.records import usual_runs
@@ -47,12 +51,51 @@ def test_what_contradicts_or_is_missing_is_refused(runs, tmp_path) -> None:
         compare(runs_dir=tmp_path / "empty")
     with pytest.raises(TypeError, match="runs twice"):
         compare(runs, runs=runs)
+    with pytest.raises(TypeError, match="CompareRequest"):
+        compare(CompareRequest(), stats=True)
+    with pytest.raises(InputError, match="folder is missing"):
+        featbert.export("run")
+
+
+def test_a_loaded_corpus_is_of_the_task_and_read_already(tmp_path) -> None:
+    corpus = load_corpus("sample", limit=np.int64(4))
+    assert load_corpus(corpus, limit=4) == corpus
+    for field in ({"limit": 2}, {"dev_share": 0.5}, {"tag_column": 2}):
+        with pytest.raises(InputError, match=f"^{next(iter(field))} .*load_corpus"):
+            load_corpus(corpus, **field)
+    with pytest.raises(InputError, match="task='entities'"):
+        load_corpus(corpus, task="classification")
+    with pytest.raises(InputError, match="task='labels'"):
+        load_corpus(load_corpus("sample", task="labels"))
+
+
+def test_functions_name_their_fields_without_words_of_the_command_line() -> None:
+    functions = [f for f in vars(featbert.api).values() if hasattr(f, "__wrapped__")]
+    functions = [f for f in functions if inspect.getmodule(f.__wrapped__) is featbert.api]
+    assert len(functions) > 10
+    for function in functions:
+        _, _, described = function.__doc__.partition("Args:")
+        first, *_ = inspect.signature(function).parameters
+        assert f"    {first}: " in described
+        assert not re.search(r"--[a-z]", described)
+        assert "Annotated" not in str(inspect.signature(function))
+
+
+def test_arrays_are_lists_and_seeds_replace_those_of_a_file(runs) -> None:
+    assert compare(runs, show=np.array(["precision"])) == compare(runs, show=["precision"])
+    for seeds in ("2-4", [2, 3, 4]):
+        assert RunRequest(file="quickstart", seeds=seeds).experiment.configurations[0].seeds == [
+            2,
+            3,
+            4,
+        ]
+    assert RunRequest(file="quickstart", seeds=7).experiment.configurations[0].seeds == [7]
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        *(("seeds", value) for value in ([], -1, [-1], (1, -1), 1.5, range(1, 3))),
+        *(("seeds", value) for value in ([], -1, [-1], (1, -1), 1.5, range(-1, 3))),
         *(("layers", value) for value in ([], (), 1.5, None, [1.5])),
         ("features", 5),
     ],

@@ -14,7 +14,7 @@ from featbert.analysis.rows import Members, compare_group, once, rows_called
 from featbert.analysis.significance import with_estimates
 from featbert.analysis.verdict import MACRO_F1, unequal, with_contests
 from featbert.config import ONLY_SCORES, Analyses
-from featbert.errors import InputError, MissingError, check_known, nearest
+from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
@@ -219,8 +219,8 @@ def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> Non
         notice("nothing is tested: no two rows learned from as much of the same text")
     if request.budget and not any(comparison.budgets for comparison in comparisons):
         notice(
-            f"--budget needs a row with {FEWEST_TRIALS} finished trials of a random search, "
-            "such as those of featbert run budget"
+            f"{spelling('budget')} needs a row with {FEWEST_TRIALS} finished trials of a random "
+            "search, such as those of featbert run budget"
         )
     tasks = {c.task.name: c.task for c in comparisons if not c.task.scorers}
     for task in tasks.values() if request.scorers else ():

@@ -435,7 +435,7 @@ def _change(data: dict[str, Any], change: str) -> None:
     key, equals, text = change.partition("=")
     parts = key.strip().split(".")
     if not equals or not all(parts):
-        raise InputError(f"--set {change!r} is not key=value; as in --set seeds=1,2")
+        raise InputError(f"{change!r} is not key=value, as in seeds=1,2", setting="changes")
     try:
         value = tomllib.loads(f"v = {text}")["v"]
     except (ValueError, RecursionError):
@@ -445,7 +445,7 @@ def _change(data: dict[str, Any], change: str) -> None:
     for part in parts[:-1]:
         data = data.setdefault(part, {})
         if not isinstance(data, dict):
-            raise InputError(f"--set {change!r}: {part!r} is not a table")
+            raise InputError(f"{change!r}: {part!r} is not a table", setting="changes")
     data[parts[-1]] = value
 
 

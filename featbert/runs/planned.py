@@ -292,7 +292,7 @@ def check_same_text(manifest: Manifest, store: Path, corpus: Corpus) -> None:
         if name not in manifest.splits or manifest.splits[name].text != split.text_fingerprint:
             raise InputError(
                 f"{store} was not extracted from the {name} text of {corpus.source or corpus.name};"
-                " run featbert extract again"
+                " featbert extract reads that text"
             )
 
 

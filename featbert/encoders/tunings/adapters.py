@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from featbert.errors import InputError
+from featbert.errors import InputError, spelling
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -84,7 +84,7 @@ def save_adapters(
     without adapters. InputError for an encoder that has none.
     """
     if not hasattr(model, "peft_config"):
-        raise InputError("its encoder has no adapters; use --format transformers")
+        raise InputError(f"its encoder has no adapters; use {spelling('format', 'transformers')}")
     from peft import get_peft_model_state_dict
     from safetensors.torch import save_file
 
