@@ -181,7 +181,7 @@ class Section(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _without(cls, fields: Any) -> Any:
-        for name in sorted(cls.without & {*fields}):
+        for name in sorted(cls.without & {*fields} if isinstance(fields, Mapping) else ()):
             raise ValueError(f"unknown key {name!r}")
         return fields
 
@@ -870,7 +870,9 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
             known_keys = [*_keys(model, keys[:-1]), *(top if len(keys) == 1 else ())]
             *above, key = map(str, keys)
             near, namesakes = nearest(key, known_keys), keys_named(model, key)
-            if f"{key}s" in known_keys:
+            if key in known_keys:
+                near = ", which belongs to the top of the file"
+            elif f"{key}s" in known_keys:
                 pass
             elif above and above[0] in _keys(model, [key]):
                 near = f" (did you mean [{key}.{above[0]}]?)"
@@ -887,7 +889,7 @@ def mistakes(model: type[BaseModel], error: ValidationError, top: Iterable[str] 
             lines[f"{subject} is missing"] = []
         else:
             shown = shortened(repr(mistake["input"]), 80)
-            expected = re.sub("^(Input|List) | after validation", "", mistake["msg"])
+            expected = re.sub("^(Input|List|String) | after validation", "", mistake["msg"])
             if mistake["type"] == "literal_error":
                 expected += nearest(shown.strip("'"), mistake["ctx"]["expected"].split("'")[1::2])
             if isinstance(mistake["input"], list) and mistake["input"] and "variants" in top:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_jsonable_python
 
 from featbert.analysis.comparison import Comparisons
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, spelling
 from featbert.io import regular_file
 
 KIND = "featbert comparison"
@@ -41,17 +41,20 @@ def _finite(value: Any) -> Any:
 def read_comparisons(path: Path) -> Comparisons:
     """The comparisons in a file that `to_json` wrote. Else MissingError or InputError."""
     try:
-        text = regular_file(path).read_text("utf-8")
+        text = regular_file(path).read_bytes()
     except FileNotFoundError:
         raise MissingError(f"no file {path}; featbert compare --format json writes one") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError(f"{path} cannot be read: {error}") from None
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
         data = None
     if not isinstance(data, dict) or data.pop("kind", None) != KIND:
-        raise InputError(f"{path} holds no comparison; featbert compare --format json writes one")
+        raise InputError(
+            f"{path} holds no comparison; featbert compare --format json writes one (results files "
+            f"are read without {spelling('file')})"
+        )
     if (version := data.pop("version", None)) != VERSION:
         raise InputError(f"{path} is of version {version!r}, not {VERSION}; write it again")
     try:

@@ -619,12 +619,14 @@ def _lead(difference: Difference, measure: str = "") -> str:
 
 def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
-    estimate, seeds = row.estimates.get(split), ""
-    if row.has_seed:
-        covered = estimate is None or estimate.covers_seeds
-        limit = "" if covered else ": other seeds are not covered"
-        seeds = f" ({counted(len(row.runs), 'seed')}{limit})"
-    return f"{_percent(row.mean(split))} {row.task.measure.name}{_ends(row, split)}{seeds}"
+    estimate = row.estimates.get(split)
+    seeds = counted(len(row.runs), "seed") if row.has_seed else ""
+    if estimate is not None and not estimate.covers_seeds:
+        seeds += ": other seeds are not covered"
+    if estimate is not None and not estimate.covers_text:
+        seeds += ": other text is not covered"
+    basis = f" ({seeds})" if seeds else ""
+    return f"{_percent(row.mean(split))} {row.task.measure.name}{_ends(row, split)}{basis}"
 
 
 def _ends(row: Row, split: str) -> str:

@@ -79,7 +79,7 @@ def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, S
 
     Each document is in one fold. The sizes of folds differ by one document at most.
     """
-    units = unit_numbers(_train_without(splits, "test", "folds"))
+    units = unit_numbers(_train_without(splits, "test", "folds" if folds else "fold"))
     n_units = int(units.max()) + 1
     if not 0 < fold <= folds <= n_units or folds == 1:
         raise InputError(

@@ -509,6 +509,8 @@ class _Reader:
             if tables and not any(t.ranges(table) for t in tables for table in TABLES):
                 self.note([f"[{key}] without [{key}.features] or [{key}.finetune]"])
         if not configurations:
+            if not self.wrong:
+                self.note(["no [[variant]] is for a corpus and a task of the file"])
             return None
         # The text gives the task of an experiment with minutes.
         is_open = file.minutes is not None and "task" not in configurations[0].model_fields_set
@@ -590,6 +592,9 @@ class _Reader:
                 ranges = {} if search is None else search.ranges(table)
                 check_known("setting to search", ranges, Settings.model_fields)
                 if search is not None and search.sampler == "grid":
+                    for name, values in ranges.items():
+                        if isinstance(values, dict):
+                            raise ValueError(f"{name} is {values}; a grid has lists, as in [1, 2]")
                     _lists(ranges)
                 for point in configuration.tries(table):
                     point.settings(table)

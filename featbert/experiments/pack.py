@@ -34,6 +34,7 @@ from featbert.runs.record import (
     to_json,
 )
 from featbert.runs.results import (
+    check_name,
     listed_in,
     names_in,
     on_disk,
@@ -54,6 +55,7 @@ def pack_runs(
     With `with_text`, the file has the predictions too. InputError if a file of a run is damaged,
     MissingError if there are no runs.
     """
+    check_name(file)
     if experiment is None:
         runs, records = list(find_runs(runs_dir)), listed_in(runs_dir, f"*{SUFFIX}")
     else:
@@ -94,7 +96,8 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     MissingError if there is none.
     """
     if results_file(file) != file:
-        raise MissingError(f"no results file {file}; featbert runs pack makes one")
+        state = "is no results file" if file.exists() else "does not exist"
+        raise MissingError(f"{file} {state}; featbert runs pack makes one")
     run_names = {folder.name for folder in run_folders(file)}
     check_folder(runs_dir, "runs_dir")
     with explaining(runs_dir):

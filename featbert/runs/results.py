@@ -89,13 +89,18 @@ def run_folders(runs_dir: Path) -> list[Path]:
     return [path for path in paths if path.name[0] != "."]
 
 
+def check_name(file: Path) -> None:
+    """Raises InputError for a name that results files do not have."""
+    if not file.name.endswith(ENDING):
+        raise InputError(f"{file} is no name of a results file; let it end in {ENDING}")
+
+
 def write_results(file: Path, contents: Mapping[str, Any]) -> None:
     """Writes texts and JSON values by name. Equal contents give equal bytes.
 
     InputError if the file has another ending, or there is a file that is no results file.
     """
-    if not file.name.endswith(ENDING):
-        raise InputError(f"{file} is no name of a results file; let it end in {ENDING}")
+    check_name(file)
     if file.exists():
         _contents(file)
     lines = (json.dumps({"file": name, "content": contents[name]}) for name in sorted(contents))

@@ -164,6 +164,12 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("seed = 1\n[finetune]\n", "'seeds'"),
         ("[features.grid]\nepochs = [1]\n", "[grid.features]"),
         ("[features]\npacking = 'apart'\n", "'packing', outside of [features]"),
+        *((f"{table} = 3\n", table) for table in ("finetune", "features", "adapt", "grid")),
+        ("[finetune]\n[[variant]]\nfeatures = 3\n", "features is 3"),
+        ("[features]\n[grid.features]\ndropout = {uniform = [0, 0.5]}\n", "a grid has lists"),
+        ("[finetune]\n[[variant]]\ntasks = ['labels']\n", "no [[variant]]"),
+        ("[finetune]\n[corpora]\na = {data = 'sample', name = 'x'}\n", "the top of the file"),
+        ("name = ''\n[finetune]\n", "name is ''; it should"),
     ],
 )
 def test_one_mistake(tmp_path, text, named):

@@ -302,6 +302,9 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     for place in (file, runs):
         every = ok(featbert("compare", "--format", "csv", "--runs-dir", place)).stdout
         assert ok(featbert("compare", place, "--format", "csv")).stdout == every
+    assert "several runs" in error_of(featbert("compare", place, "last-1"))
+    assert "results files" in error_of(featbert("compare", "--from", file))
+    assert "m.txt" in error_of(featbert("runs", "pack", "-o", tmp_path / "m.txt"))
     listed = ok(featbert("runs", "--runs-dir", file, "--format", "json")).stdout
     assert {line["run"] for line in json.loads(listed)} == {"last-1", "tuned-1"}
     assert "last-1" in ok(featbert("runs", "show", "last-1", "--runs-dir", file)).stdout
