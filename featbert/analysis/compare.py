@@ -91,7 +91,7 @@ def compare(
     if transfer or request.everything or request.figures:
         from featbert.analysis.transfer import transfer_matrices  # loads h5py
 
-        matrices = tuple(transfer_matrices(run.original for run in runs))
+        matrices = tuple(transfer_matrices((run.original for run in runs), searches))
     return Comparisons(
         comparisons=tuple(comparisons),
         matrices=matrices,

@@ -29,7 +29,7 @@ from featbert.errors import InputError
 from featbert.inference.evaluate import EvaluationRecord, read_evaluation, remarks_on
 from featbert.runs.folder import evaluation_files
 from featbert.runs.grouping import check_comparable, comparable_key, freed_keys
-from featbert.runs.record import Signature, SplitIdentity
+from featbert.runs.record import SearchRecord, Signature, SplitIdentity
 from featbert.runs.run import Run
 from featbert.text import natural
 
@@ -37,10 +37,13 @@ _CORPUS = freed_keys(["corpus"])
 _FIRST = re.compile(r"-first-\d+$")
 
 
-def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> list[TransferMatrix]:
+def transfer_matrices(
+    runs: Iterable[Run], searches: Sequence[SearchRecord] = (), *, split: str = EVALUATED[-1]
+) -> list[TransferMatrix]:
     """A matrix for each way of training that has two columns or more, in the order of a comparison.
 
-    Reads every evaluation of every run, on any split.
+    Settings that `searches` chose for each corpus may differ between its rows. Reads every
+    evaluation of every run, on any split.
     """
     parts = [(run, comparable_key(run.record).items()) for run in once(runs)]
     keys = ((tuple(part for part in key if part[0] not in _CORPUS), run) for run, key in parts)
@@ -55,14 +58,25 @@ def transfer_matrices(runs: Iterable[Run], *, split: str = EVALUATED[-1]) -> lis
             row.name: [_read(run, split) for run in members[row.name]] for row in comparison.rows
         }
         data = _all_data([run_scores for key in scored.values() for run_scores in key])
-        ways = (
-            canonical([row.tuning, row.layers, row.settings, {**row.conditions, "train": None}])
-            for row in comparison.rows
-        )
+        ways = (_way(row, searches) for row in comparison.rows)
         for rows in grouped(zip(ways, comparison.rows, strict=True)).values():
             pairs = [(row, scored[row.name]) for row in rows]
             matrices.append(_matrix(comparison, pairs, data, split))
     return [matrix for matrix in matrices if len(matrix.columns) > 1]
+
+
+def _way(row: Row, searches: Sequence[SearchRecord]) -> str:
+    """How a row was trained, without its corpus and what a search chose for it."""
+    names = {run.name for run in row.runs}
+    chosen = {
+        setting
+        for search in searches
+        if not names.isdisjoint(search.rows)
+        for tried in search.tried
+        for setting in tried.settings
+    }
+    settings = {name: value for name, value in row.settings.items() if name not in chosen}
+    return canonical([row.tuning, row.layers, settings, {**row.conditions, "train": None}])
 
 
 class _Scored(NamedTuple):

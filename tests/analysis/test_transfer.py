@@ -4,6 +4,7 @@ import statistics
 import pytest
 
 from featbert.analysis.transfer import transfer_matrices
+from featbert.runs.record import SearchRecord, TriedSettings
 from tests.analysis.evaluation_records import evaluate, identity, language_run, transfer_runs
 from tests.analysis.records import make_run
 
@@ -60,6 +61,23 @@ def test_runs_that_are_not_comparable_share_no_matrix(tmp_path, change):
     matrices = transfer_matrices([*usual, *other])
     assert len(matrices) == 2
     assert {row.seeds for m in matrices for row in m.rows} == {(1,), (2,)}
+
+
+def test_what_a_search_chose_for_each_corpus_parts_no_matrix(tmp_path):
+    runs, searches = [], []
+    for language, rate in zip(LANGUAGES, (0.004, 0.01, 0.004), strict=True):
+        settings = {"epochs": 4, "learning_rate": rate}
+        run = language_run(tmp_path, language, settings=settings, configurations_tried=2)
+        evaluate(run, next(other for other in LANGUAGES if other != language), 0.5)
+        runs.append(run)
+        tried = [TriedSettings({"learning_rate": rate}, [run.name], 0.5, 0.5, "finished", 1.0, 1.0)]
+        corpus = run.record.signature.corpus
+        searches.append(
+            SearchRecord("none", "concat_last4", corpus, "", "grid", tried, 0, [run.name])
+        )
+    assert len(transfer_matrices(runs)) == 2
+    (matrix,) = transfer_matrices(runs, searches)
+    assert matrix.trained_on == ("de", "en", "nl")
 
 
 def test_another_scorer_shares_no_matrix_and_an_evaluation_by_it_is_left_out(tmp_path):
