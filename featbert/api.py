@@ -816,7 +816,7 @@ class CompareRequest(Analyses, InRuns, Request):
         ]
     )
     runs: Runs = Field([])
-    """Runs: parts of names, folders, or labels of rows. Or a folder of runs, or a results file.
+    """Runs: parts of names, folders, or labels of rows. Or folders of runs, or results files.
     [default: all finished runs]"""
     runs_dir: Folder = RUNS_DIR
     """Folder of runs, or a results file."""
@@ -837,7 +837,8 @@ def compare(request: CompareRequest) -> Comparisons:
     """Comparisons of finished runs, with the analyses that the request asks for.
 
     Named runs and the runs of an experiment share a table: InputError if they are not comparable.
-    Without both, each group of comparable runs in `runs_dir` has one. MissingError if no run is
+    Without both, each group of comparable runs has one, in `runs_dir` or in the named folders of
+    runs and results files. MissingError if no run is
     found.
     """
     from featbert.analysis.comparison import View
@@ -860,9 +861,10 @@ def compare(request: CompareRequest) -> Comparisons:
         raise InputError(
             "an empty list; name runs, or leave it out for all of them", setting="runs"
         )
-    match request.runs:
-        case [str(name)] if holds_runs(Path(name).expanduser()):
-            request = request.model_copy(update={"runs": [], "runs_dir": Path(name).expanduser()})
+    paths = [Path(name).expanduser() for name in request.runs if isinstance(name, str)]
+    named = len([path for path in paths if holds_runs(path)]) < len(request.runs)
+    if len(request.runs) == 1 and not named:
+        request = request.model_copy(update={"runs": [], "runs_dir": paths[0]})
 
     place, experiment, notes = request.runs_dir, None, list[str]()
     runs: Sequence[Run]
@@ -894,13 +896,13 @@ def compare(request: CompareRequest) -> Comparisons:
                 f"left out, not evaluated on {request.evaluated_on}: {counted(n_unscored, 'run')}"
             )
         runs = evaluated
-    groups: Any = "one" if request.runs or request.vary else "comparable"
+    groups: Any = "one" if named or request.vary else "comparable"
     groups = "task" if experiment else groups
     return compare(
         runs,
         request,
         groups=groups,
-        keeps_trials=bool(request.runs),
+        keeps_trials=named,
         experiment=experiment,
         notes=notes,
     )

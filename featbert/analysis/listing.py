@@ -10,7 +10,15 @@ from featbert.errors import InputError, MissingError, check_known, nearest, spel
 from featbert.runs.grouping import group_comparable
 from featbert.runs.record import RECORD_NAME, Notes, read_notes
 from featbert.runs.results import exists
-from featbert.runs.run import FoundRuns, Run, find_folders, find_run, find_runs, unfinished_run
+from featbert.runs.run import (
+    FoundRuns,
+    Run,
+    find_folders,
+    find_run,
+    find_runs,
+    holds_runs,
+    unfinished_run,
+)
 from featbert.tasks.base import get_task
 from featbert.text import listed, natural
 
@@ -110,7 +118,12 @@ def named_runs(names: Iterable[str | Run], runs_dir: Path) -> list[Run]:
 
 
 def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
-    """The run with this name or part of a name, or all runs of the rows with this label."""
+    """The run with this name or part of a name, or all runs of the rows with this label.
+
+    Or all runs of a results file, or of another folder of runs.
+    """
+    if holds_runs(path := Path(name).expanduser()):
+        return [*find_runs(path)]
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():
         groups = group_comparable(find_runs(runs_dir))

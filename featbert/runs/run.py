@@ -318,11 +318,6 @@ def find_folders(name: str, runs_dir: Path) -> list[Path]:
     """The folder of this name, else all in the runs directory with parts that begin like it."""
     path = Path(name).expanduser()
     for folder in (runs_dir / name, path):
-        if name and holds_runs(folder):
-            where = spelling("runs_dir", folder)
-            raise InputError(
-                f"{name} holds several runs; give it alone, or {where} and their names"
-            )
         # A local folder that has only the name of a run's part is no run.
         files = [RECORD_NAME, EXPORTED] if folder is path and path.name == name else [""]
         if name and not folder.is_file() and any(exists(folder / file) for file in files):

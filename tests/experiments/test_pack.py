@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from featbert import compare as featbert_compare
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.significance import run_estimate
 from featbert.analysis.transfer import transfer_matrices
@@ -292,6 +293,19 @@ def test_a_results_file_names_no_files_elsewhere(name: str, tmp_path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_results_files_are_compared_as_one(runs, tmp_path) -> None:
+    files = [tmp_path / f"{n}.jsonl.xz" for n in (1, 2)]
+    for seed, file in enumerate(files, 1):
+        experiment(runs, [f"last-{seed}", f"tuned-{seed}"], [])
+        pack_runs(runs, file, "trial")
+    (together,) = featbert_compare(files, stats=True)
+    (whole,) = featbert_compare(
+        [f"{way}-{seed}" for way in ("last", "tuned") for seed in (1, 2)], runs_dir=runs, stats=True
+    )
+    assert {row.seeds for row in together.rows} == {(1, 2)}
+    assert together.rows == whole.rows
+
+
 def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     experiment(runs, ["last-1", "tuned-1"], [])
     file = tmp_path / "trial.jsonl.xz"
@@ -302,7 +316,7 @@ def test_the_commands_read_a_results_file(runs, tmp_path) -> None:
     for place in (file, runs):
         every = ok(featbert("compare", "--format", "csv", "--runs-dir", place)).stdout
         assert ok(featbert("compare", place, "--format", "csv")).stdout == every
-    assert "several runs" in error_of(featbert("compare", place, "last-1"))
+        assert "last-1" in error_of(featbert("export", place, tmp_path / "out"))
     assert "results files" in error_of(featbert("compare", "--from", file))
     assert "m.txt" in error_of(featbert("runs", "pack", "-o", tmp_path / "m.txt"))
     listed = ok(featbert("runs", "--runs-dir", file, "--format", "json")).stdout
