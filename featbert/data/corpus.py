@@ -7,12 +7,15 @@ SHA-256 over words with the boundaries of texts and documents, and SHA-256 over 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+from featbert.errors import InputError
+from featbert.text import counted, excerpt, named_sentence
 
 SPLITS = ("train", "dev", "test")
 # Splits with scores.
@@ -31,6 +34,9 @@ UNLABELLED = ""
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """Words of one sentence, exactly as the file has them.
+
+    `words` and `tags` may be given as a list or array of strings. InputError for other values, and
+    if their number does not fit.
 
     Attributes:
         words: (T,) in the file's order. Empty only for a blank line that is predicted.
@@ -62,12 +68,16 @@ class Sentence:
     lines: Sequence[int] = field(default=(), compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        if type(self.words) is not tuple:
+            object.__setattr__(self, "words", _strings(self.words, "words"))
+        if self.tags is not None and type(self.tags) is not tuple:
+            object.__setattr__(self, "tags", _strings(self.tags, "tags"))
         if not self.words and not self.texts:
-            raise ValueError("a sentence has at least one word")
+            raise InputError("a sentence has at least one word")
         if not self.texts and self.tags is not None and len(self.tags) not in (1, len(self.words)):
-            raise ValueError(f"{len(self.words)} words but {len(self.tags)} tags")
+            raise InputError(f"{len(self.words)} words but {len(self.tags)} tags")
         if self.pair is not None and not 0 < self.pair < len(self.words):
-            raise ValueError(f"{len(self.words)} words but the first text has {self.pair}")
+            raise InputError(f"{len(self.words)} words but the first text has {self.pair}")
 
     def __len__(self) -> int:
         return len(self.words)
@@ -243,6 +253,9 @@ def of_shards(shards: Sequence[Split]) -> Split:
 class Corpus:
     """Splits train, dev, test (those that exist, in this order) of one text.
 
+    InputError for a split without sentences, under another name, or with tags that do not fit
+    `targets`.
+
     Attributes:
         name: short name, used in file names and tables.
         splits: by split name.
@@ -262,6 +275,19 @@ class Corpus:
     targets: str | None = "entities"
     reading: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        is_mapping = isinstance(self.splits, Mapping)
+        if not is_mapping or not all(isinstance(s, Split) for s in self.splits.values()):
+            raise InputError(
+                "the splits of a corpus are no dict of Splits; give {'train': Split('train', ...)}"
+            )
+        for name, split in self.splits.items():
+            if split.name != name:
+                raise InputError(f"split {split.name!r} has the key {name!r}; name both alike")
+            if not split.sentences:
+                raise InputError(f"split {name!r} of {self.name} has no sentences; leave it out")
+            _check_tags(split, self.targets)
+
     def __repr__(self) -> str:
         size = [f"{s.name} {len(s):,} sentences, {s.n_words:,} words" for s in self.splits.values()]
         return f"<Corpus: {' · '.join([self.name, *size])}>"
@@ -280,6 +306,34 @@ class Corpus:
     def has_texts(self) -> bool:
         """Whether words were cut from texts, which the encoder reads instead."""
         return any(s.touches for split in self.splits.values() for s in split)
+
+
+def _strings(values: Any, noun: str) -> tuple[str, ...]:
+    """A list or array of strings as a tuple. InputError for anything else, such as one string."""
+    is_several = isinstance(values, Iterable) and not isinstance(values, str)
+    strings = tuple(values) if is_several else (None,)
+    if not all(isinstance(string, str) for string in strings):
+        shown = excerpt(repr(values))[1:-1]
+        raise InputError(f"{shown} is no tuple of {noun}; give a string for each")
+    return tuple(map(str, strings))  # NumPy has its own strings
+
+
+def _check_tags(split: Split, targets: str | None) -> None:
+    """Raises InputError for a sentence with more or fewer tags than `targets` have."""
+    of_words = targets in ("entities", "labels")
+    if not split.is_tagged or not (of_words or targets in ("classes", "sets", "scores")):
+        return
+    for number, s in enumerate(split):
+        n_tags, expected = len(s.tags or ()), len(s.words) if of_words else 1
+        if n_tags == expected or (s.tags is None and not of_words):
+            continue
+        advice = f"{targets} have one for each text"
+        if of_words:
+            advice = f"give one for each word, {UNLABELLED!r} for a word without a tag"
+            advice += ", or the corpus targets='classes'" if n_tags == 1 else ""
+        place = named_sentence(number, split.name, s.words)
+        n_words = counted(len(s.words), "word")
+        raise InputError(f"{counted(n_tags, 'tag')} for {n_words}, {place}; {advice}")
 
 
 def _fingerprint(rows: Iterator[tuple[Sequence[str], int | None, Sequence[bool]]]) -> str:

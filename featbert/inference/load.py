@@ -185,7 +185,9 @@ class FrozenRun(LoadedRun):
             store = self._extraction(corpus, signature.casing, cache_dir).finished
         if store is None:
             part = dataclasses.replace(split, sentences=tuple(self.word_casing(split.sentences)))
-            only_split = Corpus(corpus.name, {split.name: part}, corpus.language, corpus.source)
+            only_split = Corpus(
+                corpus.name, {split.name: part}, corpus.language, corpus.source, targets=None
+            )
             planned = self._extraction(only_split, "original", cache_dir / EVALUATIONS)
             store = planned.finished or run_extraction(planned)
             seconds = None if planned.finished else store.manifest.seconds

@@ -12,11 +12,11 @@ from featbert.errors import InputError
 
 
 def test_labels_and_what_a_part_adds_to_train():
-    def tagged(words: str, tags: str) -> Split:
-        return Split("x", (Sentence(tuple(words.split()), tuple(tags.split())),))
+    def tagged(name: str, words: str, tags: str) -> Split:
+        return Split(name, (Sentence(tuple(words.split()), tuple(tags.split())),))
 
-    splits = {"train": tagged("a dog", "DET NOUN"), "dev": tagged("a cat sat", "DET NOUN VERB")}
-    report = check_corpus(Corpus("x", splits, targets="labels"))
+    splits = tagged("train", "a dog", "DET NOUN"), tagged("dev", "a cat sat", "DET NOUN VERB")
+    report = check_corpus(Corpus("x", {split.name: split for split in splits}, targets="labels"))
     assert report.splits["dev"].labels == {"DET": 1, "NOUN": 1, "VERB": 1}
     assert report.against_train["dev"].new_types == ["VERB"]
     assert report.against_train["dev"].unseen_words == 2

@@ -1,6 +1,10 @@
-"""Sentences, splits and corpora: fingerprints, sets of tags, splits joined."""
+"""Sentences, splits and corpora: fingerprints, splits joined, and what does not fit together."""
 
-from featbert.data.corpus import Sentence, Split, join_splits
+import numpy as np
+import pytest
+
+from featbert.data.corpus import Corpus, Sentence, Split, join_splits
+from featbert.errors import InputError
 
 
 def split(*sentences: Sentence) -> Split:
@@ -41,3 +45,62 @@ def test_documents_of_joined_splits_stay_different():
     assert [s.document for s in plain] == [None, None]
     one = numbered("a", [0])
     assert join_splits([one]) is one
+
+
+@pytest.mark.parametrize("of", [list, np.array, lambda values: np.array(values, dtype=object)])
+def test_words_and_tags_may_be_lists_and_arrays(of):
+    sentence = Sentence(of(["a", "b"]), of(["O", "B-X"]))
+    assert sentence == Sentence(("a", "b"), ("O", "B-X"))
+    assert {type(value) for value in (*sentence.words, *sentence.tags)} == {str}
+
+
+@pytest.mark.parametrize(
+    ("words", "tags"),
+    [("Rome", None), (["a", None], None), (np.array([1, 2]), None), (None, None), (("a",), "O")],
+)
+def test_words_and_tags_are_several_strings(words, tags):
+    with pytest.raises(InputError):
+        Sentence(words, tags)
+
+
+ROME = Sentence(("in", "Rome"), ("O", "B-LOC"))
+CLASS = Sentence(("in", "Rome"), ("O",))
+NONE = Sentence(("in", "Rome"))
+
+
+@pytest.mark.parametrize(
+    ("targets", "sentences", "place"),
+    [
+        ("entities", (ROME, CLASS), "sentence 2 of dev"),
+        ("labels", (CLASS,), "sentence 1 of dev"),
+        ("entities", (NONE, ROME), "sentence 1 of dev"),
+        ("classes", (CLASS, ROME), "sentence 2 of dev"),
+        ("entities", (), "'dev'"),
+    ],
+)
+def test_a_corpus_has_the_tags_of_its_targets(targets, sentences, place):
+    with pytest.raises(InputError, match=place):
+        Corpus("mine", {"dev": Split("dev", sentences)}, targets=targets)
+
+
+@pytest.mark.parametrize(
+    ("targets", "sentences"),
+    [
+        ("entities", (ROME, Sentence(("a", "b"), ("", "")))),
+        ("entities", (NONE, NONE)),
+        ("classes", (CLASS, NONE)),
+        ("spans", (CLASS, ROME, NONE)),
+        (None, (CLASS, ROME)),
+    ],
+)
+def test_splits_and_words_without_answers_are_of_a_corpus(targets, sentences):
+    corpus = Corpus("mine", {"dev": Split("dev", sentences)}, targets=targets)
+    assert corpus["dev"].sentences == sentences
+
+
+@pytest.mark.parametrize(
+    "splits", [[Split("dev", (ROME,))], {"dev": [ROME]}, {"dev": Split("test", (ROME,))}]
+)
+def test_the_splits_of_a_corpus_are_by_name(splits):
+    with pytest.raises(InputError, match=r"dev|train"):
+        Corpus("mine", splits)

@@ -203,7 +203,8 @@ def test_o_is_a_label_like_others(of_documents, tmp_path):
 
 def test_splits_mappings_and_paths_of_what_was_asked(tmp_path):
     def corpus(*names: str) -> Corpus:
-        return Corpus("x", {name: Split(name, ()) for name in names}, source="somewhere")
+        splits = {name: Split(name, (Sentence(("a",), ("O",)),)) for name in names}
+        return Corpus("x", splits, source="somewhere")
 
     def path_of(corpus="nl", split="test", mapping=(), **identity):
         changed = dataclasses.replace(SplitIdentity("t" * 64, "g" * 64, 10, 100), **identity)
