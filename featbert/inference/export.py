@@ -125,7 +125,7 @@ def _no_model(usable: UsableRun, reason: str) -> InputError:
 def _instead(usable: UsableRun) -> str:
     """How to share a run that transformers has no model for."""
     advice = f"use featbert.load on the run, or {spelling('format', 'featbert')}"
-    if usable.settings.output == "crf":
+    if usable.settings.output == "crf" and not get_tuning(usable.record.tuning).frozen:
         advice += f", or train it with {spelling('output', 'softmax')}"
     return advice
 

@@ -322,6 +322,8 @@ def test_onnx_is_refused_without_its_packages_and_for_other_formats(tuned, both,
         error = error_of(command(*words))
         assert "crf" in error
         assert "--output softmax" in error
+        words[1] = crf_run(tmp_path.with_name("frozen"), both["none"]).folder
+        assert "softmax" not in error_of(command(*words))
     assert list(tmp_path.iterdir()) == []
 
 
