@@ -107,6 +107,11 @@ class TextReader:
         if cells := {name: as_cell(row.values[name]) for name in names if name in row.values}:
             # A pair may lack a text, such as a review its title.
             row = replace(row, values={**row.values, **dict.fromkeys(names, ""), **cells})
+        elif not self.path.suffix:  # objects of Python
+            raise InputError(
+                f"no {' and '.join(map(str, names))} in {row.where}; it has "
+                f"{columns_seen(row.values)}; give all objects the same keys, or give strings"
+            )
         sentence = example_of(row, columns.text, columns.pair)
         value = self.value_of(row, columns.target)
         try:
@@ -365,11 +370,19 @@ def example_of(row: RawRow, text: Column, pair: Column | None = None) -> Sentenc
     )
 
 
+def is_several(values: Any) -> bool:
+    """Whether it can be iterated, unlike None and an array of a single value."""
+    return isinstance(values, Iterable) and getattr(values, "ndim", 1) > 0
+
+
 def text_rows(texts: Iterable[Any]) -> Iterator[RawRow]:
     """Texts given in Python as rows: strings, or pairs of strings.
 
     InputError for values that are no texts, and if some are pairs and others are not.
     """
+    if not is_several(texts):
+        shown = excerpt(repr(texts))[1:-1]
+        raise InputError(f"{shown} is no list of texts; give strings, or pairs of strings")
     n_first = 0
     for number, text in enumerate(texts, 1):
         is_one = isinstance(text, str | Mapping) or not isinstance(text, Iterable)

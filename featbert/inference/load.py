@@ -6,7 +6,7 @@ On the text and the machine of its training, it gives the answers that the run r
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.examples import is_several
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device, Stopwatch, find_device, torch_dtype
@@ -65,15 +66,19 @@ class LoadedRun(UsableRun):
     def predict(self, texts: Any) -> Any:
         """The answer to a text, or of a list of texts a list: objects as `featbert predict` writes.
 
-        A text is a string. For a run that answers words it may also be a tuple or list of words.
-        For other runs it may be a tuple, such as (text, pair), (question, passage) or (context,
-        choices), or a dict with columns as files have. Each text is a document of its own.
-        Any other iterable, such as a column of pandas, is like a list, and a table of pandas is
-        like a list of dicts. InputError for other values.
+        A text is a string. For a run that answers words it may also be a tuple of words. For other
+        runs it may be a tuple, such as (text, pair), (question, passage) or (context, choices), or
+        a dict with columns as files have. In a list, a list or an array is like a tuple. Each text
+        is a document of its own. Any other iterable, such as a column of pandas, is like a list.
+        For runs that answer texts, a table of pandas is like a list of dicts. InputError for other
+        values.
         """
         if hasattr(texts, "columns"):
+            if not hasattr(texts, "itertuples"):
+                kind = type(texts).__name__
+                raise InputError(f"a {kind} is no table of pandas; give its to_pandas()")
             texts = texts.to_dict("records")
-        is_alone = isinstance(texts, str | tuple | dict) or not isinstance(texts, Iterable)
+        is_alone = isinstance(texts, str | bytes | tuple | dict) or not is_several(texts)
         rows = predicted_rows(self, [texts] if is_alone else [*texts])
         return rows[0] if is_alone else rows
 

@@ -83,10 +83,19 @@ def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]
 
 def _piece(text: Any, number: int) -> Sentence:
     """A text with this number, from 0, as a document."""
+    if isinstance(text, dict):
+        name = next((name for name, value in text.items() if isinstance(value, str)), "text")
+        advice = f"give a column with strings or lists of words, such as table[{name!r}]"
+        raise InputError(f"{text!r:.60} is no text, text {number + 1}; {advice}")
     try:
-        return piece_of(text, number)
+        return piece_of(_as_list(text), number)
     except InputError as error:
         raise InputError(f"{error}, text {number + 1}") from None
+
+
+def _as_list(text: Any) -> Any:
+    """An array of words or texts as a list. Anything else stays."""
+    return text.tolist() if isinstance(text, np.ndarray) and text.ndim else text
 
 
 def predict_stream(
@@ -227,10 +236,10 @@ def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
 
 def _object_line(text: Any, names: Sequence[str], number: int) -> str:
     """A line of JSONL for the texts of an example."""
-    place = f"text {number}"
+    place, text = f"text {number}", _as_list(text)
     if isinstance(text, str):
         text = (text,)
-    if isinstance(text, tuple):
+    if isinstance(text, tuple | list):
         if len(text) != len(names):
             form = f"({', '.join(names)})" if len(names) > 1 else "a text"
             raise InputError(f"{text!r:.60}, {place}, is not what this run answers; give {form}")

@@ -105,6 +105,9 @@ def test_columns_of_training_are_read_from_objects_and_in_evaluations(texts_run,
     assert [row["text"] for row in rows] == ["y", "z"]
     assert loaded.predict({"text": "x", "other": "y"})["text"] == "x"
     assert loaded.predict("y")["text"] == "y"
+    for value in ("a", {"text": "a"}):
+        with pytest.raises(InputError, match=r"sentence.*keys"):
+            loaded.predict([{"sentence": "x"}, value])
     folder, other = Path(record.signature.source), tmp_path / "other"
     other.mkdir()
     usual = (folder / "test.csv").read_text("utf-8").replace("review,stars", "summary,label")

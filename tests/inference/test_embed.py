@@ -149,6 +149,8 @@ def test_damaged_modules_are_refused(tiny_bert, tmp_path, content):
         ([("a", "b", "c")], {}),
         ([("a", "b"), ("a", float("nan"))], {}),
         (Path("absent.txt"), {}),
+        (None, {}),
+        (np.array("a"), {}),
     ],
 )
 def test_bad_input_is_refused(tiny_bert, texts, options):

@@ -103,8 +103,19 @@ def test_any_iterable_of_texts_is_a_list(loaded):
     for number, value in enumerate((None, 1.5, b"a"), 1):
         with pytest.raises(InputError, match=f"text {number}"):
             loaded.predict([*(texts * 2)[: number - 1], value])
-    with pytest.raises(InputError, match="text 1"):
-        loaded.predict(pd.DataFrame({"text": texts}))
+    words = [line.split() for line in texts]
+    assert loaded.predict([np.array(row) for row in words]) == loaded.predict(words)
+    for alone in (np.array(texts[0]), b"Jordan"):
+        with pytest.raises(InputError, match="text 1"):
+            loaded.predict(alone)
+
+
+def test_tables_for_a_run_that_answers_words(loaded):
+    with pytest.raises(InputError, match=r"text 1.*\['note'\]"):
+        loaded.predict(pd.DataFrame({"id": [1], "note": ["Chelsea"]}))
+    arrow = pytest.importorskip("pyarrow")
+    with pytest.raises(InputError, match="Table"):
+        loaded.predict(arrow.table({"note": ["Chelsea"]}))
 
 
 def test_the_probability_of_a_tag_is_its_own(loaded, monkeypatch):

@@ -279,9 +279,11 @@ def test_texts_and_pairs_are_predicted_as_files_and_as_lines(made, tmp_path, tas
         ]
     table = pd.DataFrame({"premise": ["a", "b"], "hypothesis": ["c", "d"]})
     assert loaded.predict(table) == loaded.predict([*table.itertuples(index=False, name=None)])
+    for others in (table.values.tolist(), table.values):
+        assert loaded.predict(others) == loaded.predict(table)
     other = table.assign(when=pd.Timestamp("2020-02-02"), parts=[np.arange(2)] * 2)
     assert loaded.predict(other) == loaded.predict(table)
-    for value in (None, float("nan"), ["a", "c"]):
+    for value in (None, float("nan"), ["a"], np.array("a"), b"a"):
         with pytest.raises(InputError, match="text 2"):
             loaded.predict([("a", "c"), value])
     without_words = loaded.predict([("", " "), ("", "a")])
