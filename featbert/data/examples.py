@@ -43,7 +43,7 @@ from featbert.data.columns import (
     usual_columns,
     usual_texts,
 )
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import Sentence, Split
 from featbert.data.files import SURROGATE, RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
@@ -409,6 +409,30 @@ def examples_of(
         values = dict(zip(row.values, strings, strict=True))
         examples.append(example_of(replace(row, values=values), *values))
     return examples
+
+
+def example_split(name: str, texts: Iterable[Any], answers: Iterable[Any]) -> Split:
+    """A split of texts or pairs, as of `text_rows`, with an answer each.
+
+    An answer is a class or a score, whichever the corpus has (`targets`). None and NaN are no
+    answer. InputError for other values, and if the numbers of texts and answers differ.
+    """
+    tags = []
+    for number, answer in enumerate(answers, 1):
+        try:
+            value = answer.item() if hasattr(answer, "item") else answer  # a scalar of NumPy
+            tags.append("" if value is None or value != value else class_name(value))
+        except (TypeError, ValueError):
+            shown = excerpt(repr(answer))[1:-1]
+            raise InputError(f"{shown} is no class or score, answer {number} of {name}") from None
+    examples = examples_of(texts)
+    if len(examples) != len(tags):
+        raise InputError(f"{len(examples)} texts but {len(tags)} answers, {name}; give one to each")
+    answered = (
+        replace(s, tags=(tag,) if tag else None, lines=())
+        for s, tag in zip(examples, tags, strict=True)
+    )
+    return Split(name, tuple(answered))
 
 
 def as_cell(value: Any) -> Any:

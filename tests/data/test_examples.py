@@ -4,9 +4,11 @@ import csv
 import json
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
-from featbert.data.examples import class_name
+from featbert.data.examples import class_name, example_split
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from tests.data.reading import json_lines, read
@@ -136,6 +138,31 @@ def test_a_table_is_read_alike_as_csv_and_json(tmp_path, ending, content):
     assert [s.texts for s in train] == [("so la la",), ("",), ("12",), ("1.5",)]
     assert [s.tags for s in train] == [("3.5",), ("4",), ("3.5",), None]
     assert train.notes.empty_texts == 1
+
+
+def test_a_split_made_of_columns_is_that_of_the_file(tmp_path):
+    texts, answers = ["so la la", "b", "c d"], [3.5, 4.0, None]
+    rows = [{"text": text, "stars": answer} for text, answer in zip(texts, answers, strict=True)]
+    for targets in ("classes", "scores"):
+        corpus = read(tmp_path, json_lines(rows), "jsonl", targets)
+        for of in (list, np.array, pd.Series):
+            split = example_split("train", of(texts), of(answers))
+            assert split.sentences == corpus["train"].sentences or targets == "scores"
+            assert [s.tags and float(*s.tags) for s in split] == answers
+    pairs = pd.DataFrame({"a": ["x y", "z"], "b": ["u", "v"]}).values
+    split = example_split("dev", pairs, np.array([True, False]))
+    assert [(s.texts, s.pair, s.tags) for s in split] == [
+        (("x y", "u"), 2, ("true",)),
+        (("z", "v"), 1, ("false",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answers", "place"), [(["a"], "dev"), (["a", ["b"]], "answer 2"), ([{}, "a"], "answer 1")]
+)
+def test_each_text_has_one_answer(answers, place):
+    with pytest.raises(InputError, match=place):
+        example_split("dev", ["a", "b"], answers)
 
 
 def test_a_boolean_is_no_text(tmp_path):
