@@ -688,6 +688,11 @@ class ExperimentResult:
     plan: ExperimentPlan
     comparisons: Comparisons
 
+    def __repr__(self) -> str:
+        runs = sum(len(row.runs) for comparison in self.comparisons for row in comparison.rows)
+        size = f"{counted(len(self.comparisons), 'comparison')} of {counted(runs, 'run')}"
+        return f"<ExperimentResult: {self.plan.experiment.name} · {size}>"
+
     @property
     def runs(self) -> list[Run]:
         """The finished runs of its rows."""

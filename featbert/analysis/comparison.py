@@ -853,10 +853,12 @@ class Comparisons(Sequence[Comparison]):
         return len(self.comparisons)
 
     @classmethod
-    def of(cls, comparisons: Sequence[Comparison]) -> Comparisons:
-        """Comparisons with a view that shows everything."""
+    def of(cls, comparisons: Comparison | Sequence[Comparison]) -> Comparisons:
+        """One comparison or several, with a view that shows everything."""
         if isinstance(comparisons, Comparisons):
             return comparisons
+        if isinstance(comparisons, Comparison):
+            comparisons = [comparisons]
         by = dict.fromkeys(b.facet for comparison in comparisons for b in comparison.breakdowns)
         view = View(stats=True, cost=True, budget=True, scorers=True, by=tuple(by))
         return cls(tuple(comparisons), view=view)

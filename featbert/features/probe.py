@@ -24,6 +24,10 @@ class Probed:
     gold: Sequence[tuple[str, ...]]
     predicted: Sequence[list[str]]
 
+    def __repr__(self) -> str:
+        scores = [f"{key} {100 * value:.2f}" for key, value in self.scores.items()]
+        return f"<Probed: {' · '.join([self.layers, *scores])}>"
+
 
 def probe(
     store: FeatureStore, corpus: Corpus, task: Task, combinations: Sequence[LayerCombination]

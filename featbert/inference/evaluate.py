@@ -95,6 +95,11 @@ class Evaluation:
     record: EvaluationRecord
     path: Path
 
+    def __repr__(self) -> str:
+        measure, record = self.run.task.measure, self.record
+        score = f"{measure.name} {100 * record.scores.values[measure.key]:.2f}"
+        return f"<Evaluation: {self.run.name} · {record.corpus} {record.split} {score}>"
+
 
 def evaluation_path(
     run_folder: Path, corpus: str, split: str, identity: SplitIdentity, mapping: Mapping[str, str]

@@ -49,13 +49,13 @@ EVERYTHING = Detail(explain=True, wide=True)
 
 
 def render(
-    comparisons: Sequence[Comparison],
+    comparisons: Comparison | Sequence[Comparison],
     format: str = "text",
     *,
     width: int | None = None,
     detail: Detail = Detail(),
 ) -> str:
-    """Comparisons in one of `FORMATS`, with a final newline: what their view shows.
+    """One comparison or several in one of `FORMATS`, with a final newline: what their view shows.
 
     JSON has all that they hold. CSV, a line for each row of the comparisons, has no place for
     notes, transfer matrices and published tables.

@@ -22,6 +22,7 @@ from featbert.progress import notice
 from featbert.registry import Entry, Registry
 from featbert.schema import STRICT, Amount, Count, Share
 from featbert.tasks.forecasts import CALIBRATION, Forecasts, ProbabilityScores
+from featbert.text import counted
 
 Threshold = float | list[float] | None
 Rows = Sequence[Sequence[str]]
@@ -110,6 +111,10 @@ class Predictions:
     texts: list[tuple[int, ...]] = field(default_factory=list)
     places: list[list[tuple[int, int]]] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+
+    def __repr__(self) -> str:
+        words = counted(sum(map(len, self.words)), "word")
+        return f"<Predictions: {counted(len(self.words), 'sequence')}, {words}>"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from featbert.api import probe
 from featbert.features.store import FeatureStore
 from tests.features.stores import flip
 from tests.workspace import Workspace, error_of, ok
@@ -42,6 +43,10 @@ def test_probe_scores_layers_and_one_by_class(finished):
     lines = ok(finished.call(*words, "last", "--task", "labels")).stdout.splitlines()
     assert lines[0].startswith("last  dev accuracy ")
     assert "spans" in error_of(finished.call(*words, "last", "--task", "spans"))
+    where = {"model": str(finished.model), "cache_dir": finished.cache}
+    (probed,) = probe(data=str(finished.corpus), layers="last", **where)
+    assert repr(probed).startswith(f"<Probed: last · f1 {100 * probed.scores['f1']:.2f} · ")
+    assert len(repr(probed)) < 150
 
 
 def test_probe_makes_the_store_that_it_lacks(workspace):

@@ -15,12 +15,15 @@ from rich.text import Text
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import VERSION, read_comparisons
 from featbert.analysis.published import published_figures
+from featbert.api import ExperimentResult, load
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.errors import InputError
+from featbert.experiments.file import check_experiment
+from featbert.experiments.plan import ExperimentPlan
 from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
-from featbert.inference.evaluate import runs_elsewhere
+from featbert.inference.evaluate import Evaluation, read_evaluation, runs_elsewhere
 from featbert.report.html.notebook import html, register_renderers
 from featbert.report.listings import corpus_table, run_scores_table
 from featbert.report.rendering import (
@@ -34,7 +37,7 @@ from featbert.report.rendering import (
 )
 from featbert.report.tables import comparison_tables, transfer_tables
 from featbert.runs.record import SplitIdentity
-from featbert.runs.run import FoundRuns, Run
+from featbert.runs.run import FoundRuns, Run, check_usable, find_runs
 from tests.analysis.evaluation_records import evaluate, identity, language_run, transfer_runs
 from tests.analysis.records import (
     compare,
@@ -95,6 +98,7 @@ def test_every_format_has_every_row_and_analysis(format) -> None:
         assert text.count(label) >= 3, (format, row.label)
     assert format == "csv" or "a note" in text
     assert render([], format) is not None
+    assert render(comparison, format) == render([comparison], format)
     with pytest.raises(InputError, match="'jsn'"):
         render([comparison], "jsn")
 
@@ -327,10 +331,38 @@ def test_a_notebook_has_a_renderer_for_every_object_that_it_shows(finished: Work
 
     formatter = Formatter()
     register_renderers(formatter)
-    assert {Comparison, Comparisons, Run, FoundRuns, Corpus, FeatureStore} == {*formatter.classes}
+    comparisons = {Comparison, Comparisons, ExperimentResult}
+    others = {Run, FoundRuns, Evaluation, Corpus, FeatureStore}
+    assert comparisons | others == {*formatter.classes}
     store = FeatureStore(next(finished.cache.glob("*.h5")))
     corpus = load_corpus(store.manifest.source)
     for shown in (html(corpus), html(store), repr(corpus)):
         for name, split in corpus.splits.items():
             assert name in shown
             assert f"{split.n_words:,}" in shown
+
+
+def test_a_notebook_shows_runs_that_are_ready_to_use_as_the_runs(finished: Workspace) -> None:
+    frozen, tuned = (
+        next(run for run in find_runs(finished.runs) if run.record.tuning == tuning)
+        for tuning in ("none", "full")
+    )
+    for run in (frozen, tuned):
+        usable = [check_usable(run), load(run)]
+        assert [html(one) for one in usable] == [html(run)] * 2
+        assert [repr(one) for one in usable] == [repr(run)] * 2
+
+
+def test_a_notebook_shows_results_as_tables_and_a_line(tmp_path):
+    experiment = check_experiment({"name": "trial", "data": "x", "features": {}}, where="x.toml")
+    comparisons = compare(usual_runs())
+    result = ExperimentResult(ExperimentPlan(experiment, tmp_path, tmp_path), comparisons)
+    assert html(result) == html(comparisons)
+    assert repr(result) == "<ExperimentResult: trial · 1 comparison of 12 runs>"
+    run = language_run(tmp_path, "en")
+    path = evaluate(run, "de", 0.4321)
+    evaluation = Evaluation(run, read_evaluation(run, path), path)
+    for shown in (html(evaluation), repr(evaluation)):
+        assert "wikiann-de test" in shown
+        assert "43.21" in shown
+    assert len(repr(evaluation)) < 100

@@ -51,6 +51,7 @@ def test_predictions_are_those_that_the_scores_were_counted_on(tmp_path):
         run.predictions("dev")
     (tmp_path / "dev.conll").write_bytes(data)
     assert run.predictions("dev").predicted == [["B-PER", "O"]]
+    assert repr(run.predictions("dev")) == "<Predictions: 1 sequence, 2 words>"
     (tmp_path / "dev.conll").write_text("x B-PER O\ny O O\n")  # as many words, other tags
     with pytest.raises(InputError, match=r"dev\.conll"):
         run.predictions("dev")

@@ -29,20 +29,23 @@ def register_renderers(formatter: Any) -> None:
 
 
 def html(shown: Any) -> str:
-    """HTML of an object of featbert."""
+    """HTML of an object of a class in `SHOWN`, or of a subclass."""
     from featbert.analysis.listing import run_lines
     from featbert.report import listings
 
-    match type(shown).__name__:
-        case "Comparison":
-            parts = tables(Comparisons.of([shown]).viewed())
-        case "Comparisons":
-            parts = tables(shown.viewed())
+    names = {name for _, name in SHOWN}
+    match next(cls.__name__ for cls in type(shown).__mro__ if cls.__name__ in names):
+        case "Comparison" | "Comparisons":
+            parts = tables(Comparisons.of(shown).viewed())
+        case "ExperimentResult":
+            parts = tables(shown.comparisons.viewed())
         case "Run":
             facts = listings.facts_table(shown.name, listings.run_facts(shown))
             parts = [listings.run_scores_table(shown), facts, listings.epochs_table(shown)]
         case "FoundRuns":
             parts = [listings.runs_table(run_lines(shown))]
+        case "Evaluation":
+            parts = listings.evaluations_tables([(shown.run, shown.record)], [])
         case "Corpus":
             parts = [listings.corpus_table(shown)]
         case _:
@@ -55,8 +58,10 @@ def html(shown: Any) -> str:
 SHOWN = (
     ("featbert.analysis.comparison", "Comparison"),
     ("featbert.analysis.comparison", "Comparisons"),
+    ("featbert.api", "ExperimentResult"),
     ("featbert.runs.run", "Run"),
     ("featbert.runs.run", "FoundRuns"),
+    ("featbert.inference.evaluate", "Evaluation"),
     ("featbert.data.corpus", "Corpus"),
     ("featbert.features.store", "FeatureStore"),
 )
