@@ -10,7 +10,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from featbert.analysis.comparison import (
     ComparedRun,
@@ -23,6 +23,7 @@ from featbert.analysis.comparison import (
 from featbert.analysis.cost import CURRENCIES, spent
 from featbert.config import with_later
 from featbert.data.corpus import EVALUATED
+from featbert.errors import check_known
 
 if TYPE_CHECKING:
     import pandas
@@ -65,6 +66,7 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
             for each run, with its `seed` and name (`run`). Its difference is to the baseline's run
             with the same seed. "score": a line for each run, split and score, with its `value`.
     """
+    check_known("line per", [per], get_args(Per))
     rows = comparison.rows
     setting_names = {name for row in rows for name in row.settings}
     differing = dict.fromkeys(name for row in rows for name in row.differing)

@@ -4,6 +4,7 @@ import pandas
 import pytest
 
 from featbert.analysis.transfer import transfer_matrices
+from featbert.errors import InputError
 from featbert.report.tables import transfer_tables
 from tests.analysis.evaluation_records import identity, transfer_runs
 from tests.analysis.records import compare, compare_runs, make_run, make_seeds, usual_runs
@@ -39,6 +40,12 @@ def test_a_line_is_a_run_where_that_is_asked_for() -> None:
     frame = compare(runs)[0].frame("run").set_index("run")
     assert frame.loc["concat-1", "dev_f1_difference"] == pytest.approx(-0.1)
     assert pandas.isna(frame.loc["concat-2", "dev_f1_difference"])
+
+
+def test_a_line_for_anything_else_is_refused() -> None:
+    (comparison,) = compare(usual_runs())
+    with pytest.raises(InputError, match="'rows'"):
+        comparison.frame("rows")
 
 
 def test_settings_in_which_rows_differ_are_columns_with_their_own_values() -> None:
