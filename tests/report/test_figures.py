@@ -15,7 +15,8 @@ from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
 from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.tunings import TUNINGS
-from featbert.errors import InputError
+from featbert.errors import OPTIONS, InputError
+from featbert.progress import set_within
 from featbert.registry import Entry
 from featbert.report.figures import style
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
@@ -28,8 +29,9 @@ from featbert.report.figures.style import (
 )
 from featbert.report.figures.values import line_looks, tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
+from featbert.runs.run import Run
 from featbert.tasks.base import get_task
-from tests.analysis.evaluation_records import evaluate, transfer_runs
+from tests.analysis.evaluation_records import evaluate, identity, transfer_runs
 from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
 from tests.workspace import command, ok
@@ -77,6 +79,16 @@ def shares():
         )
         for layers, share in itertools.product(("last", None), (0.1, 0.3, 1.0))
     ]
+
+
+def twins():
+    """The usual runs on another corpus."""
+    splits = {split: identity("x", split) for split in ("train", "dev", "test")}
+    changes = {"corpus": "x", "splits": splits}
+    for run in usual_runs():
+        signature = dataclasses.replace(run.record.signature, **changes)
+        record = dataclasses.replace(run.record, name=f"x-{run.name}", signature=signature)
+        yield Run(run.folder.with_name(record.name), record)
 
 
 def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
@@ -227,6 +239,43 @@ def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
         plot(one(single_layers([1, 2, 4, 6])), "layers")
     with pytest.raises(InputError, match="'train'"):
         plot(one(usual_runs()), kind if kind != "foo" else "seeds", split="train")
+
+
+def test_figures_of_all_comparisons_and_of_one_take_both(tmp_path):
+    comparisons = compare([*usual_runs(), *twins()])
+    assert len(comparisons) == 2
+    check_readable(plot(comparisons, "tradeoff"))
+    check_readable(plot([*comparisons], "tradeoff", split="test"))
+    with pytest.raises(InputError, match=r"'seeds'.*\[0\]"):
+        plot(comparisons, "seeds")
+    with pytest.raises(InputError, match="'train'"):
+        plot(comparisons, "tradeoff", split="train")
+    both = [plot(given, "seeds") for given in (comparisons[:1], comparisons[0])]
+    assert len({tuple(text for text, _ in texts(figure)) for figure in both}) == 1
+    f1 = dict.fromkeys(itertools.product(("de", "en"), repeat=2), 0.5)
+    matrices = compare(transfer_runs(tmp_path, f1), transfer=True)
+    assert cell_texts(plot(matrices, "transfer").axes[0])[0] == ["50.0", "50.0"]
+    for name in ("overview", "tradeoff", "tasks", "transfer"):
+        with pytest.raises(InputError, match=f"'{name}'"):
+            plot(comparisons[0], name)
+
+
+@pytest.mark.parametrize("kind", ["learning", "layers", "freezing", "mix", "tasks"])
+def test_advice_names_settings_in_python_and_options_in_commands(kind):
+    comparison = one([make_run("a", mix=None), make_run("b", layers=None)])
+    for options, dashes in ((None, False), ({}, True)):
+        with set_within(OPTIONS, options), pytest.raises(InputError) as error:
+            plot(comparison, kind)
+        assert ("--" in str(error.value)) is dashes
+        assert ("=" in str(error.value)) is not dashes
+
+
+def test_rows_that_did_not_learn_are_the_reason_that_no_front_is_drawn():
+    runs = [make_run("a"), make_run("b", layers=None)]
+    for scores in (run.record.scores for run in runs):
+        scores |= {split: dataclasses.replace(each, floor=0.99) for split, each in scores.items()}
+    with pytest.raises(InputError, match="learned"):
+        plot(one(runs), "pareto")
 
 
 # What is drawn.

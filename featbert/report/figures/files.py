@@ -36,4 +36,4 @@ def save_figures(
         yield f"{folder}: {', '.join(written) or nothing}"
     for name in dict.fromkeys(names):
         if name not in kinds:
-            yield f"no figure {name}: it needs {FIGURES.load(name).needs}"
+            yield f"no figure {name}: it needs {FIGURES.load(name).advice}"

@@ -11,7 +11,8 @@ from featbert.report.figures.registry import figure
 @figure(
     caption="From left to right, fewer layers of the encoder are trained.",
     section="layers",
-    needs="three numbers of frozen layers; fine-tune with --freeze-to 0, --freeze-to 2, ...",
+    needs="fine-tuned rows with three numbers of frozen layers",
+    settings={"freeze_to": 2},
 )
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Fine-tuning to features (Wu and Dredze 2019, section 4). Features are level lines."""

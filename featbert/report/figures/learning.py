@@ -19,7 +19,8 @@ _ROOM = 0.42  # inches that a tick's label takes
 @figure(
     caption="At each share all rows learn from the same part of train.",
     section="learning",
-    needs="rows of different parts of train; train with --train-share 0.1, 0.3, ... or --shots",
+    needs="rows of different parts of train",
+    settings={"train_share": 0.1, "shots": 16},
 )
 def learning(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """A line for each way of training, on a logarithmic axis of sentences over seeds."""

@@ -16,7 +16,8 @@ _HEIGHT = 1.75
 @figure(
     caption="Weight of each layer in the learned mix; training starts with equal weights.",
     section="layers",
-    needs="a learned mix of layers; train with --layers weighted_last4 or weighted_all",
+    needs="a learned mix of layers",
+    settings={"layers": "weighted_last4"},
     splits="none",
 )
 def mix(comparison: Comparison, split: str, width: float | None) -> Figure | None:

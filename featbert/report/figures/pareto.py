@@ -33,7 +33,7 @@ _SECONDS = (
 @figure(
     caption=FRONT_CAPTION,
     section="cost",
-    needs="two rows with a score and a known cost",
+    needs="two rows with a score and a known cost, of which one learned",
     splits="last",
 )
 def pareto(comparison: Comparison, split: str, width: float | None) -> dict[str, Figure]:

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from featbert.errors import InputError, check_known
+from featbert.errors import InputError, check_known, spelling
 from featbert.registry import Entry, Registry
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.comparison import Comparison
+    from featbert.analysis.comparison import Comparison, Comparisons
 
 # In the order of the report.
 FIGURES = Registry(
@@ -41,6 +41,7 @@ class Kind:
 
     Attributes:
         needs: data that a comparison must have.
+        settings: settings of training that give these data, with examples of values.
         of: its subject: one comparison, all comparisons together, or transfer matrices.
         splits: one figure for each evaluated split, for the last one, or without a split.
         draw: takes the subject, a split, and a width in inches or None. Returns a figure, several
@@ -50,6 +51,7 @@ class Kind:
     caption: str
     section: Section = "scores"
     needs: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
     of: Literal["comparison", "comparisons", "matrices"] = "comparison"
     splits: Literal["each", "last", "none"] = "each"
 
@@ -59,6 +61,12 @@ class Kind:
     def __call__(self, draw: Draw) -> Kind:
         self.name, self.draw = draw.__name__, draw
         return self
+
+    @property
+    def advice(self) -> str:
+        """The needed data, and how to train for them."""
+        settings = " or ".join(spelling(*setting) for setting in self.settings.items())
+        return self.needs + f"; train with {settings}" * bool(settings)
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
         """Figures by full name, such as `types-length-dev`."""
@@ -78,32 +86,53 @@ figure = Kind
 
 
 def plot(
-    comparison: Comparison, name: str, *, split: str | None = None, width: float | None = None
+    comparisons: Comparison | Sequence[Comparison],
+    name: str,
+    *,
+    split: str | None = None,
+    width: float | None = None,
 ) -> Figure:
-    """A figure of a comparison. In a notebook it shows itself.
+    """A figure of one comparison or several. In a notebook it shows itself.
 
     Args:
+        comparisons: "overview", "tradeoff", "tasks" and "transfer" are drawn of all together, other
+            figures of a single one.
         name: one of `FIGURES`, such as "seeds" or "pareto". If it draws several figures,
             "types-length" names one of them.
-        split: the first evaluated split by default.
+        split: the first evaluated split by default. Figures of all comparisons choose their own.
         width: inches. By default one column of a page or both, as the figure needs.
 
-    InputError if these runs have nothing to draw for it, MissingError without matplotlib.
+    InputError if these runs have nothing to draw for it, or if there are several comparisons for a
+    figure of one. MissingError without matplotlib.
     """
+    from featbert.analysis.comparison import Comparisons
+
+    comparisons = Comparisons.of(comparisons)
     base = next((registered for registered in FIGURES if name.startswith(f"{registered}-")), name)
     kind: Kind = FIGURES.load(base)
-    if kind.of != "comparison":
-        raise InputError(f"{name!r} is not drawn of one comparison; use --figures-dir")
-    split = comparison.splits[0] if split is None else split
-    check_known("split", [split], comparison.splits)
-    figures = kind.figures(comparison, split, width)
+    subject = _subject(kind, comparisons)
+    splits = [*dict.fromkeys(split for comparison in comparisons for split in comparison.splits)]
+    check_known("split", [] if split is None else [split], splits)
+    split = split or next(iter(splits), "")
+    figures = kind.figures(subject, split, width)
     full_name = name if kind.splits == "none" else f"{name}-{split}"
     if not figures:
-        raise InputError(f"nothing to draw for {name!r} on {split}: it needs {kind.needs}")
+        on = "" if kind.splits == "none" else f" on {split}"
+        raise InputError(f"nothing to draw for {name!r}{on}: it needs {kind.advice}")
     if full_name not in figures and (name != base or len(figures) > 1):
         names = [full.removesuffix(f"-{split}") for full in figures]
         raise InputError(f"{name!r} has several figures here; choose {', '.join(names)}")
     return figures.get(full_name) or next(iter(figures.values()))
+
+
+def _subject(kind: Kind, comparisons: Comparisons) -> Any:
+    """The part of comparisons that a kind is drawn of."""
+    if kind.of != "comparison":
+        return comparisons.matrices if kind.of == "matrices" else comparisons
+    if len(comparisons) != 1:
+        number = f"of {len(comparisons):,}"
+        raise InputError(f"{kind.name!r} shows one comparison {number}; index one: comparisons[0]")
+    return comparisons[0]
 
 
 def comparison_figures(

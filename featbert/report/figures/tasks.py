@@ -22,7 +22,8 @@ _PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
     caption="Colours compare the layers within a row; the highest score or weight is framed.",
     section="tasks",
     of="comparisons",
-    needs="single layers of two tasks or corpora; train with --layers 1-6",
+    needs="single layers of two tasks or corpora",
+    settings={"layers": "1-6"},
     splits="none",
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:

@@ -18,7 +18,7 @@ _CURRENCIES = ("operations", "kept")
     caption=FRONT_CAPTION,
     section="tasks",
     of="comparisons",
-    needs="two comparisons, each of two rows with a score and known costs",
+    needs="two comparisons, each of two rows with a score and known costs, of which one learned",
     splits="none",
 )
 def tradeoff(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:

@@ -18,7 +18,7 @@ _CELL = 0.46  # inches of a cell's width, at least
     caption="Rows: trained on; columns: evaluated on; framed: the corpus trained on.",
     section="transfer",
     of="matrices",
-    needs="runs that were scored on another corpus",
+    needs="transfer matrices of runs that were scored on another corpus",
     splits="none",
 )
 def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -> Figure | None:
