@@ -165,8 +165,8 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                 by_place = dict(zip(positional, values, strict=False))
                 for name in by_place.keys() & fields.keys():
                     raise TypeError(f"{function.__name__} got {name} twice")
-                given = {name: _plain(value) for name, value in (by_place | fields).items()}
-                request = validated(kind, given)
+                plain = {name: _plain(value) for name, value in (by_place | fields).items()}
+                request = validated(kind, plain)
             with shown_in_python(progress):
                 return function(request, **values_of_options)
 
@@ -859,16 +859,18 @@ def compare(request: CompareRequest) -> Comparisons:
     from featbert.analysis.compare import compare
     from featbert.analysis.listing import named_runs, runs_of_kind
     from featbert.inference.evaluate import runs_elsewhere
+    from featbert.report.figures.registry import FIGURES
     from featbert.runs.record import read_experiment_record, read_record
     from featbert.runs.run import Run, find_runs, holds_runs
 
+    check_known("figure", request.figures, FIGURES)
     if "runs" in request.given and not request.runs:
         raise InputError(
             "an empty list; name runs, or leave it out for all of them", setting="runs"
         )
     paths = [Path(name).expanduser() for name in request.runs if isinstance(name, str)]
-    named = len([path for path in paths if holds_runs(path)]) < len(request.runs)
-    if len(request.runs) == 1 and not named:
+    names_runs = len([path for path in paths if holds_runs(path)]) < len(request.runs)
+    if len(request.runs) == 1 and not names_runs:
         request = request.model_copy(update={"runs": [], "runs_dir": paths[0]})
 
     place, experiment, notes = request.runs_dir, None, list[str]()
@@ -901,13 +903,13 @@ def compare(request: CompareRequest) -> Comparisons:
                 f"left out, not evaluated on {request.evaluated_on}: {counted(n_unscored, 'run')}"
             )
         runs = evaluated
-    groups: Any = "one" if named or request.vary else "comparable"
+    groups: Any = "one" if names_runs or request.vary else "comparable"
     groups = "task" if experiment else groups
     return compare(
         runs,
         request,
         groups=groups,
-        keeps_trials=named,
+        keeps_trials=names_runs,
         experiment=experiment,
         notes=notes,
     )

@@ -66,14 +66,14 @@ def transfer_matrices(
 
 
 def _way(row: Row, searches: Sequence[SearchRecord]) -> str:
-    """How a row was trained, without its corpus and what a search chose for it."""
+    """Tuning, layers and settings of a row, but not its corpus or settings that a search chose."""
     names = {run.name for run in row.runs}
     chosen = {
         setting
         for search in searches
         if not names.isdisjoint(search.rows)
-        for tried in search.tried
-        for setting in tried.settings
+        for trial in search.tried
+        for setting in trial.settings
     }
     settings = {name: value for name, value in row.settings.items() if name not in chosen}
     return canonical([row.tuning, row.layers, settings, {**row.conditions, "train": None}])

@@ -117,8 +117,8 @@ class QuestionReader(TextReader):
                 f"{spelling('pair')}"
             )
         question = example_of(row, columns.text, columns.pair)
-        given = row.values.get("id")
-        name = str(row.number if given in (None, "") else given)
+        id_ = row.values.get("id")
+        name = str(row.number if id_ in (None, "") else id_)
         document = self.passages.setdefault(hash(question.texts[1]), len(self.passages))
         question = replace(question, document=document, id=name)
         if self.keys is None:
