@@ -129,17 +129,17 @@ def load_corpus(
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
-    place = Path(os.path.abspath(os.path.expanduser(path.removeprefix(PREFIX))))
+    place, folder = Path(os.path.abspath(os.path.expanduser(path.removeprefix(PREFIX)))), None
     dataset = None if path in SAMPLES else dataset_of(path)
     if dataset is not None:
         if options.encoding != "utf-8":
             raise InputError(f"is {options.encoding!r}, but {path} is Unicode", setting="encoding")
         files, (name, language), source = reader.dataset(dataset), dataset.corpus, dataset.source
-        place = Path(dataset.name if dataset.is_folder else os.devnull)
+        folder = Path(dataset.name) if dataset.is_folder else None
     elif path in SAMPLES:
-        name, language, source, place = path.replace(":", "-"), "en", path, Path(os.devnull)
-        with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as folder:
-            files = reader.files(find_splits(folder / SAMPLES[source]))
+        name, language, source = path.replace(":", "-"), "en", path
+        with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as samples:
+            files = reader.files(find_splits(samples / SAMPLES[source]))
     else:
         if texts_of_splits := brat_splits(place, options.alone):
             folders = [n for n in not_read(place) if n[-1] == "/"] if place.is_dir() else []
@@ -149,13 +149,12 @@ def load_corpus(
         else:
             files = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
+        folder = place if place.is_dir() else place.parent
     files = [_without_language(file) for file in files]
     _check_alike(files)
     if kind.keys is not None:
         files = _settled(files, kind, options)
-    labels_file = (place if place.is_dir() else place.parent) / LABEL_NAMES
-    names = options.label_names.split(",") if options.label_names else []
-    names = names or (read_file(labels_file, options.encoding) if labels_file.is_file() else [])
+    names = _label_names(folder, options)
     if names and kind.has_names:
         files = [_with_names(file, names, kind) for file in files]
         labels = {part for file in files for tag in _tags(file) for part in _parts(tag, kind)}
@@ -174,6 +173,15 @@ def load_corpus(
     name += f"-fold-{options.fold}-of-{options.folds}" if options.fold else ""
     language = options.language or language
     return Corpus(name, splits, language, source, kind.name or None, options.changed)
+
+
+def _label_names(folder: Path | None, options: ReadingOptions) -> list[str]:
+    """Names of numbered labels: the given ones, or those of a file in the corpus's folder."""
+    if options.label_names:
+        return options.label_names.split(",")
+    if folder is None or not (file := folder / LABEL_NAMES).is_file():
+        return []
+    return list(read_file(file, options.encoding))
 
 
 @dataclass(frozen=True)
