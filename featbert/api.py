@@ -892,9 +892,12 @@ def compare(request: CompareRequest) -> Comparisons:
             )
     if experiment is not None and not runs:
         raise MissingError(f"no run of {experiment.name} is finished yet; featbert run goes on")
+    records = [run.record for run in runs]
     runs = runs_of_kind(runs, request.data, request.task)
     if not runs:
-        raise MissingError(f"no run of that kind; omit {spelling('data')} or {spelling('task')}")
+        tasks = listed({record.task: None for record in records})
+        corpora = listed({record.signature.corpus: None for record in records})
+        raise MissingError(f"no run of that kind; tasks of the runs: {tasks}; corpora: {corpora}")
     if request.evaluated_on is not None:
         evaluated = runs_elsewhere(runs, request.evaluated_on)
         notes += dict.fromkeys(remark for run in evaluated for remark in run.remarks)

@@ -49,6 +49,8 @@ def test_what_contradicts_or_is_missing_is_refused(runs, tmp_path) -> None:
             compare(value)
     with pytest.raises(MissingError, match="empty"):
         compare(runs_dir=tmp_path / "empty")
+    with pytest.raises(MissingError, match=r"entities.*wikigold"):
+        compare(runs, task="chess")
     with pytest.raises(InputError, match=r"confsion.*'confusion'"):
         compare(runs, figures=["confsion"])
     with pytest.raises(TypeError, match="runs twice"):
