@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import re
 import sys
 import types
 import warnings
@@ -16,6 +17,7 @@ from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import OPTIONS, InputError
+from featbert.experiments.file import read_experiment
 from featbert.progress import set_within
 from featbert.registry import Entry
 from featbert.report.figures import style
@@ -268,6 +270,12 @@ def test_advice_names_settings_in_python_and_options_in_commands(kind):
             plot(comparison, kind)
         assert ("--" in str(error.value)) is dashes
         assert ("=" in str(error.value)) is not dashes
+        assert not re.search(r"(features|finetune)\.", str(error.value))
+    with set_within(OPTIONS, {"changes": "--set"}), pytest.raises(InputError) as error:
+        plot(comparison, kind)
+    keys = re.findall(r"--set '?([\w.]+)=", str(error.value))
+    assert keys
+    read_experiment("quickstart", [f"{key}=1" for key in keys if "shots" not in key])
 
 
 def test_rows_that_did_not_learn_are_the_reason_that_no_front_is_drawn():

@@ -12,7 +12,7 @@ from featbert.report.figures.registry import figure
     caption="From left to right, fewer layers of the encoder are trained.",
     section="layers",
     needs="fine-tuned rows with three numbers of frozen layers",
-    settings={"freeze_to": 2},
+    settings={"finetune.freeze_to": 2},
 )
 def freezing(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Fine-tuning to features (Wu and Dredze 2019, section 4). Features are level lines."""

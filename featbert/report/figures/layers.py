@@ -12,7 +12,7 @@ from featbert.report.figures.registry import figure
     caption="One model for each hidden state of the frozen encoder.",
     section="layers",
     needs="three single layers next to each other with one head and the same settings",
-    settings={"layers": "1-6"},
+    settings={"features.layers": "1-6"},
 )
 def layers(comparison: Comparison, split: str, width: float | None) -> Figure | None:
     """Needs three neighbouring layers, since a line across gaps would mislead."""

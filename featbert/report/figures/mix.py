@@ -17,7 +17,7 @@ _HEIGHT = 1.75
     caption="Weight of each layer in the learned mix; training starts with equal weights.",
     section="layers",
     needs="a learned mix of layers",
-    settings={"layers": "weighted_last4"},
+    settings={"features.layers": "weighted_last4"},
     splits="none",
 )
 def mix(comparison: Comparison, split: str, width: float | None) -> Figure | None:

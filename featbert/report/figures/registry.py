@@ -41,7 +41,8 @@ class Kind:
 
     Attributes:
         needs: data that a comparison must have.
-        settings: settings of training that give these data, with examples of values.
+        settings: settings of training that give these data, with examples of values. Their names
+            are keys of an experiment file, such as "features.layers".
         of: its subject: one comparison, all comparisons together, or transfer matrices.
         splits: one figure for each evaluated split, for the last one, or without a split.
         draw: takes the subject, a split, and a width in inches or None. Returns a figure, several
@@ -65,7 +66,7 @@ class Kind:
     @property
     def advice(self) -> str:
         """The needed data, and how to train for them."""
-        settings = " or ".join(spelling(*setting) for setting in self.settings.items())
+        settings = " or ".join(_spelled(*setting) for setting in self.settings.items())
         return self.needs + f"; train with {settings}" * bool(settings)
 
     def figures(self, subject: Any, split: str, width: float | None = None) -> dict[str, Figure]:
@@ -80,6 +81,12 @@ class Kind:
             "-".join(part for part in (self.name, name, ending) if part): figure
             for name, figure in by_name.items()
         }
+
+
+def _spelled(key: str, value: Any) -> str:
+    """A setting as its user writes it: with its table only after --set."""
+    text = spelling(key, value)
+    return text if text.startswith("--set ") else spelling(key.rpartition(".")[2], value)
 
 
 figure = Kind

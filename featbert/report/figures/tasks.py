@@ -23,7 +23,7 @@ _PANELS = {"scores": "score (%)", "weights": "weight in the mix (%)"}
     section="tasks",
     of="comparisons",
     needs="single layers of two tasks or corpora",
-    settings={"layers": "1-6"},
+    settings={"features.layers": "1-6"},
     splits="none",
 )
 def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
