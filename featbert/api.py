@@ -172,7 +172,6 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
         keyword, by_name = inspect.Parameter.KEYWORD_ONLY, kind.fields()
         by_name = {name: by_name[name] for name in positional} | by_name
-
         parameters = [
             inspect.Parameter(
                 name,
@@ -843,8 +842,7 @@ def compare(request: CompareRequest) -> Comparisons:
 
     Named runs and the runs of an experiment share a table: InputError if they are not comparable.
     Without both, each group of comparable runs has one, in `runs_dir` or in the named folders of
-    runs and results files. MissingError if no run is
-    found.
+    runs and results files. MissingError if no run is found.
     """
     from featbert.analysis.comparison import View
 
