@@ -1279,7 +1279,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     if task.of_texts:
         raise InputError(f"{request.task} has no probe; give entities or labels", setting="task")
     from featbert.config import defaults
-    from featbert.data.tags import labelled
+    from featbert.data.tags import known_tags
     from featbert.features.plan import plan_whole_store
     from featbert.features.probe import probe
     from featbert.runs.planned import check_same_text, check_trainable
@@ -1296,7 +1296,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
             store.require(combination.indices)
     corpus = request.corpus(task.targets)
     check_trainable(corpus, defaults("none"))
-    tags = {tag for row in corpus["train"].tags for tag in labelled(row)}
+    tags = {tag for row in corpus["train"].tags for tag in known_tags(row)}
     if len(tags) < 2:
         raise InputError(
             f"all labels of train are {listed(tags)}: there is nothing to learn; is "

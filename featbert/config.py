@@ -29,7 +29,7 @@ from featbert.data.options import ReadingOptions
 from featbert.encoders.device import DEVICES
 from featbert.encoders.source import DEFAULT_MODEL
 from featbert.encoders.tunings import TUNINGS, get_tuning
-from featbert.encoders.tunings.base import Tuning as TuningEntry
+from featbert.encoders.tunings.base import Tuning
 from featbert.errors import InputError, check_known, nearest, spelling
 from featbert.models.registry import (
     BODIES,
@@ -375,7 +375,7 @@ class Head(Section):
     """Longest span that can be an answer, in words."""
 
 
-class Tuning(Section):
+class EncoderTuning(Section):
     """How much of the encoder is trained, and how fast."""
 
     panel = "Tuning"
@@ -466,7 +466,7 @@ class Training(Section):
     """Training examples of each class to learn from, sampled with the seed. By default all."""
 
 
-class Settings(Training, Tuning, Head):
+class Settings(Training, EncoderTuning, Head):
     """All settings of head, tuning and training. `used` has the settings that take effect."""
 
     @model_validator(mode="after")
@@ -547,7 +547,7 @@ class Settings(Training, Tuning, Head):
         }
 
     @property
-    def _parts(self) -> dict[str, Part | TuningEntry]:
+    def _parts(self) -> dict[str, Part | Tuning]:
         tuning = get_tuning(self.tuning)
         return {"body": BODIES[self.body], "output": OUTPUTS[self.output], "tuning": tuning}
 
@@ -841,7 +841,7 @@ class Rows(Section):
         return settings
 
 
-class RowsTable(Head, Tuning, Training, Rows):
+class RowsTable(Head, EncoderTuning, Training, Rows):
     """Settings of rows in an experiment file. Omitted settings have the tuning's defaults."""
 
     unfreeze: Annotated[_Group, Option("N")] = None  # type: ignore[assignment]

@@ -108,7 +108,7 @@ def set_within(variable: ContextVar[T], value: T) -> Iterator[None]:
         variable.reset(before)
 
 
-def labelled(name: str) -> AbstractContextManager[None]:
+def prefixed(name: str) -> AbstractContextManager[None]:
     """Puts `name: ` before each report and notice of the block."""
     return set_within(_label, f"{name}: ")
 

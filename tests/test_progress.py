@@ -19,9 +19,9 @@ from featbert.progress import (
     Relay,
     forwarded,
     heard_by,
-    labelled,
     logged_by,
     notice,
+    prefixed,
     report,
     shown,
     shown_in_python,
@@ -63,7 +63,7 @@ def test_a_listener_hears_stages_within_its_block():
 
 def test_another_process_is_shown_as_this_one():
     messages: list[Message] = []
-    with forwarded(messages.append), labelled("last, seed 1"):
+    with forwarded(messages.append), prefixed("last, seed 1"):
         work()
     ear, lines = Ear(), []
     relay = Relay()

@@ -31,7 +31,9 @@ def probe(request: api.ProbeRequest) -> None:
     if len(results) == 1:
         from sklearn.metrics import classification_report
 
-        from featbert.tasks.labels import labelled
+        from featbert.tasks.labels import labelled_words
 
-        tags = [[*map(printable, row)] for row in labelled(results[0].gold, results[0].predicted)]
+        tags = [
+            [*map(printable, row)] for row in labelled_words(results[0].gold, results[0].predicted)
+        ]
         typer.echo(classification_report(*tags, zero_division=0))

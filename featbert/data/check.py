@@ -11,7 +11,7 @@ from featbert.data.answers import doubtful_classes, number_of
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.folder import not_read
-from featbert.data.tags import TargetKind, kind_of, spans
+from featbert.data.tags import TargetKind, corpus_kind, spans
 from featbert.errors import spelling
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed, shortened
@@ -105,7 +105,7 @@ class CorpusReport:
 def check_corpus(corpus: Corpus) -> CorpusReport:
     """Counts the corpus. Time is linear in its words."""
     examples = whole_examples(corpus)
-    contents = {n: _Contents(s, corpus[n], kind_of(corpus)) for n, s in examples.splits.items()}
+    contents = {n: _Contents(s, corpus[n], corpus_kind(corpus)) for n, s in examples.splits.items()}
     reports = {name: content.report() for name, content in contents.items()}
     train, folder = contents.get("train"), Path(corpus.source)
     held_out = ((name, content) for name, content in contents.items() if name != "train")
@@ -137,7 +137,7 @@ def doubts(corpus: Corpus) -> Iterator[str]:
     labels = {
         n: Counter(t for s in split for t in s.tags or ()) for n, split in corpus.splits.items()
     }
-    for counts in labels.values() if not kind_of(corpus).has_places else ():
+    for counts in labels.values() if not corpus_kind(corpus).has_places else ():
         del counts[UNLABELLED]
     for name, split in corpus.splits.items():
         for doubt in (*_label_doubts(name, labels, corpus), *_doubts(split, labels[name], corpus)):
@@ -152,7 +152,7 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         of_texts = any(split.sentences[0].texts for split in incomplete.values())
         items = "examples" if of_texts else "words"
         yield f"{items} without an answer are neither learned nor scored: {marks}"
-    kind, answers = kind_of(corpus), {*sum(labels.values(), Counter[str]())}
+    kind, answers = corpus_kind(corpus), {*sum(labels.values(), Counter[str]())}
     classes = {*kind.classes_of([*answers])} if kind.separator else answers
     says_missing = "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
@@ -198,7 +198,7 @@ def notice_doubts(*corpora: Corpus) -> None:
 def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus) -> Iterator[str]:
     """Doubts about the labels of a part, given the labels of all parts."""
     split, counts, limit = corpus[name], labels[name], corpus.reading.get("limit")
-    all_labels, kind = sum(labels.values(), Counter[str]()), kind_of(corpus)
+    all_labels, kind = sum(labels.values(), Counter[str]()), corpus_kind(corpus)
     effect = {"train": "nothing can be learned", "dev": "F1 on it cannot choose an epoch"}
     if kind.separator and not counts and split.is_tagged:
         yield f"no text has a class, so {effect.get(name, 'F1 on it says nothing')}"
@@ -267,7 +267,7 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
     is_unique = first.tags and labels[first.tags[0]] == 1 < len(split) and not notes.header_lines
-    kind = kind_of(corpus)
+    kind = corpus_kind(corpus)
     of_words = (kind.of_words and not kind.has_scheme) or notes.scheme == "IO"
     repeat = of_words and 2 * sum(n == 1 for n in labels.values()) <= len(labels)
     if is_unique and (repeat or (kind.one_class and 2 * len(labels) < len(split))):

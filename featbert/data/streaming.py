@@ -30,7 +30,7 @@ from featbert.text import counted
 FORMAT_LINES = 1000
 
 
-def kind_of(name: str) -> str:
+def file_kind(name: str) -> str:
     """The content of a file by its suffix: "jsonl", "conll" (`.conll`, `.tsv`, ...) or "text"."""
     if is_json(Path(name)):
         return "jsonl"
@@ -40,7 +40,7 @@ def kind_of(name: str) -> str:
 def read_pieces(
     lines: Iterator[str], name: str, kind: str, options: ReadingOptions
 ) -> Iterator[Sentence]:
-    """The sentences of a stream in order, lazily, with `name` for messages, `kind` as of `kind_of`.
+    """The sentences of a stream in order, lazily, with `name` for messages and a `file_kind`.
 
     A line of raw text is a sentence. A blank one has no words. Tags are skipped.
     """

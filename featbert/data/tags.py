@@ -178,7 +178,7 @@ def _write(entities: Iterable[Span], length: int, scheme: str) -> tuple[str, ...
     return tuple(tags)
 
 
-def labelled(tags: Sequence[str]) -> list[str]:
+def known_tags(tags: Sequence[str]) -> list[str]:
     """The tags of the words that have one."""
     return [tag for tag in tags if tag != UNLABELLED]
 
@@ -204,7 +204,7 @@ class TargetKind:
     keys: tuple[str, ...] | None
     conllu: str | None = None
     reader: type[TextReader] | None = None
-    classes_of: Callable[[Sequence[str]], Sequence[str]] = labelled
+    classes_of: Callable[[Sequence[str]], Sequence[str]] = known_tags
     numbered: bool = False
     has_scheme: bool = False
     separator: str = ""
@@ -258,7 +258,7 @@ TARGETS = {
 }
 
 
-def kind_of(corpus: Corpus) -> TargetKind:
+def corpus_kind(corpus: Corpus) -> TargetKind:
     """The kind of answers that a corpus was read for, without columns if it is unknown here."""
     return TARGETS.get(corpus.targets or "", TargetKind("", None))
 

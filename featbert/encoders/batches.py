@@ -10,7 +10,7 @@ from torch import Tensor
 from featbert.encoders.alignment import Alignment
 from featbert.encoders.batching import Ints, ranges
 from featbert.encoders.device import to_device
-from featbert.encoders.encoding import Pooling
+from featbert.encoders.encoding import SubwordPooling
 from featbert.encoders.tokenizer import WordPieces
 
 NO_PARTS: Ints = np.zeros(0, dtype=np.int64)
@@ -71,7 +71,7 @@ class Batcher:
     """
 
     wordpieces: WordPieces
-    pooling: Pooling
+    pooling: SubwordPooling
     causal: bool
     has_types: bool
 

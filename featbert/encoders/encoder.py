@@ -17,7 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batches import Batcher, PieceBatch
-from featbert.encoders.encoding import Context, Packing, Pooling
+from featbert.encoders.encoding import Context, Packing, SubwordPooling
 from featbert.encoders.segments import segment_means
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
@@ -46,7 +46,7 @@ class Encoder(nn.Module):
         model: nn.Module,
         wordpieces: WordPieces,
         *,
-        pooling: Pooling = "first",
+        pooling: SubwordPooling = "first",
         pooler: bool = False,
         causal: bool = False,
     ) -> None:

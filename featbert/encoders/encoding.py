@@ -21,7 +21,7 @@ from featbert.progress import report
 Context = Literal["sentence", "document"]
 Packing = Literal["joint", "apart"]
 Casing = Literal["original", "truecased"]
-Pooling = Literal["first", "last", "mean"]
+SubwordPooling = Literal["first", "last", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class EncodingOptions:
 
     context: Context = "sentence"
     casing: Casing = "original"
-    pooling: Pooling | Literal["auto"] = "auto"
+    pooling: SubwordPooling | Literal["auto"] = "auto"
     packing: Packing = "joint"
     precision: str = "auto"
     dtype: str = "float16"
@@ -49,7 +49,7 @@ class EncodingOptions:
     token_budget: int | None = None
     device: str = "auto"
 
-    def pooling_of(self, source: EncoderSource) -> Pooling:
+    def pooling_of(self, source: EncoderSource) -> SubwordPooling:
         """The subwords that represent a word of this encoder."""
         return source.pooling if self.pooling == "auto" else self.pooling
 

@@ -10,7 +10,7 @@ import torch
 from safetensors import safe_open
 
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.encoding import Pooling
+from featbert.encoders.encoding import SubwordPooling
 from featbert.encoders.kernels import lay_out_products, use_dropout, use_products
 from featbert.encoders.source import EncoderSource, hashed_folder, refusing
 from featbert.encoders.tokenizer import load_wordpieces
@@ -25,7 +25,7 @@ def load_encoder(
     source: EncoderSource,
     *,
     dtype: torch.dtype = torch.float32,
-    pooling: Pooling | None = None,
+    pooling: SubwordPooling | None = None,
     pooler: bool = False,
 ) -> Encoder:
     """The encoder of a checkpoint, in eval mode. `pooling` is the source's unless given.
@@ -75,7 +75,7 @@ def load_frozen(
     device: torch.device,
     *,
     dtype: torch.dtype,
-    pooling: Pooling | None = None,
+    pooling: SubwordPooling | None = None,
 ) -> Encoder:
     """As `load_encoder`, on the device and not for training: its products are faster."""
     encoder = load_encoder(source, dtype=dtype, pooling=pooling).to(device)

@@ -21,6 +21,7 @@ from featbert.config import (
     Adapt,
     Compute,
     Data,
+    EncoderTuning,
     Encoding,
     RowsTable,
     Section,
@@ -28,7 +29,6 @@ from featbert.config import (
     Settings,
     Several,
     Training,
-    Tuning,
     mistakes,
     parse_seeds,
     validated,
@@ -126,7 +126,7 @@ Ranges = dict[str, Annotated[Any, AfterValidator(lambda values: ends_of(values) 
 
 
 _RATE = Training.model_fields["learning_rate"]
-_HEAD_RATE = Tuning.model_fields["head_learning_rate"]
+_HEAD_RATE = EncoderTuning.model_fields["head_learning_rate"]
 
 
 class FileRows(RowsTable):

@@ -24,7 +24,7 @@ from featbert.features.extraction import run_extraction
 from featbert.features.plan import ExtractionPlan, start_line
 from featbert.inference.evaluate import choose_splits, evaluate
 from featbert.io import is_owned
-from featbert.progress import Advance, labelled, notice, report, stage
+from featbert.progress import Advance, notice, prefixed, report, stage
 from featbert.runs.folder import recover
 from featbert.runs.planned import PlannedRun, check_as_planned
 from featbert.runs.record import ExperimentRecord, write_experiment_record
@@ -155,7 +155,7 @@ class _Work:
 
 
 def _titled(title: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    with labelled(title):
+    with prefixed(title):
         return function(*arguments)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from featbert.encoders.device import Precision
-from featbert.encoders.encoding import Casing, Context, Packing, Pooling
+from featbert.encoders.encoding import Casing, Context, Packing, SubwordPooling
 from featbert.io import json_hash, slug
 
 FORMAT_VERSION = 3
@@ -72,7 +72,7 @@ class Manifest:
     hidden_size: int
     layers: tuple[int, ...]
     context: Context
-    pooling: Pooling
+    pooling: SubwordPooling
     precision: Precision
     dtype: str
     token_budget: int

@@ -20,7 +20,7 @@ from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
-from featbert.data.streaming import kind_of, read_pieces, read_texts
+from featbert.data.streaming import file_kind, read_pieces, read_texts
 from featbert.data.tables import FIRST_LINES, Table
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
@@ -52,7 +52,7 @@ class Input:
     """Input for a run: a file or stream, its kind, and the named columns.
 
     Attributes:
-        kind: a result of `data.streaming.kind_of`, or "tsv" or "csv".
+        kind: a result of `data.streaming.file_kind`, or "tsv" or "csv".
         questions: JSONL of questions about a passage, which replaces the file.
     """
 
@@ -154,7 +154,7 @@ def input_of(
     if questions is not None:
         kind, encoding = "jsonl", "utf-8"
     elif kind == "auto":
-        kind = suffix[1:] if of_texts and suffix in (".tsv", ".csv") else kind_of(file)
+        kind = suffix[1:] if of_texts and suffix in (".tsv", ".csv") else file_kind(file)
     reader = target_kind(run.task.targets).reader or TextReader
     kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
     if kind not in kinds:
@@ -180,7 +180,7 @@ def read_raw_texts(
     """
     name, suffix = ("standard input" if file == STDIN else file), Path(file).suffix.lower()
     if kind == "auto":
-        kind = suffix[1:] if suffix in (".tsv", ".csv") else kind_of(file)
+        kind = suffix[1:] if suffix in (".tsv", ".csv") else file_kind(file)
         kind = "text" if kind == "conll" else kind
     options = ReadingOptions(**columns)
     if kind == "text" and options != ReadingOptions():

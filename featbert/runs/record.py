@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from featbert.config import recorded
 from featbert.data.corpus import SPLITS
 from featbert.encoders.device import Precision
-from featbert.encoders.encoding import Casing, Context, Packing, Pooling
+from featbert.encoders.encoding import Casing, Context, Packing, SubwordPooling
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, check_known, nearest
@@ -160,7 +160,7 @@ class Signature:
     encoder_layers: Count
     encoder_hidden_size: Count
     context: Context
-    pooling: Pooling
+    pooling: SubwordPooling
     encoder_precision: str
     training_precision: Precision
     store_dtype: str | None

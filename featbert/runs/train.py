@@ -23,7 +23,7 @@ from featbert.errors import InputError, PrunedError
 from featbert.features.store import FeatureStore
 from featbert.io import explaining, file_hash, json_hash, write_text
 from featbert.models.registry import KEPT_POOLINGS
-from featbert.progress import labelled, notice, report, stage
+from featbert.progress import notice, prefixed, report, stage
 from featbert.runs.folder import (
     CHECKPOINT,
     PRUNED,
@@ -72,7 +72,7 @@ def train_all(
     """Trains planned runs, by title (`train_planned`). `on_run` gets each finished run."""
     runs = []
     for title, plan in plans.items():
-        with labelled(title):
+        with prefixed(title):
             run = train_planned(plan, state_source, corpus, overwrite=overwrite, log_dir=log_dir)
         if on_run is not None:
             on_run(run)

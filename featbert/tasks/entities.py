@@ -22,13 +22,13 @@ from featbert.data.corpus import UNLABELLED, Split
 from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, in_buckets
-from featbert.tasks.labels import WordTask, check_lengths, labelled
+from featbert.tasks.labels import WordTask, check_lengths, labelled_words
 from featbert.tasks.measures import f1_of, prf
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
 
-_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
+_ENTITY_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (math.inf, "4 and more"))
 _SENTENCES = ((10, "1 to 10"), (20, "11 to 20"), (40, "21 to 40"), (math.inf, "41 and more"))
 
 
@@ -73,7 +73,7 @@ class Entities(WordTask):
         total = [sum(counts) for counts in zip([0, 0, 0], *by_type.values(), strict=True)]
         strict = _sentence_counts(_strict_entities(gold), _strict_entities(predicted)).sum(axis=0)
         word, right = _word_counts(gold, predicted)
-        words = len(labelled(gold, predicted)[0])
+        words = len(labelled_words(gold, predicted)[0])
         return Scores(
             values=_values(*total)
             | {
@@ -117,7 +117,8 @@ class Entities(WordTask):
 
         def buckets(facet: str) -> tuple[list[str], list[str]]:
             if facet == "length":
-                return in_buckets((last - first + 1 for _, (_, first, last), *_ in items), _LENGTHS)
+                lengths = (last - first + 1 for _, (_, first, last), *_ in items)
+                return in_buckets(lengths, _ENTITY_LENGTHS)
             if facet == "sentence":
                 return in_buckets((len(row) for row, *_ in items), _SENTENCES)
             names = [entity[0] for _, entity, *_ in items]
@@ -180,7 +181,7 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
     check_lengths(gold, predicted)
     checked_tags = {"O"}
     for number, pair in enumerate(zip(gold, predicted, strict=True), 1):
-        rows = labelled(*([row] for row in pair))
+        rows = labelled_words(*([row] for row in pair))
         for side, row in zip(("gold", "predicted"), rows, strict=True):
             for tag in {*row} - checked_tags:
                 if tag[:2] not in ("B-", "I-") or len(tag) == 2:
@@ -218,7 +219,7 @@ def _sentence_counts(gold: list[set[Entity]], predicted: list[set[Entity]]) -> C
 def _word_counts(gold: Rows, predicted: Rows) -> tuple[tuple[int, int, int], int]:
     """Words with a type (correct, predicted, gold), and the number of words with the right tag."""
     # There are few pairs of tags and many words.
-    pairs = Counter(zip(*labelled(gold, predicted), strict=True)).items()
+    pairs = Counter(zip(*labelled_words(gold, predicted), strict=True)).items()
     correct = sum(n for (g, p), n in pairs if g != "O" and g[2:] == p[2:])
     n_predicted = sum(n for (_, p), n in pairs if p != "O")
     n_gold = sum(n for (g, _), n in pairs if g != "O")

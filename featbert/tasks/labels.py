@@ -117,7 +117,7 @@ class Labels(WordTask):
 
     def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
         right, words = self.counts(gold, predicted).sum(axis=0).tolist()
-        by_class = scores_by_class(*labelled(gold, predicted))
+        by_class = scores_by_class(*labelled_words(gold, predicted))
         macro = sum(values["f1"] for values in by_class.values()) / max(1, len(by_class))
         values = {"accuracy": right / words if words else 0.0, "macro_f1": macro}
         return Scores(values, by_class, len(gold), words)
@@ -140,7 +140,7 @@ class Labels(WordTask):
 
         def buckets(facet: str) -> tuple[list[str], list[str]]:
             if facet == "sentence":
-                return in_buckets((len(row) for row in found.words for _ in row), _LENGTHS)
+                return in_buckets((len(row) for row in found.words for _ in row), _SENTENCE_LENGTHS)
             names = labels
             if facet == "seen":
                 names = ["seen" if word in known else "unseen" for word in chain(*found.words)]
@@ -153,12 +153,12 @@ class Labels(WordTask):
         return {*chain(*words)}
 
 
-def labelled(gold: Rows, predicted: Rows) -> tuple[list[str], list[str]]:
+def labelled_words(gold: Rows, predicted: Rows) -> tuple[list[str], list[str]]:
     """Gold and predicted labels of all words that have a gold one."""
     pairs = zip(chain(*gold), chain(*predicted), strict=True)
     labels = [pair for pair in pairs if pair[0] != UNLABELLED]
     return [right for right, _ in labels], [answer for _, answer in labels]
 
 
-_LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (math.inf, "41+"))
+_SENTENCE_LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (math.inf, "41+"))
 TASK = Labels()

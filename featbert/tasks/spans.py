@@ -48,7 +48,7 @@ CLASSES = ("answerable", "unanswerable")
 _NOTHING = "(no answer)"
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (5, "4-5"), (10, "6-10"), (math.inf, "11+"))
+_ANSWER_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (5, "4-5"), (10, "6-10"), (math.inf, "11+"))
 _PASSAGES = ((100, "1-100"), (200, "101-200"), (400, "201-400"), (math.inf, "401+"))
 _QUESTIONS = ("what", "who", "when", "where", "why", "which", "how")
 
@@ -224,7 +224,7 @@ class Spans(ExampleTask):
             return names, [*_QUESTIONS, "other"]
         if facet == "length":
             sizes = [len(_text(row[0]).split()) for row in found.gold]
-            names, order = in_buckets(sizes, _LENGTHS)
+            names, order = in_buckets(sizes, _ANSWER_LENGTHS)
             names = [n if size else "no answer" for n, size in zip(names, sizes, strict=True)]
             return names, [*order, "no answer"]
         return in_buckets((len(words) - pair for words, pair in texts), _PASSAGES)
