@@ -35,7 +35,10 @@ def predict(
         sources = (s for s in (Path(request.file), request.passage) if s and s.exists())
         is_text = out.exists() and any(map(out.samefile, sources))
         if is_text or is_other(out) or not out.parent.is_dir():
-            raise InputError(f"--out {out} must be a new file in an existing folder")
+            raise InputError(
+                f"--out {out} must be a new file in an existing folder; without --out, answers go "
+                "to standard output"
+            )
     # No bar if the tags are written to the same terminal.
     bar = out is not None or not sys.stdout.isatty()
     _write(api.predict(request, bar=bar), out)

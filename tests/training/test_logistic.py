@@ -157,6 +157,8 @@ def test_the_record_has_what_it_reads_and_no_more(stores, tmp_path, task):
         ("regression", {"layers": "weighted_all"}, "weighted_all"),
         ("regression", {"body": "logistic"}, "score"),
         ("multilabel", {"body": "ridge"}, "sigmoid"),
+        ("classification", {"epochs": 21}, "20"),
+        ("regression", {"epochs": 21}, "20"),
     ],
 )
 def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):

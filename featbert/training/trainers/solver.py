@@ -27,6 +27,10 @@ from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.loop import Backend, TrainingText
 
+# Values of the parameter that are tried. A weaker penalty than the last one changes nothing, and
+# weights of ridge regression are not defined without any.
+MOST_VALUES = 20
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -62,6 +66,11 @@ class SolverPath(ABC):
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
         """See `Epochs`. InputError for another output or for vectors that gradients train."""
         title = settings.trainer.title
+        if settings.epochs > MOST_VALUES:
+            raise InputError(
+                f"is at most {MOST_VALUES} for {title}, which tries a weaker penalty in each epoch",
+                setting="epochs",
+            )
         advice = f"use {spelling('body', 'linear')}"
         if combination is None:
             raise InputError(f"{title} reads features, not an encoder that is tuned; {advice}")
