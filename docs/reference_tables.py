@@ -204,7 +204,7 @@ def in_json(annotation: str) -> str:
         *(("Count|Index", "int"), ("Number|Amount|Seconds|Share", "float"), ("Moment", "str")),
         *(("None", "null"), ("int", "integer"), ("float", "number"), ("str", "string")),
         *(("bool", "boolean"), ("Any", "any")),
-        ("(Moment|Context|Casing|Packing|Pooling|Precision)", "string"),
+        ("(Moment|Context|Casing|Packing|SubwordPooling|Precision)", "string"),
     ):
         annotation = re.sub(rf"\b(?:{name})\b", word, annotation)
     for name, word in (("list", "array of"), ("tuple", "array of"), ("dict", "object of")):
