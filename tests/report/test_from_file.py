@@ -68,29 +68,6 @@ def unused(modules: set[str]) -> list[str]:
     return sorted(name for name in modules if name.startswith(UNUSED))
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory) -> dict[str, tuple[str, str]]:
-    """Page and tables of each kept experiment from its runs, beside those from a file."""
-    folder, expected = tmp_path_factory.mktemp("kept"), {}
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("comparison_figures", "crossing_figures"):
-            patch.setattr(page, name, lambda *_: ())
-        for path in KEPT:
-            comparisons = of_experiment(path)
-            name = path.parent.name
-            (folder / f"{name}.json").write_text(to_json(comparisons), "utf-8")
-            expected[name] = page.html_report(comparisons), render(comparisons, "text")
-    _, modules = fresh(DRAW, *folder.glob("*.json"))
-    assert not unused(modules)
-    return {
-        name: (
-            texts,
-            tuple((folder / f"{name}{end}").read_text("utf-8") for end in (".html", ".txt")),
-        )
-        for name, texts in expected.items()
-    }
-
-
 def of_experiment(path: Path):
     """The comparisons of a results file, as its experiment shows them."""
     try:
@@ -101,10 +78,21 @@ def of_experiment(path: Path):
     return compare(runs, Analyses(everything=True), groups="task", experiment=record)
 
 
-@pytest.mark.parametrize("name", [path.parent.name for path in KEPT])
-def test_a_kept_experiment_is_drawn_from_a_file_as_from_its_runs(drawn, name) -> None:
-    from_runs, from_file = drawn[name]
-    assert from_file == from_runs
+def test_kept_experiments_are_drawn_from_a_file_as_from_their_runs(tmp_path, monkeypatch) -> None:
+    """One test for all, so that each is compared once and one process draws the files."""
+    for name in ("comparison_figures", "crossing_figures"):
+        monkeypatch.setattr(page, name, lambda *_: ())
+    expected = {}
+    for path in KEPT:
+        comparisons = of_experiment(path)
+        name = path.parent.name
+        (tmp_path / f"{name}.json").write_text(to_json(comparisons), "utf-8")
+        expected[name] = page.html_report(comparisons), render(comparisons, "text")
+    _, modules = fresh(DRAW, *tmp_path.glob("*.json"))
+    assert not unused(modules)
+    for name, texts in expected.items():
+        files = (tmp_path / f"{name}{end}" for end in (".html", ".txt"))
+        assert tuple(file.read_text("utf-8") for file in files) == texts, name
 
 
 @pytest.fixture(scope="module")
