@@ -152,8 +152,19 @@ def has_native_bf16(kind: str) -> bool:
 
     if kind != "cpu":  # Apple's was never measured
         return kind == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return any(capabilities.get(k, False) for k in ("avx512_bf16", "amx_bf16", "bf16", "arm_bf16"))
+    return _processor_has("avx512_bf16", "amx_bf16", "bf16", "arm_bf16")
+
+
+def has_amx() -> bool:
+    """Whether the processor multiplies tiles of bfloat16 matrices."""
+    return _processor_has("amx_bf16")
+
+
+def _processor_has(*capabilities: str) -> bool:
+    import torch
+
+    present: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+    return any(present.get(name, False) for name in capabilities)
 
 
 def find_precision(name: str, device: Device) -> Precision:

@@ -9,7 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.device import find_device, find_precision, load_torch
+from featbert.encoders.device import (
+    Device,
+    find_device,
+    find_precision,
+    has_amx,
+    load_torch,
+)
 from featbert.encoders.encoding import EncodingOptions, WordCasing
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError, spelling
@@ -22,6 +28,8 @@ from featbert.text import counted, scaled
 
 # Padded tokens per batch. On a processor small batches pad least, and reach its full matrix rate.
 TOKEN_BUDGET = {"cpu": 512, "cuda": 32768, "mps": 4096}
+# The same in bf16 on a processor with AMX, whose rate needs larger products.
+AMX_TOKEN_BUDGET = 1024
 BLOCK_WORDS = 8192
 # Two blocks are in memory at a time: one is computed, one is written.
 BLOCK_BYTES = 160 << 20
@@ -47,6 +55,13 @@ class ExtractionPlan:
     texts: Mapping[str, Sequence[Sentence]] = field(repr=False)
     indexes: Mapping[str, SplitIndex] = field(repr=False)
     finished: FeatureStore | None = None
+
+
+def default_token_budget(device: Device, precision: str) -> int:
+    """Padded tokens per batch of a frozen encoder (benchmarks/README.md)."""
+    if device.kind == "cpu" and precision == "bf16" and has_amx():
+        return AMX_TOKEN_BUDGET
+    return TOKEN_BUDGET[device.kind]
 
 
 def block_words(num_layers: int, hidden_size: int, dtype: str) -> int:
@@ -79,6 +94,7 @@ def plan_extraction(
     word_casing = WordCasing(corpus, options.casing)
     packing = options.packing if corpus.has_pairs else None
     n_block = block_words(num_layers, hidden_size, options.dtype)
+    precision = find_precision(options.precision, device)
     texts = {name: word_casing(split.sentences) for name, split in corpus.splits.items()}
     indexes = {n: index_of(text, options.context, packing, n_block) for n, text in texts.items()}
     manifest = Manifest(
@@ -101,9 +117,9 @@ def plan_extraction(
         context=options.context,
         casing=options.casing,
         pooling=options.pooling_of(source),
-        precision=find_precision(options.precision, device),
+        precision=precision,
         dtype=options.dtype,
-        token_budget=options.token_budget or TOKEN_BUDGET[device.kind],
+        token_budget=options.token_budget or default_token_budget(device, precision),
         block_words=n_block,
         **device.facts,
         adapted_epochs=source.adapted_epochs,

@@ -26,7 +26,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, spelling
 from featbert.features.blocks import BlockReader
 from featbert.features.index import block_edges
-from featbert.features.plan import TOKEN_BUDGET
+from featbert.features.plan import default_token_budget
 from featbert.models.combination import CombineLayers
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import stage
@@ -51,7 +51,7 @@ class TextEncoder:
         self.source = source
         self.device = find_device(device)
         self.precision = find_precision(precision, self.device)
-        self.token_budget = token_budget or TOKEN_BUDGET[self.device.kind]
+        self.token_budget = token_budget or default_token_budget(self.device, self.precision)
         dtype = torch_dtype(self.precision)
         check_memory(
             (source.parameters or 0) * dtype.itemsize,

@@ -31,7 +31,12 @@ from featbert.errors import InputError
 from featbert.features.blocks import BlockReader
 from featbert.features.extraction import run_extraction
 from featbert.features.index import block_edges
-from featbert.features.plan import TOKEN_BUDGET, ExtractionPlan, block_words, plan_extraction
+from featbert.features.plan import (
+    ExtractionPlan,
+    block_words,
+    default_token_budget,
+    plan_extraction,
+)
 from featbert.inference.predict import predicted_rows
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
@@ -222,7 +227,9 @@ class FrozenRun(LoadedRun):
 
         Kinds of vectors follow one another, if the head reads several.
         """
-        dtype = self.record.signature.store_dtype or "float16"
+        signature = self.record.signature
+        dtype = signature.store_dtype or "float16"
+        budget = default_token_budget(self.device, signature.encoder_precision)
         words = block_words(self.encoder.num_layers, self.encoder.hidden_size, dtype)
         edges = block_edges(alignment.unit_words, words)
         kinds = KINDS[self.settings.reads]
@@ -231,7 +238,7 @@ class FrozenRun(LoadedRun):
             layers=self.combination.indices,
             kinds=kinds,
             dtype=getattr(torch, dtype),
-            budget=TokenBudget(TOKEN_BUDGET[self.device.kind]),
+            budget=TokenBudget(budget),
             device=self.device.torch,
         )
         with torch.inference_mode():

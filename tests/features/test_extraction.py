@@ -157,6 +157,19 @@ def test_the_manifest(corpus, folder, tmp_path):
     assert m.data_bytes == vectors * 4 * 16 * 2 <= store.file_bytes <= m.data_bytes + (1 << 20)
 
 
+@pytest.mark.parametrize(
+    ("capabilities", "budgets"),
+    [({"avx2": True}, (512, 512)), ({"avx512_bf16": True, "amx_bf16": True}, (512, 1024))],
+)
+def test_batches_suit_the_processor(corpus, folder, tmp_path, monkeypatch, capabilities, budgets):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+    source = find_encoder(str(folder))
+    for precision, budget in zip(("fp32", "bf16"), budgets, strict=True):
+        options = EncodingOptions(device="cpu", precision=precision)
+        chosen = plan_extraction(corpus, source, options, cache_dir=tmp_path)
+        assert chosen.manifest.token_budget == budget
+
+
 def no_model(*_, **__):
     raise AssertionError("a model was loaded")
 
