@@ -465,12 +465,13 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
         for combination in combinations:
             store.require(combination.indices)
     load_torch(request.threads)
+    options_of_runs = options_by_seed(seeds, settings, request, request.runs_dir)
     plans = {
         f"{combination.name}, seed {options.seed}": plan_stored_run(
             features.manifest, features.path, corpus, combination, options
         )
         for combination in combinations
-        for options in options_by_seed(seeds, settings, request, request.runs_dir)
+        for options in options_of_runs
     }
     if extraction is not None and (
         request.overwrite or any(plan.finished is None for plan in plans.values())
@@ -515,7 +516,9 @@ def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]
     )
     tuning = get_tuning(settings.tuning)
     if tuning.frozen:
-        raise InputError(f"is {tuning.name!r}: train reads features", setting="tuning")
+        raise InputError(
+            f"is {tuning.name!r}, which trains on features; use featbert train", setting="tuning"
+        )
     settings.check_given(request.given)
     tuning.check(settings, source.num_layers or 0)
     if settings.learning_rate > 0.1:
@@ -882,7 +885,7 @@ def compare(request: CompareRequest) -> Comparisons:
         runs = named_runs(request.runs, place)
     else:
         runs_of_folder = find_runs(place)
-        runs, notes = runs_of_folder.runs, [*runs_of_folder.notes]
+        runs, notes = runs_of_folder.runs, runs_of_folder.notes(request.data)
         if not runs:
             raise MissingError(
                 f"{', '.join([f'no finished runs in {place}', *notes])}; "

@@ -35,6 +35,12 @@ NO_MEMORY = (
 OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("featbert_options", default=None)
 
 
+def has_option(setting: str) -> bool:
+    """Whether the running command has an option for a setting. Python is taken to have all."""
+    options = OPTIONS.get()
+    return options is None or setting in options
+
+
 def spelling(setting: str, value: Any = None) -> str:
     """A setting, perhaps with a value, as its user writes it.
 

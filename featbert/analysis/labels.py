@@ -193,8 +193,10 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
             # Only namesakes may lack a setting.
             for scope in scopes if name in valued else scopes[:1]:
                 values_by_scope[scope].add(canonical(valued[name]) if name in valued else None)
-    # `--precision` is of both: it is named once unless a store had another.
-    one_precision = all(len({v.get(name) for name in _PRECISIONS}) == 1 for v in values)
+    # `--precision` is of both: it is named once unless a store had another. Solvers have fp64.
+    one_precision = all(
+        len({valued.get(name) for name in _PRECISIONS} - {"fp64"}) == 1 for valued in values
+    )
     differences = []
     for way, valued, names in zip(ways, values, names_by_way, strict=True):
         shown = [n for n in names if any(len(values_by_scope[s]) > 1 for s in way.scopes(n))]
@@ -202,9 +204,13 @@ def named_differences(ways: Sequence[Way]) -> list[dict[str, str]]:
             shown = [n for n in shown if n not in _INSTEAD - valued.keys()]
         if valued["output"] == PARTS["output"][1]:  # labels name the other outputs
             shown = [n for n in shown if n != "output"]
-        texts = {n: way.conditions.get(n) or setting_text(valued, n) for n in shown}
-        if {*shown} >= {*_PRECISIONS} and one_precision:
-            texts = {n: v for n, v in texts.items() if n not in _PRECISIONS}
+        of_precision = one_precision and not {*shown}.isdisjoint(_PRECISIONS)
+        texts = {
+            n: (n in way.conditions and valued.get(n)) or setting_text(valued, n)
+            for n in shown
+            if not (of_precision and n in _PRECISIONS)
+        }
+        if of_precision:
             texts["precision"] = valued[_PRECISIONS[0]]
         differences.append(texts)
     return differences

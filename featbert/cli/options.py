@@ -186,7 +186,7 @@ def _option(
     is_argument: bool,
 ) -> tuple[Any, Any]:
     """A field's type (text if it takes several types) and its option or argument."""
-    from featbert.config import CHOICES
+    from featbert.config import CHOICES, TUNED
 
     field = section.model_fields[name]
     style = _style(field)
@@ -195,7 +195,7 @@ def _option(
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
     is_filter = name in section.filters
-    choices = None if is_filter else {**CHOICES, "figure": FIGURES}.get(name)
+    choices = None if is_filter else {**CHOICES, "tuning": TUNED, "figure": FIGURES}.get(name)
     text = field.description or ""
     first, _, remainder = f"{text} ".partition(". ")
     if choices:

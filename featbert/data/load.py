@@ -75,7 +75,14 @@ from featbert.data.tags import (
     target_kind,
     to_bio,
 )
-from featbert.errors import InputError, MissingError, nearest, nearest_path, spelling
+from featbert.errors import (
+    InputError,
+    MissingError,
+    has_option,
+    nearest,
+    nearest_path,
+    spelling,
+)
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed
 
@@ -361,9 +368,10 @@ class _CorpusReader:
             )
             names = ("text", "pair") if kind.reader else ("token_column",)
             advice = delimiter_advice(values, path)
+            other = f"{spelling('task')} {task} reads them, or " if has_option("task") else ""
             raise InputError(
-                f"{path} has {content}, no {kind.name}; {spelling('task')} {task} reads them, or "
-                f"name columns with {', '.join(map(spelling, names))}{advice}"
+                f"{path} has {content}, no {kind.name}; {other}name columns with "
+                f"{', '.join(map(spelling, names))}{advice}"
             )
         if kind.reader is None and suited == "spans":
             return QuestionReader  # its passages are documents, as if answers were read

@@ -32,7 +32,7 @@ from featbert.errors import (
     nearest_path,
     spelling,
 )
-from featbert.io import file_hash, regular_file
+from featbert.io import file_hash, regular_file, slug
 from featbert.progress import track
 from featbert.runs.counts import ENDING, KeptCounts, SplitCounts
 from featbert.runs.folder import PRUNED, probabilities_path
@@ -236,14 +236,12 @@ class FoundRuns:
         damaged = f", {len(self.problems):,} damaged" if self.problems else ""
         return f"<FoundRuns: {len(self.runs):,} finished, {len(self.unfinished):,} not{damaged}>"
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """Lines for readers of a comparison, on runs that were left out."""
+    def notes(self, corpus: str | None = None) -> list[str]:
+        """Lines for readers of a comparison of runs on a corpus, on runs that were left out."""
         notes = [f"left out, its record cannot be read: {r}" for r in self.problems.values()]
-        if self.unfinished:
-            names = ", ".join(folder.name for folder in self.unfinished)
-            notes.append(f"left out, not finished: {names}")
-        return tuple(notes)
+        part = slug(corpus).casefold() if corpus else ""
+        names = [f.name for f in self.unfinished if part in f.name.partition("--")[0].casefold()]
+        return [*notes, f"left out, not finished: {', '.join(names)}"] if names else notes
 
 
 def find_runs(runs_dir: Path | str = RUNS_DIR) -> FoundRuns:

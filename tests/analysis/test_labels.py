@@ -24,6 +24,10 @@ def trained_on(text, sentences):
     return {"signature": {"splits": make_signature().splits | {"train": train}}}
 
 
+def precisions(encoder, training):
+    return {"encoder_precision": encoder, "training_precision": training}
+
+
 RATE = "learning_rate"
 OTHER_READING = {"pooling": "mean", "store_dtype": "float32"}
 AUTOCAST = {"encoder_precision": f"{make_signature().encoder_precision}-autocast"}
@@ -98,6 +102,25 @@ CASES = {
         ],
         ["last (BiLSTM, packing=apart)", "fine-tuning (linear, packing=joint)"],
     ),
+    "one option of all precisions": (
+        [
+            {**layers, "settings": body, "signature": precisions(encoder, training)}
+            for layers, body, encoder, training in (
+                (LAST, {"body": "logistic"}, "bf16", "fp64"),
+                (LAST, {"body": "logistic"}, "fp32", "fp64"),
+                (FIRST, LINEAR, "bf16", "bf16"),
+                ({"layers": None}, LINEAR, "bf16-autocast", "bf16"),
+                ({"layers": None}, LINEAR, "fp32", "fp32"),
+            )
+        ],
+        [
+            "layer:1 (linear, precision=bf16)",
+            "last (logistic regression, precision=bf16)",
+            "last (logistic regression, precision=fp32)",
+            "fine-tuning (linear, precision=bf16)",
+            "fine-tuning (linear, precision=fp32)",
+        ],
+    ),
     "rates that a search chose for several layers": (
         [
             {**layers, "settings": LINEAR | {RATE: rate}, "configurations_tried": 3}
@@ -127,10 +150,6 @@ CASES = {
 def test_labels_say_what_differs(case):
     changes, expected = CASES[case]
     assert labels(*changes) == expected
-
-
-def precisions(encoder, training):
-    return {"encoder_precision": encoder, "training_precision": training}
 
 
 def both(part, values):

@@ -31,8 +31,10 @@ def test_finished_unfinished_and_unreadable_are_distinguished(tmp_path):
     assert [run.record.name for run in found.runs] == ["a", "b"]
     assert found.unfinished == (tmp_path / "going",)
     assert list(found.problems) == [broken, other]
-    assert len(found.notes) == 3
-    assert "going" in found.notes[-1]
+    assert len(found.notes()) == 3
+    assert "going" in found.notes()[-1]
+    assert "going" in found.notes("GO")[-1]
+    assert len(found.notes("another corpus")) == 2
 
 
 def test_a_directory_that_is_missing_or_is_a_file(tmp_path):

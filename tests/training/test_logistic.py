@@ -38,7 +38,8 @@ def stores(tmp_path_factory, small_bert):
             (folder / task).mkdir()
             for split, texts in CHOSEN.items():
                 pairs = [(kind, TEXTS[kind][i]) for i in texts for kind in TEXTS]
-                pairs += pairs[:1] * 4  # classes differ in size
+                # Classes differ in size. There are more scores than numbers in a vector.
+                pairs += pairs[:1] * (8 if task == "regression" else 4)
                 lines = ["text\tlabel", *(f"{t}\t{ANSWERS[task](k, t)}" for k, t in pairs)]
                 (folder / task / f"{split}.tsv").write_text("\n".join(lines) + "\n", "utf-8")
             corpus = load_corpus(folder / task, targets=TARGETS[task])
@@ -120,17 +121,21 @@ def test_independent_classes_have_a_regression_each(stores, tmp_path, weighting)
     assert run.record.threshold is not None
 
 
-def test_scores_are_of_ridge_regression(stores, tmp_path):
+@pytest.mark.parametrize(("layers", "indices"), [("last", (2,)), ("concat:1,2", (1, 2))])
+def test_scores_are_of_ridge_regression(stores, tmp_path, layers, indices):
+    """With more texts than numbers in a vector, and with fewer."""
     store = stores("regression")
-    run = run_of(store, tmp_path, "regression", epochs=9)
+    vectors = vectors_of(store, "train", indices)
+    assert (len(vectors) < vectors.shape[1]) is (layers != "last")
+    run = run_of(store, tmp_path, "regression", layers, epochs=9)
     alphas = [row.step_value["alpha"] for row in run.record.history]
     assert alphas == pytest.approx(10 ** (4 - np.arange(9) / 2))
     losses = [row.train_loss for row in run.record.history]
     assert losses == sorted(losses, reverse=True)
-    scaler = StandardScaler().fit(vectors_of(store, "train"))
+    scaler = StandardScaler().fit(vectors)
     scores = np.array(answers_in(store, "train"), dtype=float)
-    solver = Ridge(alpha=chosen(run)).fit(scaler.transform(vectors_of(store, "train")), scores)
-    expected = solver.predict(scaler.transform(vectors_of(store, "test")))
+    solver = Ridge(alpha=chosen(run)).fit(scaler.transform(vectors), scores)
+    expected = solver.predict(scaler.transform(vectors_of(store, "test", indices)))
     predicted = np.array(answers_of(run, store, tmp_path)[0], dtype=float).ravel()
     np.testing.assert_allclose(predicted, expected, atol=1e-3)
 

@@ -1,9 +1,9 @@
 """Ridge regression on standardised vectors X (`SolverPath`), for scores y with the mean m.
 
-    w = (X'X + alpha I)^-1 X' (y - m)
+    w = (X'X + alpha I)^-1 X' (y - m) = X' (XX' + alpha I)^-1 (y - m)
 
-Epoch k has the penalty alpha = 10^(4 - (k - 1) / 2). scikit-learn's Ridge has the same solution,
-and computes X'X for every alpha.
+The smaller matrix is solved. Epoch k has the penalty alpha = 10^(4 - (k - 1) / 2). scikit-learn's
+Ridge has the same solution, and computes the matrix for every alpha.
 """
 
 from functools import cached_property
@@ -26,13 +26,9 @@ class RidgePath(SolverPath):
 
     @cached_property
     def gram(self) -> Any:
-        """X'X (D, D), made in the first epoch, as a part of its time."""
-        return self.vectors.T @ self.vectors
-
-    @cached_property
-    def moments(self) -> Any:
-        """X'y (D,) of the centred scores y."""
-        return self.vectors.T @ (self.targets - self.middle)
+        """XX' (T, T) or X'X (D, D), made in the first epoch, as a part of its time."""
+        few = len(self.vectors) < self.vectors.shape[1]
+        return self.vectors @ self.vectors.T if few else self.vectors.T @ self.vectors
 
     def value(self, epoch: int) -> float:
         return float(10 ** (4 - (epoch - 1) / 2))
@@ -40,9 +36,14 @@ class RidgePath(SolverPath):
     def solve(self, value: float) -> Solution:
         from scipy.linalg import solve
 
-        width = len(self.gram)
-        weight = solve(self.gram + value * np.eye(width), self.moments, assume_a="pos")
-        errors = self.vectors @ weight + self.middle - self.targets
-        flops = width**3 / 3 + 2.0 * self.vectors.size * width / self.steps  # X'X is made once
+        size, scores = len(self.gram), self.targets - self.middle
+        few = size < self.vectors.shape[1]
+        known = scores if few else self.vectors.T @ scores
+        weight = solve(self.gram + value * np.eye(size), known, assume_a="pos")
+        if few:
+            weight = self.vectors.T @ weight
+        errors = self.vectors @ weight - scores
+        # The matrix is made once.
+        flops = size**3 / 3 + 2.0 * self.vectors.size * size / self.steps
         loss = float(np.mean(errors**2)) / self.output.reach**2  # as the output counts it
         return Solution(weight[None], np.array([self.middle]), loss, flops)
