@@ -852,6 +852,9 @@ class Comparisons(Sequence[Comparison]):
     def __len__(self) -> int:
         return len(self.comparisons)
 
+    def __repr__(self) -> str:
+        return f"<Comparisons: {', '.join(map(repr, self.comparisons))}>"
+
     @classmethod
     def of(cls, comparisons: Comparison | Sequence[Comparison]) -> Comparisons:
         """One comparison or several, with a view that shows everything."""

@@ -24,7 +24,7 @@ _NOT_SETTLED = style.Look(style.FAINT, "d")
     splits="none",
 )
 def overview(comparisons: Sequence[Comparison], split: str, width: float | None) -> Figure | None:
-    """The best row on features less the best tuned row by dev, with its interval."""
+    """The best row on features less the best fully tuned row by dev, with its interval."""
     lines = overview_lines(comparisons)
     if len(lines) < 2:
         return None
