@@ -26,7 +26,7 @@ from typing import Any
 
 from featbert.encoders.device import use_threads
 from featbert.encoders.tunings import get_tuning
-from featbert.errors import InputError, MissingError
+from featbert.errors import InputError, MissingError, spelling
 from featbert.experiments.candidates import (
     FROZEN,
     LEFT,
@@ -298,7 +298,10 @@ class MinutesPlan(ExperimentPlan):
         parts = {"measuring": self.spent, **expected, "reserve": reserve}
         needed = math.ceil(sum(parts.values()) / 60)
         times = ", ".join(f"{name} {duration(s)}" for name, s in parts.items() if s)
-        return f"is {self.minutes:g}; the smallest plan needs {needed} here: {times}"
+        return (
+            f"is {self.minutes:g}; the smallest plan needs {needed} here: {times}; give more, or "
+            f"fewer examples, such as {spelling('limit', 500)}"
+        )
 
     # Stages ---------------------------------------------------------------------------------------
 

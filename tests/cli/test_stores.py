@@ -40,6 +40,16 @@ def test_pairs_are_packed_as_the_option_says_whatever_is_stored(pairs):
     assert packings(pairs) == ["apart", "joint"]  # the same run as without the option
 
 
+def test_another_precision_than_that_of_a_named_store_is_said(pairs):
+    ok(pairs.extract("--precision", "fp32", "--task", "classification"))
+    (store,) = stores(pairs)
+    named = ("--features", store.path, "--task", "classification", "--body", "linear")
+    named += ("--layers", "last", "--epochs", 1, "--runs-dir", pairs.runs)
+    for precision, times in (("bf16", 1), ("fp32", 0), ("auto", 0)):
+        result = ok(pairs.call("train", *named, "--precision", precision))
+        assert result.stderr.count("stay in fp32") == times
+
+
 def test_an_experiment_reads_pairs_as_its_file_says_whatever_is_stored(pairs):
     ok(pairs.extract("--packing", "apart", "--precision", "fp32", "--task", "classification"))
     tables = 'task = "classification"\nprecision = "fp32"\n[features]\nlayers = 3\nepochs = 1\n'
