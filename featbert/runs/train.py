@@ -227,7 +227,8 @@ class _Training:
             checkpoint=checkpoint,
         )
         progress = fitting.progress
-        resumed_after = len(progress.history)
+        if resumed_after := len(progress.history):
+            report(f"goes on after {counted(resumed_after, 'epoch')} of an interrupted training")
         # A study ends the run after epoch n if its best dev score is below bounds[n - 1].
         bounds = plan.options.prune_below[: self.settings.epochs - 1]
         with epoch_log(log_dir, plan.name) as log:
