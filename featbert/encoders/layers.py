@@ -167,6 +167,5 @@ def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "") -> Non
     """Raises InputError for numbers from `spec` that an encoder with `num_layers` layers lacks."""
     if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
         raise InputError(
-            f"no layer {beyond[-1]}{f' in {spec}' * bool(spec)}; the encoder has layers 0 to "
-            f"{num_layers}"
+            f"the encoder has layers 0 to {num_layers}, not {beyond[-1]}{f' ({spec})' * bool(spec)}"
         )

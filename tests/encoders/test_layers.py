@@ -51,7 +51,7 @@ def test_general_forms(spec, indices, mode):
     ("spec", "num_layers", "names"),
     [
         ("concat_last4", 3, "'concat_last4'"),
-        ("layer:13", 12, "layer 13"),
+        ("layer:13", 12, "not 13"),
         ("last", 0, "'last'"),
         ("lastt", 12, "did you mean 'last'?"),
         ("last4", 12, "did you mean 'concat_last4'?"),

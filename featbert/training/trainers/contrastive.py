@@ -121,8 +121,8 @@ class ContrastiveRounds:
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
         if task.answer != "class" or settings.output != "softmax":
             raise InputError(
-                f"contrastive tuning is for one class for each text and the output softmax, not "
-                f"for {task.title} and {settings.output}"
+                f"contrastive tuning needs one class for each text and the output softmax; the "
+                f"task is {task.title}, the output {settings.output}"
             )
         if settings.reads not in KEPT_POOLINGS:
             raise InputError(
