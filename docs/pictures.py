@@ -76,8 +76,10 @@ def draw_tradeoff() -> None:
         rows = read_experiment_record(path, name).rows
         runs = [Run(path / row, read_record(path / row)) for row in rows]
         of_base = [run for run in runs if run.record.signature.model == BASE]
-        shown = [r for r in of_base if r.record.settings["body"] != "logistic"]  # of single layers
-        comparisons += compare(shown, vary=["corpus"])
+        # Solvers read single layers.
+        shown = [r for r in of_base if r.record.settings["body"] not in ("logistic", "ridge")]
+        for task in dict.fromkeys(run.record.task for run in shown):
+            comparisons += compare(shown, task=task, vary=["corpus"])
     with styled():
         drawn = against(comparisons, ["operations"], FIGURE_WIDTH, PANEL_WIDTH)
     assert drawn is not None
