@@ -53,6 +53,16 @@ def test_other_data_with_a_mapping(space):
     assert "note: " in learned.stdout  # that the run was trained on it
 
 
+def test_a_refusal_of_texts_names_no_option_of_other_commands(space):
+    texts = space.folder / "texts"
+    texts.mkdir()
+    for split in ("train", "dev", "test"):
+        (texts / f"{split}.tsv").write_text("text\tlabel\nIt rains.\tbad\nSun!\tgood\n")
+    refused = error_of(evaluate(space, runs(space)["last"].name, "--data", texts))
+    assert "--token-column" in refused
+    assert "--task" not in refused
+
+
 def test_runs_on_corpora_are_compared(space):
     """Several at once; comparisons of other data have their scores, by type too."""
     data, names = space.folder / "data" / "nl", sorted(run.name for run in find_runs(space.runs))

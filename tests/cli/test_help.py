@@ -55,3 +55,10 @@ def test_help_shows_under_20_options_the_everyday_ones_first(command: str, every
     }
     order = [line for line in full.split("\n") if re.fullmatch(r"[A-Z]\w+:", line)]
     assert order == [f"{p or 'Options'}:" for p in PANELS if f"{p or 'Options'}:" in order]
+
+
+def test_the_tunings_of_finetune_are_those_that_tune() -> None:
+    (shown,) = re.findall(r"--tuning NAME.*?layers\): ([^.]*)\.", page("finetune"), re.DOTALL)
+    names = {name.strip() for name in shown.split(",")}
+    assert {"full", "lora", "contrastive"} < names
+    assert "none" not in names

@@ -50,6 +50,12 @@ def test_another_precision_than_that_of_a_named_store_is_said(pairs):
         assert result.stderr.count("stay in fp32") == times
 
 
+def test_one_run_for_all_seeds_is_said_once(pairs):
+    several = ("--task", "classification", "--layers", "last,embeddings", "--seeds", "1-2")
+    result = ok(pairs.call("train", *where(pairs), *several, "--epochs", 1))
+    assert result.stderr.count("the same numbers") == 1
+
+
 def test_an_experiment_reads_pairs_as_its_file_says_whatever_is_stored(pairs):
     ok(pairs.extract("--packing", "apart", "--precision", "fp32", "--task", "classification"))
     tables = 'task = "classification"\nprecision = "fp32"\n[features]\nlayers = 3\nepochs = 1\n'
