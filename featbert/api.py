@@ -441,11 +441,11 @@ def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     specs = each_layer(split_specs(request.layers), num_layers or 0)
     combinations = [parse_layers(spec, num_layers) for spec in specs]
     task = get_task(request.task)
-    if store is not None and request.precision not in ("auto", stored := store.manifest.precision):
-        notice(f"the vectors of {store.path.name} stay in {stored}, as the encoder computed them")
     settings = request.settings_for("none", 0, request.task, base=request.settings)
     weighted = any(combination.mode == "weighted" for combination in combinations)
     settings.check_given(request.given, weighted=weighted)
+    if store is not None and request.precision not in ("auto", stored := store.manifest.precision):
+        notice(f"the vectors of {store.path.name} stay in {stored}, as the encoder computed them")
     corpus = request.corpus(task.targets)
 
     from featbert.features.plan import plan_whole_store

@@ -627,7 +627,7 @@ _VALUES_READING: dict[str, list[tuple[str, ...]]] = {
 RATES_BY_WIDTH = ((384, 2e-4), (768, 6e-5))
 _tunings = {name: get_tuning(name) for name in TUNINGS}
 # Those of `featbert finetune`.
-TUNED = [name for name, tuning in _tunings.items() if not tuning.frozen]
+ENCODER_TUNINGS = [name for name, tuning in _tunings.items() if not tuning.frozen]
 for _kind, _parts in (("body", BODIES), ("output", OUTPUTS), ("tuning", _tunings)):
     for _part, _about in _parts.items():
         _of_trainer = {*TRAINERS[_about.trainer].settings} - {*TRAINERS["gradient"].settings}

@@ -186,7 +186,7 @@ def _option(
     is_argument: bool,
 ) -> tuple[Any, Any]:
     """A field's type (text if it takes several types) and its option or argument."""
-    from featbert.config import CHOICES, TUNED
+    from featbert.config import CHOICES, ENCODER_TUNINGS
 
     field = section.model_fields[name]
     style = _style(field)
@@ -195,7 +195,8 @@ def _option(
     kind: Any = kinds[0] if len(kinds) == 1 else str
     kind = list[str] if list[str] in kinds else Path if Path in kinds else kind
     is_filter = name in section.filters
-    choices = None if is_filter else {**CHOICES, "tuning": TUNED, "figure": FIGURES}.get(name)
+    choices_of = {**CHOICES, "tuning": ENCODER_TUNINGS, "figure": FIGURES}
+    choices = None if is_filter else choices_of.get(name)
     text = field.description or ""
     first, _, remainder = f"{text} ".partition(". ")
     if choices:

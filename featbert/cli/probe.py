@@ -33,7 +33,6 @@ def probe(request: api.ProbeRequest) -> None:
 
         from featbert.tasks.labels import labelled_words
 
-        tags = [
-            [*map(printable, row)] for row in labelled_words(results[0].gold, results[0].predicted)
-        ]
+        gold_and_predicted = labelled_words(results[0].gold, results[0].predicted)
+        tags = [[*map(printable, row)] for row in gold_and_predicted]
         typer.echo(classification_report(*tags, zero_division=0))

@@ -368,9 +368,9 @@ class _CorpusReader:
             )
             names = ("text", "pair") if kind.reader else ("token_column",)
             advice = delimiter_advice(values, path)
-            other = f"{spelling('task')} {task} reads them, or " if has_option("task") else ""
+            task_advice = f"{spelling('task')} {task} reads them, or " if has_option("task") else ""
             raise InputError(
-                f"{path} has {content}, no {kind.name}; {other}name columns with "
+                f"{path} has {content}, no {kind.name}; {task_advice}name columns with "
                 f"{', '.join(map(spelling, names))}{advice}"
             )
         if kind.reader is None and suited == "spans":

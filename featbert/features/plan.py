@@ -9,13 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from featbert.data.corpus import Corpus, Sentence
-from featbert.encoders.device import (
-    Device,
-    find_device,
-    find_precision,
-    has_amx,
-    load_torch,
-)
+from featbert.encoders.device import Device, find_device, find_precision, has_amx, load_torch
 from featbert.encoders.encoding import EncodingOptions, WordCasing
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError, spelling
@@ -28,7 +22,7 @@ from featbert.text import counted, scaled
 
 # Padded tokens per batch. On a processor small batches pad least, and reach its full matrix rate.
 TOKEN_BUDGET = {"cpu": 512, "cuda": 32768, "mps": 4096}
-# The same in bf16 on a processor with AMX, whose rate needs larger products.
+# The same in bf16 on a processor with AMX, which needs larger products for its full rate.
 AMX_TOKEN_BUDGET = 1024
 BLOCK_WORDS = 8192
 # Two blocks are in memory at a time: one is computed, one is written.

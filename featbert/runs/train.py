@@ -228,7 +228,7 @@ class _Training:
         )
         progress = fitting.progress
         if resumed_after := len(progress.history):
-            report(f"goes on after {counted(resumed_after, 'epoch')} of an interrupted training")
+            report(f"resumes after {counted(resumed_after, 'epoch')}")
         # A study ends the run after epoch n if its best dev score is below bounds[n - 1].
         bounds = plan.options.prune_below[: self.settings.epochs - 1]
         with epoch_log(log_dir, plan.name) as log:

@@ -38,8 +38,8 @@ class RidgePath(SolverPath):
 
         size, scores = len(self.gram), self.targets - self.middle
         few = size < self.vectors.shape[1]
-        known = scores if few else self.vectors.T @ scores
-        weight = solve(self.gram + value * np.eye(size), known, assume_a="pos")
+        moments = scores if few else self.vectors.T @ scores
+        weight = solve(self.gram + value * np.eye(size), moments, assume_a="pos")
         if few:
             weight = self.vectors.T @ weight
         errors = self.vectors @ weight - scores
