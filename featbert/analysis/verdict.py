@@ -445,7 +445,6 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         for row in shown
         if _still_rising(row) and row is not _behind_and_rising(case)
     )
-
     for passes, rows in still_rising.items():
         last = "last epoch (train longer)" if passes else "last penalty (more epochs try others)"
         pronoun = "its" if len(rows) == 1 else "their"
@@ -529,7 +528,9 @@ def _edges(searches: Sequence[SearchRecord], row: Row) -> Iterator[str]:
 
 
 def _still_rising(row: Row) -> bool:
-    """Whether the last epoch was much better on dev than all before it, on average."""
+    """Whether the last epoch was much better on dev than all before it, and more are possible."""
+    if _settings(row).epochs == _settings(row).trainer.most_epochs:
+        return False
     gains = []
     for run in row.runs:
         *before, last = [score for score in run.dev_scores if score is not None] or [0.0]

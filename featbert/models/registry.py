@@ -103,6 +103,7 @@ class Trainer(Entry):
         precision: of its numbers, or None for the run's `precision`.
         has_seed: whether its numbers depend on the seed.
         passes: whether an epoch is a pass over the text, so that a smaller text may need more.
+        most_epochs: epochs from which on a further one changes nothing, or None.
         ignores: names of settings of outputs that it does not read, as its loss is another one.
         defaults: settings for tasks of texts that differ from the defaults of task and tuning.
     """
@@ -112,6 +113,7 @@ class Trainer(Entry):
     precision: Literal["fp64"] | None = None
     has_seed: bool = True
     passes: bool = True
+    most_epochs: int | None = None
     ignores: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
@@ -135,6 +137,7 @@ TRAINERS = Registry(
             precision="fp64",
             has_seed=False,
             passes=False,
+            most_epochs=20,  # penalties
             ignores=("label_smoothing",),
         ),
         "contrastive": Trainer(
@@ -156,6 +159,7 @@ TRAINERS = Registry(
             precision="fp64",
             has_seed=False,
             passes=False,
+            most_epochs=20,
         ),
     },
 )

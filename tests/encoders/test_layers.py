@@ -128,6 +128,15 @@ def test_without_a_model_the_form_is_checked_and_tops_are_negative():
         parse_layers("layer:x")
 
 
+@pytest.mark.parametrize("spec", ["99", "layer:99", "concat:1,99"])
+def test_a_layer_that_the_encoder_lacks_is_named_with_the_text_that_asked_for_it(spec):
+    with pytest.raises(InputError) as caught:
+        stored_layers(spec, 6)
+    text = str(caught.value)
+    assert "99" in text
+    assert text.count("99") == 1 or spec in text.split("(")[1]
+
+
 PARTS = st.lists(
     st.sampled_from(["layer", "sum", "concat", ":", ",", "-", " ", "0", "1", "12", "last", "4"]),
     max_size=8,

@@ -27,10 +27,6 @@ from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.loop import Backend, TrainingText
 
-# Values of the parameter that are tried. A weaker penalty than the last one changes nothing, and
-# weights of ridge regression are not defined without any.
-MOST_VALUES = 20
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -65,10 +61,10 @@ class SolverPath(ABC):
     @classmethod
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
         """See `Epochs`. InputError for another output or for vectors that gradients train."""
-        title = settings.trainer.title
-        if settings.epochs > MOST_VALUES:
+        title, most = settings.trainer.title, settings.trainer.most_epochs
+        if settings.epochs > most:
             raise InputError(
-                f"is at most {MOST_VALUES} for {title}, which tries a weaker penalty in each epoch",
+                f"is at most {most} for {title}, which tries a weaker penalty in each epoch",
                 setting="epochs",
             )
         advice = f"use {spelling('body', 'linear')}"
