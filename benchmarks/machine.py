@@ -20,7 +20,7 @@ from featbert.encoders.device import (
     Device,
     find_device,
     find_precision,
-    has_native_bf16,
+    has_fast_bf16,
     torch_dtype,
 )
 from featbert.encoders.memory import peak_memory as device_peak
@@ -57,14 +57,14 @@ def feed_forward(tokens: int, hidden_size: int) -> Product:
 
 
 def facts(device: Device | None = None) -> dict[str, Any]:
-    """Processor or GPU, cores, threads, whether bfloat16 is native, versions; no host names."""
+    """Processor or GPU, cores, threads, whether bf16 is faster, versions; no host names."""
     device = device or find_device()
     return {
         "processor": find_device("cpu").name,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
         "threads": torch.get_num_threads(),
         "gpu": device.name if device.kind == "cuda" else None,
-        "bf16": "native" if has_native_bf16(device.kind) else "emulated",
+        "bf16": "fast" if has_fast_bf16(device.kind) else "slow",
         "system": f"{platform.system()} {platform.machine()}",
         "versions": library_versions(),
     }

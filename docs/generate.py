@@ -209,24 +209,34 @@ def tolerances() -> str:
 
 
 def compared(contest: str) -> str:
-    """Scores, processor time relative to the first method, and memory, of `benchmarks.compared`."""
+    """Scores, processor time relative to the first method, and memory, of `benchmarks.compared`.
+
+    Times are relative to the first method on the same machine, if that ran there.
+    """
     path = ROOT / "benchmarks" / "records" / "compared.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    machine, lines = 0, []
+    for line in map(json.loads, path.read_text("utf-8").splitlines()):
+        machine += "machine" in line
+        if line.get("contest") == contest:
+            lines.append(line | {"machine": machine})
     rows = [["method", "version", "test", "time", "memory"], ["---"] * 2 + ["---:"] * 3]
-    first = None
+    first: dict[int, list[float]] = {}
     for program, method, title in CONTESTS[contest].entrants:
-        key = {"contest": contest, "program": program, "method": method}
-        found = [line for line in lines if key.items() <= line.items()]
+        found = [line for line in lines if (line["program"], line["method"]) == (program, method)]
         if not found:
             continue
-        tests = [line["test"] for line in found]
+        if not first:
+            for line in found:
+                first.setdefault(line["machine"], []).append(line["seconds"])
+        of_machine = [line for line in found if line["machine"] == found[0]["machine"]]
+        tests = [line["test"] for line in of_machine]
         spread = f" ± {statistics.stdev(tests):.2f}" if len(tests) > 1 else ""
-        seconds = statistics.mean(line["seconds"] for line in found)
-        first = first or seconds
-        memory = max(line["memory_gb"] for line in found)
+        seconds = statistics.mean(line["seconds"] for line in of_machine)
+        base = first.get(found[0]["machine"]) or next(iter(first.values()))
+        memory = max(line["memory_gb"] for line in of_machine)
         score = f"{statistics.mean(tests):.2f}{spread} ({len(tests)})"
-        cells = [title, found[0]["version"], score, f"{seconds / first:.2f}", f"{memory:.1f} GB"]
-        rows.append(cells)
+        time = f"{seconds / statistics.mean(base):.2f}"
+        rows.append([title, found[0]["version"], score, time, f"{memory:.1f} GB"])
     return markdown(rows)
 
 

@@ -328,7 +328,7 @@ class Compute(Section):
     device: str = "auto"
     """Device to compute on. Auto uses a CUDA GPU if there is one. cuda:1 is the second."""
     precision: Literal["auto", "fp32", "bf16", "fp16"] = "auto"
-    """Precision to compute in. Auto is bf16 if the device supports it natively."""
+    """Precision to compute in. Auto is bf16 if the device is faster in it."""
     threads: int | None = Field(None, ge=1)
     """Processor threads. By default one for each core."""
 

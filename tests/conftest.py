@@ -73,7 +73,7 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 def auto_is_fp32() -> Iterator[None]:
     """`--precision auto` means fp32 on every machine; `tests/test_precisions.py` tests bf16."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("featbert.encoders.device.has_native_bf16", lambda kind: False)
+        patch.setattr("featbert.encoders.device.has_fast_bf16", lambda kind: False)
         yield
 
 

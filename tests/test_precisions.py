@@ -11,7 +11,7 @@ from tests.workspace import ok
 
 def test_the_main_paths(workspace, monkeypatch):
     """Extraction, both ways to train, prediction and evaluation; torch emulates bf16."""
-    monkeypatch.setattr(device, "has_native_bf16", lambda kind: True)
+    monkeypatch.setattr(device, "has_fast_bf16", lambda kind: True)
     assert workspace.extract().exit_code == 0
     (store,) = map(FeatureStore, workspace.cache.glob("*.h5"))
     assert store.manifest.precision == "bf16"

@@ -65,6 +65,7 @@ CONTESTS = {
             Entrant("featbert", "contrastive", "featbert: contrastive tuning"),
             _VECTORS,
             Entrant("setfit", "contrastive", "SetFit"),
+            Entrant("flair", "classes", "Flair: fine-tuning"),
         ),
         shots=8,
     ),

@@ -146,12 +146,18 @@ def find_device(spec: str = "auto") -> Device:
     return Device("cuda", torch.cuda.get_device_name(), threads, number)
 
 
-def has_native_bf16(kind: str) -> bool:
-    """Whether a kind of device multiplies bfloat16 matrices. Emulated it is slower than fp32."""
+def has_fast_bf16(kind: str) -> bool:
+    """Whether a kind of device multiplies bfloat16 matrices faster than float32 ones.
+
+    Emulated it is slower. Intel's processors from Sapphire Rapids on multiply it in AMX. Without
+    AMX, which a virtual machine may hide, they take twice the time of fp32 (`benchmarks`).
+    """
     import torch
 
     if kind != "cpu":  # Apple's was never measured
         return kind == "cuda" and bool(torch.cuda.is_bf16_supported(including_emulation=False))
+    if _processor_has("avx512_fp16") and processor_name().startswith("Intel"):
+        return has_amx()
     return _processor_has("avx512_bf16", "amx_bf16", "bf16", "arm_bf16")
 
 
@@ -168,10 +174,10 @@ def _processor_has(*capabilities: str) -> bool:
 
 
 def find_precision(name: str, device: Device) -> Precision:
-    """The precision to compute in: "auto" is bf16 if native, else fp32."""
+    """The precision to compute in: "auto" is bf16 if that is faster, else fp32."""
     check_known(spelling("precision"), [name], PRECISIONS)
     if name == "auto":
-        return "bf16" if has_native_bf16(device.kind) else "fp32"
+        return "bf16" if has_fast_bf16(device.kind) else "fp32"
     if name == "fp16" and device.kind != "cuda":
         raise InputError("fp16 computes on a GPU of CUDA only; elsewhere use fp32 or auto")
     return cast(Precision, name)

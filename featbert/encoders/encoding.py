@@ -30,7 +30,7 @@ class EncodingOptions:
 
     Attributes:
         dtype: of stored vectors (`config.Encoding.store_dtype`).
-        precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 if native).
+        precision: of the computation: "fp32", "bf16", "fp16", or "auto" (bf16 if faster).
         layers: hidden states to keep, 0 being the embeddings, or text as `--layers` takes it, such
             as "last" or "1,3-5". None or "all" keeps all. A layer costs words x H x 2 bytes
             (float16) on disk.

@@ -14,7 +14,7 @@ from featbert.encoders.device import (
     computing_threads,
     find_device,
     find_precision,
-    has_native_bf16,
+    has_fast_bf16,
     to_device,
     use_threads,
 )
@@ -65,15 +65,30 @@ def test_a_number_of_threads_is_not_the_next_ones():
         assert torch.get_num_threads() == 2
 
 
-def test_auto_precision_is_bf16_where_it_is_native_only(monkeypatch):
-    monkeypatch.setattr(device, "has_native_bf16", has_native_bf16)
-    for native, wanted in ((True, "bf16"), (False, "fp32")):
-        capabilities = {"avx512_bf16": native, "avx2": True}
-        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda c=capabilities: c)
-        assert has_native_bf16("cpu") is native
-        assert find_precision("auto", CPU) == wanted
-        assert find_precision("fp32", CPU) == "fp32"
-        assert find_precision("bf16", CPU) == "bf16"
+SAPPHIRE_RAPIDS = {"avx512_bf16", "avx512_fp16"}
+
+
+@pytest.mark.parametrize(
+    ("processor", "capabilities", "auto"),
+    [
+        ("AMD EPYC", {"avx2"}, "fp32"),
+        ("AMD EPYC", {"avx512_bf16"}, "bf16"),
+        ("AMD EPYC", SAPPHIRE_RAPIDS, "bf16"),  # a later one
+        ("Intel(R) Xeon(R) Processor", SAPPHIRE_RAPIDS | {"amx_bf16"}, "bf16"),
+        ("Intel(R) Xeon(R) Processor", SAPPHIRE_RAPIDS, "fp32"),
+        ("Intel(R) Xeon(R) Platinum 8380H", {"avx512_bf16"}, "bf16"),
+    ],
+)
+def test_auto_precision_is_bf16_where_it_is_faster(monkeypatch, processor, capabilities, auto):
+    monkeypatch.setattr(device, "has_fast_bf16", has_fast_bf16)
+    monkeypatch.setattr(device, "processor_name", lambda: processor)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: dict.fromkeys(capabilities, True))
+    assert find_precision("auto", CPU) == auto
+    for name in ("fp32", "bf16"):
+        assert find_precision(name, CPU) == name
+
+
+def test_fp16_is_for_gpus():
     assert find_precision("fp16", Device("cuda", "a GPU", 1)) == "fp16"
     with pytest.raises(InputError, match="fp16"):
         find_precision("fp16", CPU)
