@@ -33,12 +33,14 @@ NO_MEMORY = (
 )
 # The options of the running command, by parameter. None in Python and for experiment files.
 OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("featbert_options", default=None)
+# The parameters of the running function of `api`, or None.
+PARAMETERS: ContextVar[Collection[str] | None] = ContextVar("featbert_parameters", default=None)
 
 
 def has_option(setting: str) -> bool:
-    """Whether the running command has an option for a setting. Python is taken to have all."""
-    options = OPTIONS.get()
-    return options is None or setting in options
+    """Whether the running command, or else the running function of `api`, has a setting."""
+    settings = PARAMETERS.get() if OPTIONS.get() is None else OPTIONS.get()
+    return settings is None or setting in settings
 
 
 def spelling(setting: str, value: Any = None) -> str:

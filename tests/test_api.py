@@ -9,7 +9,7 @@ import pytest
 import featbert
 from featbert import compare
 from featbert.analysis.document import to_json
-from featbert.api import CompareRequest, RunRequest, TrainRequest, load_corpus
+from featbert.api import CompareRequest, EvaluateRequest, RunRequest, TrainRequest, load_corpus
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
 from tests.analysis.records import usual_runs
@@ -85,6 +85,17 @@ def test_functions_name_their_fields_without_words_of_the_command_line() -> None
         assert "Annotated" not in str(inspect.signature(function))
 
 
+def test_paths_may_stand_for_names_everywhere(runs, tmp_path) -> None:
+    place = tmp_path / "runs"
+    by_path = compare([run.folder for run in runs], runs_dir=place)
+    assert by_path == compare([str(run.folder) for run in runs], runs_dir=str(place))
+    request = EvaluateRequest(
+        runs=[place], data=[place, "sample"], model=place, runs_dir=str(place)
+    )
+    assert (request.runs, request.data) == ([str(place)], [str(place), "sample"])
+    assert (request.model, request.runs_dir) == (str(place), place)
+
+
 def test_arrays_are_lists_and_seeds_replace_those_of_a_file(runs) -> None:
     assert compare(runs, show=np.array(["precision"])) == compare(runs, show=["precision"])
     for seeds in ("2-4", [2, 3, 4]):
@@ -114,4 +125,4 @@ def test_a_message_names_the_key_and_no_type_of_pydantic(key, value) -> None:
 
 @pytest.mark.parametrize("layers", [(1, 2), ["last", 1], ("last", "1")])
 def test_layers_may_be_numbers_and_names(layers) -> None:
-    assert TrainRequest(layers=layers).layers == layers
+    assert TrainRequest(layers=layers).layers == [*layers]

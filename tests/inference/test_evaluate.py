@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+import featbert
+from featbert import api
 from featbert.api import load
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -176,6 +178,16 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
     path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
     with pytest.raises(InputError, match=r"test\.conll"):
         plan_evaluation(usable, load_corpus(bare), "test")
+
+
+def test_advice_on_other_data_names_settings_that_evaluate_has(of_documents, tmp_path):
+    run, texts = of_documents["full"], tmp_path / "texts.csv"
+    texts.write_text("text,label\na cold film,bad\na warm film,good\n")
+    with pytest.raises(InputError, match="task classification"):
+        api.load_corpus(texts)
+    with pytest.raises(InputError, match="token_column") as caught:
+        featbert.evaluate(run.name, texts, "test", runs_dir=run.folder.parent)
+    assert "task" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
