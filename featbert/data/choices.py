@@ -40,7 +40,7 @@ class ChoiceReader(TextReader):
 
     ids: set[str] = field(default_factory=set)
     examples: int = 0
-    of_lines = False
+    of_lines = in_columns = False
     names_of_texts = ("context", "choices")
 
     def begin(self, first: RawRow) -> None:

@@ -91,6 +91,8 @@ class TextReader:
     marks: ClassVar[Collection[str]] = ("-",)
     # Whether a line of raw text can be an example.
     of_lines: ClassVar[bool] = True
+    # Whether columns without names may be a text, perhaps another one, and an answer.
+    in_columns: ClassVar[bool] = True
     # Names of the texts of an example in predictions.
     names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
 

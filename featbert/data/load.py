@@ -214,10 +214,11 @@ class _CorpusReader:
         }
         tables = corpus_tables(lines, self.options)
         files: list[RawFile] = []
+        shown = self._with_shown_columns([*tables.values()])
         for split, paths in paths_of_splits.items():
             limit = self.options.limit
             for path in paths:
-                reader = self._with_head(tables.get(path), [*tables.values()])
+                reader = shown._with_head(tables.get(path), [*tables.values()])
                 options = replace(reader.options, limit=limit)
                 reader = replace(reader, options=options)._after(files)
                 file = reader._file(path, split, lines.get(path), tables.get(path))
@@ -266,6 +267,19 @@ class _CorpusReader:
         has_texts = self.kind.reader or (not self.kind.keys and self.options.name_texts)
         is_other = is_json(path) or ending in (*COLUMN_EXTENSIONS, "parquet", "arrow")
         return ending in ("tsv", "csv") or bool(has_texts and not is_other)
+
+    def _with_shown_columns(self, tables: Sequence[Table]) -> Self:
+        """The reader of tables without a header, with the columns that the first one shows."""
+        options, reader = self.options, self.kind.reader
+        is_named = {options.text, options.pair, options.target} != {None}
+        has_header = any(table.has_header for table in tables)
+        if reader is None or not reader.in_columns or is_named or has_header:
+            return self
+        shown = tables[0].shown_columns() if len({table.width for table in tables}) == 1 else {}
+        if shown:
+            columns = ", ".join(f"{option} is column {n}" for option, n in shown.items())
+            notice(f"{tables[0].path} has no header: {columns}")
+        return replace(self, options=replace(options, **shown))
 
     def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:
         """The reader of a part, if only some of the parts have a header."""
@@ -553,7 +567,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):
-        advice = f"if these are texts, {spelling('task', 'classification')} and {spelling('text')}"
+        advice = f"if these are texts, {spelling('task', 'classification')}"
     elif line == 1 and file.unit == "line" and unusual == [tag]:
         column = spelling("token_column", sentence.words[0])
         advice = f"if line 1 is a header, {column}; {advice}"

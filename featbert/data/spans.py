@@ -101,7 +101,7 @@ class QuestionReader(TextReader):
 
     passages: dict[int, int] = field(default_factory=dict)  # by hash: a stream has many
     names: dict[str, str] = field(default_factory=dict)  # where each id was read
-    of_lines = False
+    of_lines = in_columns = False
     names_of_texts = ("question", "context")
 
     def begin(self, first: RawRow) -> None:

@@ -26,9 +26,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from featbert.data.answers import number_of
 from featbert.data.columns import USUAL_NAMES, looks_like_choices, usual_texts
 from featbert.data.examples import n_words
 from featbert.data.files import BOM, RawRow
@@ -325,10 +327,31 @@ class Table:
         rows = [row for row in rows if len(row) == self.width]
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
         self._texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
+        self._first, self._others = head, rows
         self._joined: list[str] = []  # places of rows with texts that hold separators
         self._wide: list[str] = []  # places of rows with more columns than are read
         by_name = any(isinstance(column, str) for column in (options.pair, options.target))
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
+
+    def shown_columns(self) -> dict[str, Any]:
+        """Numbers of the columns of texts and answers, by option, if the first rows show them.
+
+        Most texts have several words. Answers recur, or are numbers with a decimal point. Columns
+        of distinct values may come with them, such as numbers of rows. Empty if it is not clear, or
+        if the first answer is unlike the others and so might be a name.
+        """
+        answers = []
+        for place in sorted({*range(self.width)} - {*self._texts}):
+            first, *others = [row[place].strip() for row in (self._first, *self._others)]
+            are_points = all("." in v and isfinite(number_of(v)) for v in (first, *others))
+            if are_points or (first in others and 2 * len({*others}) <= len(others)):
+                answers.append(place + 1)
+            elif len({*others}) < len(others):
+                return {}
+        if self.has_header or len(self._texts) not in (1, 2) or len(answers) != 1:
+            return {}
+        texts = zip(("text", "pair"), self._texts, strict=False)
+        return {option: place + 1 for option, place in texts} | {"target": answers[0]}
 
     def rows(self, names: Sequence[str] = (), *, blank: bool = False) -> Iterator[RawRow]:
         """The rows, with `names` of columns or the table's own. InputError names the line.

@@ -119,13 +119,15 @@ class Input:
             return record.columns | reading
         head, path = [first, *islice(lines, FIRST_LINES)], Path(self.name)
         dialect = {name: value for name, value in reading.items() if name in DIALECT}
+        given = ReadingOptions(**self.columns)
         table = read_as_trained(
-            lambda options: Table(iter(head), path, options, self.kind),
-            dialect,
-            ReadingOptions(**self.columns),
+            lambda options: Table(iter(head), path, options, self.kind), dialect, given
         )
         if not table.has_header:
-            return record.columns | reading
+            is_named = not {*TEXTS, "target"}.isdisjoint(given.changed)
+            shown = {} if is_named or not self.reader.in_columns else table.shown_columns()
+            are_pairs = record.signature.packing is not None
+            return record.columns | (shown if ("pair" in shown) == are_pairs else {}) | reading
         # Numbers are of a file without a header.
         header = {name.lower() for name in table.names}
         has_texts = all(columns[n].lower() in header for n in TEXTS if n in columns)

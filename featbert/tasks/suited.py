@@ -39,6 +39,8 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         # A task that found its columns names the value that it cannot read.
         reason = next(filter(_PLACE.search, reasons), most_common)
         raise InputError(f"{data} fits no task: {reason}")
+    if "classification" in suited:  # its columns have texts, which are no words
+        suited = {n: c for n, c in suited.items() if n not in ("entities", "labels")}
     task = next(iter(suited))
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
     if task == "entities" and "labels" in suited:
@@ -69,8 +71,9 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
 
 
 def _are_scores(corpus: Corpus) -> bool:
-    """Whether the classes of a corpus are numbers, most of which occur once."""
+    """Whether the classes of a corpus are numbers, with decimals or most of them once."""
     classes = get_task("classification").classes_of(corpus)
     n_examples = max(map(len, corpus.splits.values()))
-    are_varied = 2 * len(classes) > n_examples
-    return are_varied and not any(map(math.isnan, map(number_of, classes)))
+    numbers = [number_of(name) for name in classes]
+    are_varied = 2 * len(classes) > n_examples or not all(n.is_integer() for n in numbers)
+    return are_varied and not any(map(math.isnan, numbers))

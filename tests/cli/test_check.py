@@ -66,6 +66,13 @@ def test_a_part_alone_shows_its_task(tmp_path):
         assert suited_task(str(path), ReadingOptions()) == task
 
 
+def test_texts_without_a_header_are_no_words(tmp_path):
+    path = tmp_path / "train.tsv"
+    for labels, task in (("01" * 4, "classification"), (["1.5", "2.0"] * 4, "regression")):
+        path.write_text("".join(f"it was {n}\t{label}\n" for n, label in enumerate(labels)))
+        assert suited_task(str(path), ReadingOptions()) == task
+
+
 def test_entities_are_suited_next_to_parts_of_speech(tmp_path, caplog):
     """Whichever column the labels of words are read from, as for the check."""
     path, sentences = tmp_path / "train.conll", [("Rome", "NNP", "B-LOC"), ("is", "VBZ", "O")]

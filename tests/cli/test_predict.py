@@ -156,6 +156,17 @@ def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, c
     assert [json.loads(row)["text"] for row in rows] == texts
 
 
+@pytest.mark.parametrize("given", [{}, {"text": 2}])
+def test_columns_without_names_are_found_in_files_to_predict(texts_run, tmp_path, given):
+    record = dataclasses.replace(texts_run.record, reading={}, columns={})
+    path, run = tmp_path / "x.tsv", check_usable(Run(texts_run.folder, record))
+    path.write_text("good\tgood film\nbad\tbad film\n" * 3, "utf-8")
+    rows = input_of(run, str(path), "auto", given, "utf-8").rows(
+        lambda: load(texts_run, device="cpu"), "jsonl", bar=False
+    )
+    assert [json.loads(row)["text"] for row in rows] == ["good film", "bad film"] * 3
+
+
 def test_an_error_says_how_texts_without_a_named_column_are_read(texts_run, tmp_path):
     path = tmp_path / "x.tsv"
     path.write_text("a good film\na bad film\n", "utf-8")

@@ -260,6 +260,41 @@ def test_classes_with_usual_names_of_columns_are_no_header(tmp_path):
     assert corpus["dev"].tags == [("comment",), ("question",)]
 
 
+REVIEWS = [(f"it was film {n}", "good" if n % 2 else "bad") for n in range(6)]
+PAIRS = [(f"it was film {n}", f"a film of {n}", f"{n % 3}.5") for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns"),
+    [
+        (REVIEWS, (1, None, 2)),
+        ([(answer, text) for text, answer in REVIEWS], (2, None, 1)),
+        ([(f"r{n}", *row) for n, row in enumerate(REVIEWS)], (2, None, 3)),
+        (PAIRS, (1, 2, 3)),
+        ([(text, f"{n}.25") for n, (text, _) in enumerate(REVIEWS)], (1, None, 2)),
+        ([("opinion", "mood"), *REVIEWS], None),  # the first row has names
+        ([(text, answer, answer) for text, answer in REVIEWS], None),  # which one?
+        ([(text, f"{n}") for n, (text, _) in enumerate(REVIEWS)], None),  # scores or numbers?
+        ([(text.split()[0], answer) for text, answer in REVIEWS], None),  # words
+        ([(text,) for text, _ in REVIEWS], None),
+        (REVIEWS[:1], None),
+    ],
+)
+def test_columns_without_names_are_found_if_they_are_clear(tmp_path, rows, columns):
+    lines = table("\t", csv.QUOTE_NONE, rows)
+    found = Table(lines.splitlines(), tmp_path / "x.tsv", ReadingOptions())
+    names = ("text", "pair", "target")
+    expected = {n: c for n, c in zip(names, columns or (), strict=False) if c is not None}
+    assert found.shown_columns() == expected
+    if columns is None:
+        return
+    (tmp_path / "train.tsv").write_text(lines)
+    split = load_corpus(tmp_path, targets="classes")["train"]
+    texts = [tuple(row[i - 1] for i in columns[:2] if i) for row in rows]
+    assert [s.texts for s in split] == texts
+    assert [tag for (tag,) in split.tags] == [row[columns[2] - 1] for row in rows]
+
+
 def test_usual_names_between_other_signs_are_part_of_a_text(tmp_path):
     rows = [("I like it, comment, and so on", "pos"), ("bad film", "neg")]
     assert read(tmp_path, table("\t", csv.QUOTE_NONE, rows), "tsv", text=1, target=2) == rows
