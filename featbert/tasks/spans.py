@@ -96,9 +96,8 @@ class Spans(ExampleTask):
     def defaults(self, tuning: str, *, frozen: bool, words: bool) -> dict[str, Any]:
         """A BiLSTM on frozen states, only start and end vectors on tuned states.
 
-        Tried on the sample (`sample:spans`). `experiments/squad-half` tried two rates and two
-        numbers of epochs for each on SQuAD: the higher of both were best, 4e-3 and 6 for features,
-        2e-4 and 4 for fine-tuning.
+        Rates come from `experiments/defaults-questions`. `experiments/squad-half` tried two numbers
+        of epochs for each: the higher ones were best, 6 for features and 4 for fine-tuning.
         """
         settings = {"output": self.output, "batch_size": 16, "epochs": 3}
         if frozen:
