@@ -36,7 +36,7 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BeforeValidator, Field, InstanceOf, model_validator
+from pydantic import BeforeValidator, Field, InstanceOf
 from pydantic_core import PydanticCustomError
 
 from featbert.config import (
@@ -122,18 +122,13 @@ R = TypeVar("R", bound="Request")
 # In descriptions of fields, which help shows too.
 _OPTION_NAME = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 # Accepts a path in place of a name.
+_name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 # Finished runs, or their names.
-Runs = Annotated[Several[str | Run], Option("RUN")]
+Runs = Annotated[Several[Annotated[str | Run, _name]], Option("RUN")]
 
 
 class Request(Section):
-    """Arguments of a function. Paths may be strings, and the other way round."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _plain_values(cls, fields: Any) -> Any:
-        mapping = isinstance(fields, Mapping)
-        return {name: _plain(value) for name, value in fields.items()} if mapping else fields
+    """Arguments of a function."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -170,7 +165,8 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
                 by_place = dict(zip(positional, values, strict=False))
                 for name in by_place.keys() & fields.keys():
                     raise TypeError(f"{function.__name__} got {name} twice")
-                request = validated(kind, by_place | fields)
+                plain = {name: _plain(value) for name, value in (by_place | fields).items()}
+                request = validated(kind, plain)
             token = PARAMETERS.set(kind.fields())
             try:
                 with shown_in_python(progress):
@@ -212,18 +208,16 @@ def _bare(kind: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers and arrays of NumPy, ranges and paths, as numbers, lists and strings of Python."""
+    """Numbers and arrays of NumPy, and ranges, as numbers and lists of Python."""
     if isinstance(value, list | tuple | range):
         return [_plain(part) for part in value]
-    if isinstance(value, Path):
-        return str(value)
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 class Text(Data):
     """A text: a loaded corpus, or a name and how its files are read."""
 
-    data: Annotated[str | InstanceOf[Corpus], Option("CORPUS")] = "sample"  # type: ignore[assignment]
+    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
         """The corpus with answers of this kind. A loaded corpus is returned unchanged.
@@ -249,7 +243,7 @@ class Text(Data):
 class Encoded(Encoding):
     """How words become vectors. The encoder may be an `EncoderSource`."""
 
-    model: Annotated[str | InstanceOf[EncoderSource], Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
+    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
 
     @property
     def source(self) -> EncoderSource:
@@ -939,7 +933,7 @@ class OfRuns(InRuns, Request):
     """Take the best run on dev if RUN means several, such as seeds."""
     data: Annotated[str | None, Option("CORPUS")] = None
     """Only runs on corpora with this in their name."""
-    model: Annotated[str | None, Option("ENCODER")] = None
+    model: Annotated[str | None, _name, Option("ENCODER")] = None
     """The run's encoder, if it has moved.  [default: its place during training]"""
 
     def usable(self, run: str | Run) -> UsableRun:
@@ -954,7 +948,7 @@ class OfRuns(InRuns, Request):
 class UseRequest(OfRuns):
     """A finished run to use, with scaled probabilities on request."""
 
-    run: Annotated[str | Run, Option("RUN")]
+    run: Annotated[str | Run, _name, Option("RUN")]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
     calibrate: bool = False
     """Scale the probabilities by a temperature chosen on dev. Answers do not change."""
@@ -980,7 +974,7 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     without = frozenset({"task", "tag_scheme", "precision"})
     runs: Runs
     """Finished runs: folders or names."""
-    data: Annotated[Several[str | InstanceOf[Corpus]], Option("CORPUS")] = Field(  # type: ignore[assignment]
+    data: Annotated[Several[Annotated[str | InstanceOf[Corpus], _name]], Option("CORPUS")] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
         "sample, or hf:NAME. May be given several times."
     )
@@ -1147,7 +1141,7 @@ class PredictRequest(Compute, UseRequest, Data):
     without = frozenset({*Data.model_fields, "precision"}) - {
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
-    file: Annotated[str, Option("FILE")] = "-"
+    file: Annotated[str, _name, Option("FILE")] = "-"
     """File to tag. - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
     """Kind of input: raw text with one sentence per line (text), tokenised text (conll, jsonl) or

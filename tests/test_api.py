@@ -125,4 +125,4 @@ def test_a_message_names_the_key_and_no_type_of_pydantic(key, value) -> None:
 
 @pytest.mark.parametrize("layers", [(1, 2), ["last", 1], ("last", "1")])
 def test_layers_may_be_numbers_and_names(layers) -> None:
-    assert TrainRequest(layers=layers).layers == [*layers]
+    assert TrainRequest(layers=layers).layers == layers

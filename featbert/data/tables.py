@@ -342,11 +342,13 @@ class Table:
         """
         answers = []
         for place in sorted({*range(self.width)} - {*self._texts}):
-            first, *others = [row[place].strip() for row in (self._first, *self._others)]
-            are_points = all("." in v and isfinite(number_of(v)) for v in (first, *others))
-            if are_points or (first in others and 2 * len({*others}) <= len(others)):
+            values = [row[place].strip() for row in (self._first, *self._others)]
+            n_values, first_value = len({*values[1:]}), values[0]
+            are_points = all("." in value and isfinite(number_of(value)) for value in values)
+            recur = first_value in values[1:] and 2 * n_values < len(values)
+            if are_points or recur:
                 answers.append(place + 1)
-            elif len({*others}) < len(others):
+            elif n_values < len(values) - 1:
                 return {}
         if self.has_header or len(self._texts) not in (1, 2) or len(answers) != 1:
             return {}

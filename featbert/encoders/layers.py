@@ -166,5 +166,5 @@ def layer_numbers(
 def check_layers(numbers: Iterable[int], num_layers: int, spec: str = "") -> None:
     """Raises InputError for numbers from `spec` that an encoder with `num_layers` layers lacks."""
     if beyond := [number for number in numbers if not 0 <= number <= num_layers]:
-        named = f" ({spec})" if spec.strip("'") not in ("", str(beyond[-1])) else ""
-        raise InputError(f"the encoder has layers 0 to {num_layers}, not {beyond[-1]}{named}")
+        source = f" ({spec})" if spec.strip("'") not in ("", str(beyond[-1])) else ""
+        raise InputError(f"the encoder has layers 0 to {num_layers}, not {beyond[-1]}{source}")

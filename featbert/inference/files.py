@@ -119,12 +119,12 @@ class Input:
             return record.columns | reading
         head, path = [first, *islice(lines, FIRST_LINES)], Path(self.name)
         dialect = {name: value for name, value in reading.items() if name in DIALECT}
-        given = ReadingOptions(**self.columns)
+        asked_options = ReadingOptions(**self.columns)
         table = read_as_trained(
-            lambda options: Table(iter(head), path, options, self.kind), dialect, given
+            lambda options: Table(iter(head), path, options, self.kind), dialect, asked_options
         )
         if not table.has_header:
-            is_named = not {*TEXTS, "target"}.isdisjoint(given.changed)
+            is_named = not {*TEXTS, "target"}.isdisjoint(asked_options.changed)
             shown = {} if is_named or not self.reader.in_columns else table.shown_columns()
             are_pairs = record.signature.packing is not None
             return record.columns | (shown if ("pair" in shown) == are_pairs else {}) | reading

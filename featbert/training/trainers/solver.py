@@ -61,10 +61,10 @@ class SolverPath(ABC):
     @classmethod
     def check(cls, settings: Any, task: Any, combination: Any) -> None:
         """See `Epochs`. InputError for another output or for vectors that gradients train."""
-        title, most = settings.trainer.title, settings.trainer.most_epochs
-        if settings.epochs > most:
+        title, most_epochs = settings.trainer.title, settings.trainer.most_epochs
+        if most_epochs is not None and settings.epochs > most_epochs:
             raise InputError(
-                f"is at most {most} for {title}, which tries a weaker penalty in each epoch",
+                f"is at most {most_epochs} for {title}, which tries a weaker penalty in each epoch",
                 setting="epochs",
             )
         advice = f"use {spelling('body', 'linear')}"
