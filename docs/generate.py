@@ -20,6 +20,7 @@ import re
 import shlex
 import statistics
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.compared.contests import CONTESTS
@@ -220,23 +221,23 @@ def compared(contest: str) -> str:
         if line.get("contest") == contest:
             lines.append(line | {"machine": machine})
     rows = [["method", "version", "test", "time", "memory"], ["---"] * 2 + ["---:"] * 3]
-    first: dict[int, list[float]] = {}
+    first: dict[int, float] = {}  # seconds of the first method, by machine
     for program, method, title in CONTESTS[contest].entrants:
         found = [line for line in lines if (line["program"], line["method"]) == (program, method)]
         if not found:
             continue
-        if not first:
-            for line in found:
-                first.setdefault(line["machine"], []).append(line["seconds"])
-        of_machine = [line for line in found if line["machine"] == found[0]["machine"]]
-        tests = [line["test"] for line in of_machine]
+        by_machine = {n: [*part] for n, part in groupby(found, lambda line: line["machine"])}
+        seconds = {
+            n: statistics.mean(line["seconds"] for line in part) for n, part in by_machine.items()
+        }
+        first = first or seconds
+        machine, shown = next(iter(by_machine.items()))
+        tests = [line["test"] for line in shown]
         spread = f" ± {statistics.stdev(tests):.2f}" if len(tests) > 1 else ""
-        seconds = statistics.mean(line["seconds"] for line in of_machine)
-        base = first.get(found[0]["machine"]) or next(iter(first.values()))
-        memory = max(line["memory_gb"] for line in of_machine)
         score = f"{statistics.mean(tests):.2f}{spread} ({len(tests)})"
-        time = f"{seconds / statistics.mean(base):.2f}"
-        rows.append([title, found[0]["version"], score, time, f"{memory:.1f} GB"])
+        ratio = seconds[machine] / first.get(machine, next(iter(first.values())))
+        memory = max(line["memory_gb"] for line in shown)
+        rows.append([title, found[0]["version"], score, f"{ratio:.2f}", f"{memory:.1f} GB"])
     return markdown(rows)
 
 

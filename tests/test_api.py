@@ -85,7 +85,7 @@ def test_functions_name_their_fields_without_words_of_the_command_line() -> None
         assert "Annotated" not in str(inspect.signature(function))
 
 
-def test_paths_may_stand_for_names_everywhere(runs, tmp_path) -> None:
+def test_paths_may_stand_for_names_of_runs_corpora_and_encoders(runs, tmp_path) -> None:
     place = tmp_path / "runs"
     by_path = compare([run.folder for run in runs], runs_dir=place)
     assert by_path == compare([str(run.folder) for run in runs], runs_dir=str(place))

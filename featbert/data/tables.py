@@ -336,9 +336,10 @@ class Table:
     def shown_columns(self) -> dict[str, Any]:
         """Numbers of the columns of texts and answers, by option, if the first rows show them.
 
-        Most texts have several words. Answers recur, or are numbers with a decimal point. Columns
-        of distinct values may come with them, such as numbers of rows. Empty if it is not clear, or
-        if the first answer is unlike the others and so might be a name.
+        Most texts have several words, with spaces, as a Chinese word counts as several. Answers
+        recur, or are numbers with a decimal point. Columns of distinct values may come with them,
+        such as numbers of rows. Empty if it is not clear, or if the first answer is unlike the
+        others and so might be a name.
         """
         answers = []
         for place in sorted({*range(self.width)} - {*self._texts}):
@@ -350,7 +351,10 @@ class Table:
                 answers.append(place + 1)
             elif n_values < len(values) - 1:
                 return {}
-        if self.has_header or len(self._texts) not in (1, 2) or len(answers) != 1:
+        n_spaced = (sum(" " in row[i] for row in self._others) for i in self._texts)
+        are_texts = all(2 * number > len(self._others) for number in n_spaced)
+        is_clear = are_texts and len(self._texts) in (1, 2) and len(answers) == 1
+        if self.has_header or not is_clear:
             return {}
         texts = zip(("text", "pair"), self._texts, strict=False)
         return {option: place + 1 for option, place in texts} | {"target": answers[0]}

@@ -39,8 +39,8 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         # A task that found its columns names the value that it cannot read.
         reason = next(filter(_PLACE.search, reasons), most_common)
         raise InputError(f"{data} fits no task: {reason}")
-    if "classification" in suited:  # its columns have texts, which are no words
-        suited = {n: c for n, c in suited.items() if n not in ("entities", "labels")}
+    of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
+    suited = of_texts or suited  # a column of texts has no words
     task = next(iter(suited))
     labels = {name: get_task(name).classes_of(corpus) for name, corpus in suited.items()}
     if task == "entities" and "labels" in suited:

@@ -276,6 +276,7 @@ PAIRS = [(f"it was film {n}", f"a film of {n}", f"{n % 3}.5") for n in range(6)]
         ([(text, answer, answer) for text, answer in REVIEWS], None),  # which one?
         ([(text, f"{n}") for n, (text, _) in enumerate(REVIEWS)], None),  # scores or numbers?
         ([(text.split()[0], answer) for text, answer in REVIEWS], None),  # words
+        ([("电影" + str(n), answer) for n, (_, answer) in enumerate(REVIEWS)], None),
         ([(text,) for text, _ in REVIEWS], None),
         (REVIEWS[:1], None),
     ],
