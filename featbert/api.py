@@ -1061,9 +1061,9 @@ class ExportRequest(UseRequest):
     folder: Annotated[Folder, Option("FOLDER")]
     """Folder to write, whole or not at all."""
     format: Literal["transformers", "peft", "featbert"] | None = None
-    """Library to load the folder. Transformers has no model for some heads, and gets merged
-    adapters. Peft gets unmerged adapters. Featbert loads every run.  [default: featbert for a run
-    on features, else transformers]"""
+    """Library to load the folder. Transformers has no CRF and no BiLSTM, and gets merged adapters.
+    Peft gets unmerged adapters. Featbert loads every run.  [default: transformers for a tuned
+    encoder with another head, else featbert]"""
     with_encoder: Flag = False
     """Copy the encoder's files into a folder for featbert."""
     onnx: bool = False
@@ -1080,8 +1080,10 @@ def export(request: ExportRequest) -> Path:
     folder, onnx = request.folder, request.onnx
     check_free(folder, request.overwrite)
     usable = request.usable(request.run)
-    frozen = get_tuning(usable.record.tuning).frozen
-    form = request.format or ("featbert" if frozen and not onnx else "transformers")
+    part, frozen = usable.settings.missing_in_transformers, get_tuning(usable.record.tuning).frozen
+    form = request.format or ("featbert" if (frozen or part) and not onnx else "transformers")
+    if part and not frozen and request.format is None and not onnx:
+        notice(f"transformers has no {part}, so this folder is for featbert only")
     load_torch()
     from featbert.inference.export import export
     from featbert.report.card import model_card

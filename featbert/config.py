@@ -520,6 +520,12 @@ class Settings(Training, EncoderTuning, Head):
         return pooled if not self.reads_words and pooled in KEPT_POOLINGS else "words"
 
     @property
+    def missing_in_transformers(self) -> str:
+        """The title of the body or output that models of transformers do not have, or ""."""
+        parts = BODIES[self.body], OUTPUTS[self.output]
+        return next((part.title for part in parts if not part.in_transformers), "")
+
+    @property
     def trainer(self) -> Trainer:
         """How the model is fitted. InputError if its parts name different trainers."""
         choices = self._trainers

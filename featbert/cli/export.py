@@ -15,9 +15,9 @@ from featbert.units import size
 def export(request: api.ExportRequest) -> None:
     """Write a finished run as a folder to use or share.
 
-    A tuned encoder becomes a folder for transformers, with the same logits. A run on features
-    becomes a folder with its head and the name and hash of its encoder. Both have a model card, and
-    featbert.load loads both.
+    A tuned encoder becomes a folder for transformers, with the same logits. A run on features, or
+    with a CRF or a BiLSTM on a tuned encoder, becomes a folder for featbert. Both have a model
+    card, and featbert.load loads both.
     """
     folder = api.export(request)
     use = f"featbert predict {shlex.quote(str(folder))} FILE"

@@ -23,6 +23,7 @@ class Part(Entry):
         trainer: how a model with this part is fitted.
         rate_on_tuned: of an output, default learning rate of the head on a tuned encoder, unless
             the encoder's is higher. None for the encoder's.
+        in_transformers: whether transformers has models with such a head on a tuned encoder.
     """
 
     title: str
@@ -32,6 +33,7 @@ class Part(Entry):
     answers: tuple[str, ...] = ()
     trainer: str = "gradient"
     rate_on_tuned: float | None = None
+    in_transformers: bool = True
 
 
 BODIES = Registry(
@@ -41,6 +43,7 @@ BODIES = Registry(
             "featbert.models.bilstm:BiLSTM",
             "BiLSTM",
             ("lstm_size", "lstm_layers", "variational_dropout"),
+            in_transformers=False,
         ),
         "linear": Part("featbert.models.linear:DropoutOnly", "linear", words=False),
         "logistic": Part(
@@ -69,7 +72,13 @@ OUTPUTS = Registry(
             ("class_weight", "gamma"),
             answers=("class", "tags"),
         ),
-        "crf": Part("featbert.models.crf:CRF", "CRF", answers=("tags",), rate_on_tuned=4e-3),
+        "crf": Part(
+            "featbert.models.crf:CRF",
+            "CRF",
+            answers=("tags",),
+            rate_on_tuned=4e-3,
+            in_transformers=False,
+        ),
         "sigmoid": Part(
             "featbert.models.logits:Sigmoid",
             "sigmoid",

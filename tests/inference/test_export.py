@@ -450,6 +450,19 @@ def test_the_command_for_an_export_works_when_it_is_pasted(tuned, tmp_path):
     assert f"featbert predict {shlex.quote(str(folder))} " in done.stdout
 
 
+def test_a_head_that_transformers_lacks_is_exported_for_featbert(tuned, tmp_path):
+    """And it is said. With a format that is named, it is refused (see above)."""
+    run = tuned("entities", output="crf")
+    done = ok(command("export", run.folder, tmp_path / "out"))
+    assert "CRF" in done.stderr
+    text = "Ada Lovelace was born in London."
+    rows = [featbert.load(place, device="cpu").predict(text) for place in (tmp_path / "out", run)]
+    assert rows[0] == rows[1]
+    assert not (tmp_path / "out" / "config.json").exists()
+    assert "CRF" not in ok(command("export", tuned("entities").folder, tmp_path / "linear")).stderr
+    assert (tmp_path / "linear" / "config.json").exists()
+
+
 def test_only_an_export_is_replaced_and_a_damaged_one_is_refused(tuned, tmp_path):
     usable, folder = check_usable(tuned("classification")), tmp_path / "out"
     folder.mkdir()  # an empty one is free
