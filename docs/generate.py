@@ -26,6 +26,7 @@ from pathlib import Path
 from benchmarks.compared.contests import CONTESTS
 from docs.reference_tables import TABLES as REFERENCE
 from docs.sizes import TABLES as SIZES
+from docs.verdicts import TABLES as VERDICTS
 from featbert.config import defaults
 from featbert.data.corpus import SPLITS
 from featbert.encoders.tunings import tuning_title
@@ -40,7 +41,7 @@ PAGES = (
     *(f"docs/tasks/{name}.md" for name in TASKS),
     *("docs/tutorial.md", "docs/reliability.md", "docs/explanation/cost.md"),
     *("docs/how-to/free-corpora.md", "docs/how-to/share-results.md", "docs/explanation/sizes.md"),
-    "docs/explanation/compared.md",
+    *("docs/explanation/compared.md", "docs/explanation/verdicts.md"),
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
     "benchmarks/README.md",
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
@@ -244,7 +245,7 @@ def compared(contest: str) -> str:
 TABLES: dict[str, Callable[..., str]] = {
     **{
         name: lambda make=make: "\n".join(make()).rstrip()
-        for name, make in (REFERENCE | SIZES).items()
+        for name, make in (REFERENCE | SIZES | VERDICTS).items()
     },
     "corpora": corpora,
     "compared": compared,

@@ -27,6 +27,8 @@ RUNS = "experiments/quickstart/results.jsonl.xz"
 # Experiments with a base encoder. The second one has a small one, too.
 BASE, TABLE7, SIZES = "all-mpnet-base-v2", "table7-wikigold", "frozen-or-tuned-base"
 WINDOW, COLUMNS = (1320, 1120), 100
+# First screens of a laptop and of a telephone.
+SCREENS = {"1200": (1200, 800), "390": (390, 844)}
 FIGURE_WIDTH, PANEL_WIDTH = 10.2, 3.3  # inches
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 THEMES = {
@@ -41,11 +43,12 @@ def draw_report() -> None:
     """The top of the example report as PNG, two pixels to one of a usual screen."""
     from playwright.sync_api import sync_playwright
 
+    windows = [(str(scheme), scheme, WINDOW) for scheme in SCHEMES]
+    windows += [(name, SCHEMES[0], window) for name, window in SCREENS.items()]
     chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    width, height = WINDOW
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for scheme in SCHEMES:
+        for name, scheme, (width, height) in windows:
             page = browser.new_page(
                 viewport={"width": width, "height": height},
                 device_scale_factor=2,
@@ -54,7 +57,7 @@ def draw_report() -> None:
             page.goto((ROOT / REPORT).as_uri())
             with Image.open(io.BytesIO(page.screenshot())) as drawn:
                 few = drawn.convert("RGB").quantize(96, dither=Image.Dither.NONE)
-                few.save(ROOT / f"docs/example/report-{scheme}.png", optimize=True)
+                few.save(ROOT / f"docs/example/report-{name}.png", optimize=True)
         browser.close()
 
 

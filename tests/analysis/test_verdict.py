@@ -1,6 +1,7 @@
 """The answer of a comparison: who is best, cheapest, not settled, and what to check first."""
 
 import dataclasses
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from featbert.analysis import compare as analysis
 from featbert.analysis.comparison import Comparison, Contest
 from featbert.analysis.frame import overview_lines
 from featbert.analysis.interval import needed, seeds_estimate
+from featbert.analysis.verdict import with_contests
 from featbert.config import Analyses
 from featbert.runs.record import (
     SUFFIX,
@@ -62,6 +64,23 @@ def test_an_open_question_comes_with_what_would_settle_it() -> None:
     assert seeds > 0
     assert str(seeds) in topics(found)["Not settled"]
     assert compare([*tuned, *make_seeds("f", [0.57, 0.62, 0.67])])[0].best["test"] == ()
+
+
+def test_if_seeds_do_not_vary_more_text_is_advised(tmp_path) -> None:
+    """All runs of a row have the answers of its first one."""
+    runs = []
+    for name, layers, share in (("t", None, 0.42), ("f", "last", 0.40)):
+        first = judged(tmp_path, name, 1, share, layers=layers, n=300)
+        runs.append(first)
+        for seed in (2, 3):
+            folder = shutil.copytree(first.folder, tmp_path / f"{name}-{seed}")
+            runs.append(Run(folder, dataclasses.replace(first.record, seed=seed)))
+    found = contest(runs)
+    estimate = found.difference.estimate
+    advised = needed(estimate, level=found.difference.level)
+    assert (estimate.over_seeds, advised.seeds) == (0, None)
+    assert f"{float(f'{advised.units:.2g}'):,.0f} more test" in topics(found)["Not settled"]
+    assert "seeds will not" in topics(found)["Not settled"]
 
 
 def test_the_row_that_dev_chose_may_be_behind_on_test() -> None:
@@ -158,6 +177,31 @@ def test_no_saving_is_claimed_over_rows_of_unknown_cost(tmp_path) -> None:
     assert "of known cost" not in topics(contest(runs))["Cheapest"]
     runs += make_seeds("u", FEATURES, layers="last", cost=unknown)
     assert "of known cost" in topics(contest(runs))["Cheapest"]
+
+
+def test_the_cheapest_row_by_the_time_to_label() -> None:
+    (comparison,) = compare(
+        [
+            *make_seeds("t", [0.70, 0.70, 0.71], layers=None),
+            *make_seeds("l", [0.69, 0.70, 0.70], layers=None, tuning="lora"),
+            *make_seeds("f", [0.69, 0.70, 0.70]),
+        ]
+    )
+    seconds = {"fine-tuning": 4.0, "LoRA": 4.2, "concat_last4": 1.0}
+    rows = tuple(
+        dataclasses.replace(
+            row, cost=dataclasses.replace(row.cost, batched_seconds=seconds[row.label])
+        )
+        for row in comparison.rows
+    )
+    timed = dataclasses.replace(comparison, rows=rows, speed_machines=("one",))
+    asked = Analyses(cheapest="batched")
+    (found,) = with_contests(timed, {row.name: [] for row in rows}, asked, []).contests
+    assert found.cheapest == "concat_last4"
+    assert "0.25×" in topics(found)["Cheapest"]
+    two_machines = dataclasses.replace(timed, speed_machines=("one", "two"))
+    (found,) = with_contests(two_machines, {row.name: [] for row in rows}, asked, []).contests
+    assert found.cheapest is None
 
 
 def test_times_of_two_machines_are_not_compared() -> None:

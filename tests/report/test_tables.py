@@ -6,6 +6,7 @@ import importlib
 import io
 import json
 import re
+from html import unescape
 from typing import Any
 
 import pandas
@@ -25,6 +26,7 @@ from featbert.experiments.published import published_table
 from featbert.features.store import FeatureStore
 from featbert.inference.evaluate import Evaluation, read_evaluation, runs_elsewhere
 from featbert.report.html.notebook import html, register_renderers
+from featbert.report.html.page import html_report
 from featbert.report.listings import corpus_table, run_scores_table
 from featbert.report.rendering import (
     EVERYTHING,
@@ -195,6 +197,20 @@ def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None
         path.write_text(broken, "utf-8")
         with pytest.raises(InputError, match=re.escape(str(path))):
             read_comparisons(path)
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [render, lambda shown: render(shown, "markdown"), html, html_report],
+    ids=["text", "markdown", "notebook", "page"],
+)
+def test_the_answer_is_above_the_scores(draw) -> None:
+    comparisons = Comparisons((full(),))
+    plain = unescape(draw(comparisons).replace("\\", ""))
+    places = [plain.index(line) for line in comparisons[0].answer]
+    assert len(places) >= 2
+    assert places == sorted(places)
+    assert places[-1] < plain.index("61.17 ± ")
 
 
 def test_hostile_names_are_text_in_every_format() -> None:
