@@ -50,13 +50,15 @@ _FEW_STEPS = 100
 _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
 # Costs as a ratio of the best row's, by unit.
 _RATIOS = {"operations": "the operations", "seconds": "the time to label"}
-# The answer says that no row near the best one does this, by cost.
-_SAVINGS = {
-    "operations": "takes clearly fewer operations",
-    "kept": "keeps clearly fewer bytes",
-    "one_by_one": "labels texts clearly faster",
-    "batched": "labels texts clearly faster",
+# The least of a cost.
+_LEAST = {
+    "operations": "Fewest operations",
+    "kept": "Fewest bytes to keep",
+    "one_by_one": "Least time to label texts one by one",
+    "batched": "Least time to label texts in batches",
 }
+# A run with fewer bytes for each parameter it predicts with needs the encoder's own files.
+_BYTES_OF_PARAMETER = 2
 
 
 @dataclass(frozen=True)
@@ -235,8 +237,10 @@ def _behind_and_rising(case: _Case) -> Row | None:
 
 
 def _result(difference: Difference, leader: Row, rival: Row, name: str, opponent: str) -> str:
-    """The lead of a row that was chosen by dev over another row."""
-    lead, basis = _lead(difference, leader.task.measure.name), _basis(difference, leader, rival)
+    """The lead of a row that was chosen by dev over another row, and both scores."""
+    lead = _lead(difference, leader.task.measure.name)
+    scores = (_percent(row.mean(difference.split)) for row in (leader, rival))
+    basis = f"{' against '.join(scores)}, {_basis(difference, leader, rival)}"
     if difference.sign > 0:
         return f"{name}: {lead} over {opponent}, {basis}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
@@ -300,10 +304,10 @@ def _as_rival(case: _Case, leader: Row, rival: Row) -> str:
 def _basis(difference: Difference, *rows: Row) -> str:
     """`5 seeds, 2,000 test examples`, and the limits of an interval."""
     estimate = difference.estimate
-    numbers = sorted({len(row.runs) for row in rows if row.has_seed})
-    seeds = counted(numbers[0], "seed") if len(numbers) == 1 else ""
-    if len(numbers) > 1:
-        seeds = f"{numbers[0]} and {numbers[-1]} seeds"
+    numbers = [len(row.runs) for row in rows if row.has_seed]
+    seeds = counted(numbers[0], "seed") if len({*numbers}) == 1 else ""
+    if len({*numbers}) > 1:
+        seeds = f"{numbers[0]} against {numbers[1]} seeds"
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
@@ -351,18 +355,22 @@ def _cheapest(case: _Case) -> Row | None:
 
 
 def _cheapest_line(case: _Case, row: Row) -> str:
-    """`Within 1 point of the best at least cost: LoRA (80.0, 0.3 MB to keep, 0.7× ...)`"""
+    """`Fewest operations within 1 point of the best: LoRA (80.0, 0.3 MB to keep, 0.7× ...)`"""
     leader, split = case.leader, case.split
     assert leader is not None
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
     score = f"{_percent(row.mean(split))} {row.task.measure.name}"
     storage = f"{units.size(row.cost.run_bytes)} to keep"
+    if row.cost.run_bytes < _BYTES_OF_PARAMETER * row.cost.total_parameters:
+        storage += " besides the encoder"
+    least = f"{_LEAST[case.request.cheapest]} within {within} of the best"
+    has_trials = len(case.with_trials) > len(case.rows)
+    lacks_costs = not all(map(CURRENCIES[case.request.cheapest].of, case.competing))
+    if has_trials or lacks_costs:
+        least += f", among {'chosen ' * has_trials}rows{' of known cost' * lacks_costs}"
+    name = _called(case, row)
     if row is leader:
-        cost, saves = CURRENCIES[case.request.cheapest], _SAVINGS[case.request.cheapest]
-        scope = "" if all(map(cost.of, case.competing)) else " of known cost"
-        chosen = " chosen" if len(case.with_trials) > len(case.rows) else ""
-        best = f"{_called(case, row)} ({score}, {storage})"
-        return f"No{chosen} row{scope} within {within} of {best} {saves}."
+        return f"{least}: {name} itself ({score}, {storage})."
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
@@ -373,8 +381,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     if row_cost and best_cost:
         times = f"{row_cost / best_cost:.2g}× {_RATIOS[CURRENCIES[shown].unit]}"
         facts.append(f"{times} of {_called(case, leader)}")
-    name = _called(case, row)
-    return f"Within {within} of the best at least cost: {name} ({', '.join(facts)})."
+    return f"{least}: {name} ({', '.join(facts)})."
 
 
 # Not settled --------------------------------------------------------------------------------------
@@ -403,7 +410,7 @@ def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
         f"{', '.join(names)} against {best}: {a}" for a, names in grouped(advised_rows).items()
     ]
     if len(pairs) > _NAMED:
-        parts.append(f"{counted(len(pairs) - _NAMED, 'further row')} against {best}")
+        parts.append(f"and {counted(len(pairs) - _NAMED, 'further row')}")
     return f"{'; '.join(parts)}."
 
 
@@ -414,7 +421,7 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
         return "their means are equal, so no number of seeds can be advised"
     of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
     if not estimate.covers_seeds:
-        return f"train {FEWEST} seeds of {of_rows}"
+        return f"it takes at least {FEWEST} seeds of {of_rows}"
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
         return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"

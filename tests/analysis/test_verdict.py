@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import statistics
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,11 @@ def test_the_answer_is_the_lead_over_the_other_side_with_its_interval() -> None:
     answer = topics(found)["Answer"]
     for number in (expected.value, expected.low, expected.high):
         assert f"{100 * number:+.1f}" in answer
+    tuned, features = (100 * (statistics.fmean(scores) - 0.05) for scores in (TUNED, FEATURES))
+    assert f"{tuned:.1f} against {features:.1f}" in answer
     assert "3 seeds" in answer
+    unequal = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", [*FEATURES, 0.61])]
+    assert "3 against 4 seeds" in topics(contest(unequal))["Answer"]
     assert "Not settled" not in topics(found)
     (comparison,) = compare([*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)])
     assert comparison.answer[0] == answer
@@ -150,7 +155,10 @@ def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     line = topics(found)["Cheapest"]
     assert "0.5×" in line
     assert "300" in line
-    assert contest(runs, within=0.1).cheapest == "fine-tuning"
+    assert "besides the encoder" in line
+    itself = contest(runs, within=0.1)
+    assert itself.cheapest == "fine-tuning"
+    assert "besides the encoder" not in topics(itself)["Cheapest"]
     assert contest(runs, within=6).cheapest == "concat_last4"
     assert contest(runs, within=6, cheapest="kept").cheapest == "LoRA"
     assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
