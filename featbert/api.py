@@ -582,7 +582,7 @@ class AdaptRequest(Adapt, Compute, Encoded, Text, Request):
 
     without = frozenset(
         (
-            *("task", "scheme", "tag_column", "label_names", "tag_scheme"),
+            *("task", "file_scheme", "tag_column", "label_names", "tag_scheme"),
             *("context", "casing", "pooling", "packing", "keep", "store_dtype"),
         )
     )
@@ -829,8 +829,8 @@ class CompareRequest(Analyses, InRuns, Request):
         ]
     )
     runs: Runs = Field([])
-    """Runs: parts of names, folders, or labels of rows. Or folders of runs, or results files.
-    [default: all finished runs]"""
+    """Runs: their ids or other parts of their names, their folders, or labels of rows. Or folders
+    of runs, or results files. [default: all finished runs]"""
     runs_dir: Folder = RUNS_DIR
     """Folder of runs, or a results file."""
     experiment: Annotated[str | None, Option("EXPERIMENT")] = None
@@ -973,7 +973,7 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
 
     without = frozenset({"task", "tag_scheme", "precision"})
     runs: Runs
-    """Finished runs: folders or names."""
+    """Finished runs: their ids or other parts of their names, or their folders."""
     data: Annotated[Several[Annotated[str | InstanceOf[Corpus], _name]], Option("CORPUS")] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
         "sample, or hf:NAME. May be given several times."
@@ -1106,7 +1106,7 @@ class SpeedRequest(Compute, OfRuns):
 
     without = frozenset({"precision"})
     runs: Runs
-    """Finished runs: folders or names."""
+    """Finished runs: their ids or other parts of their names, or their folders."""
     sentences: int = Field(200, ge=1)
     """Sentences to answer, spread over the test split."""
     repeats: int = Field(5, ge=1)

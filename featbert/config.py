@@ -212,7 +212,7 @@ class Data(Section):
     """Language of the corpus, such as de. By default read from the folder's name."""
     encoding: Annotated[str, Option(suggests=("utf-8", "utf-16", "latin-1", "cp1252"))] = "utf-8"
     """Text encoding of the corpus files."""
-    scheme: Annotated[str, Option(suggests=("auto", "bio", "iob1", "io", "bioes"))] = "auto"
+    file_scheme: Annotated[str, Option(suggests=("auto", "bio", "iob1", "io", "bioes"))] = "auto"
     """Tag scheme in the files: auto, bio, iob1, io or bioes."""
     token_column: Column = None
     """Column of the words: a number from 1, or a name."""
@@ -656,7 +656,7 @@ class Adapt(Section):
     max_length: int | None = Field(None, ge=8)
     """Subwords of a sequence, with special tokens. By default 128, or the encoder's limit if that
     is lower."""
-    share: float = Field(0.15, gt=0, lt=1)
+    predict_share: float = Field(0.15, gt=0, lt=1)
     """Share of the subwords to predict."""
     mask_share: float = Field(0.8, ge=0, le=1)
     """Share of the predicted subwords that become the mask token."""

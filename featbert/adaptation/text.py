@@ -111,7 +111,7 @@ def mask_pieces(
     units = np.unique(words, return_inverse=True)[1] if settings.whole_word else slice(None)
     order, fate = random.random((2, len(pieces)))[:, units]
     order[~maskable] = 2.0
-    last = max(1, round(settings.share * int(maskable.sum())))
+    last = max(1, round(settings.predict_share * int(maskable.sum())))
     chosen = maskable & (order <= np.sort(order)[last - 1])
     masked = settings.mask_share
     swapped = chosen & (fate >= masked) & (fate < masked + settings.random_share)

@@ -59,6 +59,8 @@ def output(text: str, default: Any = ...) -> Any:
 
 ReportFormat = Literal["text", "markdown", "latex", "csv", "json"]
 TableFormat = Literal["text", "json"]
+NAMED_RUN = "A run: its id or another part of its name, or its folder."
+NAMED_RUNS = "Runs: their ids or other parts of their names, or their folders."
 RUN = argument(
     "RUN",
     "A finished run: its id or another part of its name, its folder, or the label of its row.",

@@ -105,7 +105,7 @@ def show(
 def rm(
     ctx: typer.Context,
     names: list[str] | None = o.argument(
-        "RUN", "Runs: parts of names, or folders. By default all on --data.", completion.runs, None
+        "RUN", f"{o.NAMED_RUNS} By default all on --data.", completion.runs, None
     ),
     data: str | None = o.RUN_DATA,
     runs_dir: Path | None = RUNS_DIR,
@@ -131,7 +131,7 @@ def rm(
 @_command("tag RUN paper")
 def tag(
     ctx: typer.Context,
-    name: str = o.argument("RUN", "Run folder or name.", completion.runs),
+    name: str = o.argument("RUN", o.NAMED_RUN, completion.runs),
     tags: list[str] = o.argument("TAG", "Tags."),
     remove: bool = o.flag("--remove", "Remove these tags."),
     runs_dir: Path | None = RUNS_DIR,
@@ -155,7 +155,7 @@ def tag(
 @_command("note RUN 'for the appendix'")
 def note(
     ctx: typer.Context,
-    name: str = o.argument("RUN", "Run folder or name.", completion.runs),
+    name: str = o.argument("RUN", o.NAMED_RUN, completion.runs),
     text: str = o.argument("TEXT", "The note. An empty text removes it.", default=""),
     runs_dir: Path | None = RUNS_DIR,
 ) -> None:

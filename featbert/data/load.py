@@ -124,7 +124,7 @@ def load_corpus(
     """
     kind, encoding = target_kind(targets), codec_name(options.encoding)
     for option, fits in (
-        ("scheme", kind.has_scheme),
+        ("file_scheme", kind.has_scheme),
         ("label_names", not kind.numbered),
         ("answerable", kind.name == "spans"),
         ("missing", kind.name != "spans"),
@@ -170,7 +170,9 @@ def load_corpus(
                 f"names numbers, but no label of {files[0].path} is one: {listed(sorted(labels))}"
             )
             raise InputError(f"{fault}; leave it out", setting="label_names")
-    splits = _splits(files, kind, options.scheme, encoding, keep_paths=Path(source).is_absolute())
+    splits = _splits(
+        files, kind, options.file_scheme, encoding, keep_paths=Path(source).is_absolute()
+    )
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
     if options.dev_share is not None:

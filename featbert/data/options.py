@@ -29,7 +29,7 @@ class ReadingOptions:
 
     language: str | None = None
     encoding: str = "utf-8"
-    scheme: str = "auto"
+    file_scheme: str = "auto"
     token_column: Column | None = None
     tag_column: Column | None = None
     delimiter: str | None = None

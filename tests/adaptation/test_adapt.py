@@ -79,14 +79,19 @@ def masked(n, seed=0, sizes=(1,), **settings):
 @pytest.mark.parametrize("share", [0.01, 0.15, 0.5, 0.99])
 def test_the_share_of_each_sequence_is_masked_and_at_least_one_piece(share):
     for n in range(1, 150):
-        _, chosen, _ = masked(n, n, share=share)
+        _, chosen, _ = masked(n, n, predict_share=share)
         assert chosen.sum() >= 1
         assert abs(chosen.sum() - max(1, share * n)) <= 0.5 + 1e-9
 
 
 @pytest.mark.parametrize("whole_word", [False, True])
 def test_masks_random_pieces_and_kept_ones_have_their_shares(whole_word):
-    options = {"mask_share": 0.6, "random_share": 0.3, "share": 0.5, "whole_word": whole_word}
+    options = {
+        "mask_share": 0.6,
+        "random_share": 0.3,
+        "predict_share": 0.5,
+        "whole_word": whole_word,
+    }
     read, chosen, _ = masked(40_000, sizes=(1, 2, 3), **options)
     assert chosen.mean() == pytest.approx(0.5, abs=1e-4)
     found = read[chosen]
@@ -109,7 +114,7 @@ def test_whole_words_are_masked_whole_and_share_one_fate(sizes, seed):
 
 def test_special_pieces_are_neither_masked_nor_drawn():
     pieces = np.tile([1, 9, 10], 2000)  # 1: a word that the tokenizer does not know
-    settings = quick(share=0.6, mask_share=0.0, random_share=1.0)
+    settings = quick(predict_share=0.6, mask_share=0.0, random_share=1.0)
     random = np.random.default_rng(0)
     read, chosen = mask_pieces(pieces, np.arange(6000), settings, VOCABULARY, random)
     assert not chosen[pieces == 1].any()
@@ -362,7 +367,7 @@ def test_a_finished_one_is_found_again_and_other_ones_have_other_names(
         assert adapt(corpus, str(tiny_bert), **options) == dataclasses.replace(done, hit=True)
     same = adapt(corpus, str(tiny_bert), **options, overwrite=True)
     assert weights_of(same) == weights_of(done)  # to the bit
-    for change in ({"seed": 2}, {"settings": quick(share=0.2)}):
+    for change in ({"seed": 2}, {"settings": quick(predict_share=0.2)}):
         other = adapt(corpus, str(tiny_bert), **(options | change))
         assert (other.hit, weights_of(other) == weights_of(done)) == (False, False)
     assert len(list(tmp_path.iterdir())) == 3
@@ -415,7 +420,7 @@ def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_on
 
     again = steps_after(lambda kept: None)
     assert again[0] == again[-1] // 3 + 1
-    assert steps_after(lambda kept: None, settings=quick(epochs=3, share=0.3))[0] == 1
+    assert steps_after(lambda kept: None, settings=quick(epochs=3, predict_share=0.3))[0] == 1
     assert steps_after(lambda kept: (kept / lm.COMPUTATION).unlink())[0] == 1
 
 

@@ -41,6 +41,8 @@ MISUSED = {
     "compare --no-text": "'--no-sentences'",
     "finetune --discriminative 2": "'--layer-decay'",
     "finetune --targets all": "'--target-modules'",
+    "train --scheme iob1": "'--file-scheme'",
+    "adapt --share 0.2": "'--predict-share'",
     "runs pack --output x": "'--out'",
     "runs pack --text": "'--predictions'",
     "version": "'--version'",
@@ -103,7 +105,7 @@ REFUSED = {
     f"{EVALUATE} --split tset": "'test'",
     f"{EVALUATE} --map PRE=O": "'PER'",
     f"{EVALUATE} --map PER": "FROM=TO",
-    f"{EVALUATE} --scheme bixo": "'bixo'",
+    f"{EVALUATE} --file-scheme bixo": "'bixo'",
 }
 
 

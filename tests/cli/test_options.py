@@ -23,7 +23,7 @@ TRAINING = {
 READING = {
     "language": "en",
     "encoding": "latin-1",
-    "scheme": "bio",
+    "file_scheme": "bio",
     "token_column": 2,
     "tag_column": 1,
 }
@@ -108,7 +108,7 @@ def test_unusual_text_is_counted(workspace):
     before = workspace.extract("--cache-dir", workspace.folder / "before").stdout
     unknown = int(before.split("unusual: ")[1].split()[0]) + 1  # the vocabulary lacks others, too
     train.write_text(train.read_text("utf-8") + "Jordan I-PER\n\u200b O\nEU I-ORG\n", "utf-8")
-    options = ("--tag-column", 2, "--scheme", "bio")
+    options = ("--tag-column", 2, "--file-scheme", "bio")
     assert f"{unknown} unknown words" in workspace.extract(*options).stdout
     for done in (workspace.train("--layers", "last"), workspace.finetune(*options)):
         assert f"{unknown} unknown words" in done.stderr

@@ -96,11 +96,11 @@ def test_a_given_scheme(folder):
     path = folder(train__txt="a PER\nb PER\nc O\n")
     with pytest.raises(InputError, match="'PER'"):
         load_corpus(path)
-    corpus = load_corpus(path, ReadingOptions(scheme="io"))
+    corpus = load_corpus(path, ReadingOptions(file_scheme="io"))
     assert tags(corpus, "train") == ["B-PER I-PER O"]
     assert corpus["train"].notes.scheme == "IO"
     with pytest.raises(InputError, match=r"'bios'.*'bioes'"):
-        load_corpus(path, ReadingOptions(scheme="bios"))
+        load_corpus(path, ReadingOptions(file_scheme="bios"))
 
 
 @pytest.mark.parametrize("kind", ["conll", "jsonl"])
@@ -116,7 +116,7 @@ def test_labels_are_taken_as_they_are(folder, kind):
     notes = corpus["train"].notes
     assert (notes.scheme, notes.repaired_tags) == ("none", 0)
     with pytest.raises(InputError, match="scheme"):
-        load_corpus(path, ReadingOptions(scheme="bio"), targets="labels")
+        load_corpus(path, ReadingOptions(file_scheme="bio"), targets="labels")
     with pytest.raises(InputError, match=r"'label'.*'labels'"):
         load_corpus(path, targets="label")
 

@@ -105,7 +105,7 @@ def test_brackets_that_nest_or_stay_open_are_refused_with_their_place(tags, inde
         load_corpus(tmp_path)
     assert "IO" not in str(unread.value).replace(str(tmp_path), "").split()
     with pytest.raises(InputError, match=r"IO .*line 2 of"):
-        load_corpus(tmp_path, ReadingOptions(scheme="io"))
+        load_corpus(tmp_path, ReadingOptions(file_scheme="io"))
 
 
 def test_all_splits_together_say_which_notation_it_is(tmp_path, caplog):

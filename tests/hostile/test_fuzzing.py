@@ -86,7 +86,7 @@ def test_column_files(folder, data, options):
         assert len(there) - unread <= split.n_words <= len(there)
     written = folder / "copy.conll"
     write_conll(written, split.sentences)
-    (again,) = load_corpus(written, ReadingOptions(scheme="bio")).splits.values()
+    (again,) = load_corpus(written, ReadingOptions(file_scheme="bio")).splits.values()
     assert [(s.words, s.tags) for s in again] == [(s.words, s.tags) for s in split]
 
 
