@@ -114,21 +114,12 @@ class ColumnFormat:
         units: columns of documents and sentences, -1 for a column that is not in the file.
         key: key of MISC that has the tags.
         dialects: deviations from the plainest form, for people.
-        chosen: columns of words and tags that are neither named nor the usual ones.
     """
 
     def __init__(
-        self,
-        lines: Sequence[str],
-        path: Path,
-        options: ReadingOptions,
-        kind: TargetKind,
-        chosen: tuple[int, ...] | None = None,
+        self, lines: Sequence[str], path: Path, options: ReadingOptions, kind: TargetKind
     ) -> None:
-        """Finds the format in the lines of a file, or its first ones. InputError without tags.
-
-        `chosen` are the columns in a longer file of the corpus, used instead of these lines.
-        """
+        """Finds the format in the lines of a file, or its first ones. InputError without tags."""
         self.path, self.options, self.kind = path, options, kind
         if lines and lines[0].startswith("#FORMAT=WebAnno"):
             raise InputError(
@@ -137,7 +128,6 @@ class ColumnFormat:
         self.token, self.tag, self.units, self.header = 0, -1, (-1, -1), 0
         self.key, self.missing = "", frozenset[str]()
         self.dialects: list[str] = []
-        self.chosen: tuple[int, ...] = ()
         self._find_separator(lines)
         self.first, line = self._words[0] if self._words else (1, "")
         cells, head = self.split(line, self.first), lines[: self.first]
@@ -152,10 +142,10 @@ class ColumnFormat:
             return
         names, tag_keys = self._names(cells, treebank)
         place = f"{path}, line {self.first}: {excerpt(line)}"
-        self._find_words(names, chosen, place)
+        self._find_words(names, place)
         if kind.keys is None:
             return
-        self._find_tags(names, tag_keys, chosen, place)
+        self._find_tags(names, tag_keys, place)
         if self.token == self.tag:
             sign = next((sign for sign in ",;|" if sign in line), None)
             advice = "columns are separated by tabs or spaces"
@@ -213,33 +203,26 @@ class ColumnFormat:
         self.units = document, sentence
         return names, self.kind.keys or ()
 
-    def _find_words(self, names: Sequence[str], chosen: tuple[int, ...] | None, where: str) -> None:
+    def _find_words(self, names: Sequence[str], where: str) -> None:
         keys, column = ["form"] if self.conllu else WORD_KEYS, self.options.token_column
         name = only_column(column, keys, names, "token_column", where)
         if name:
             self.token = names.index(name)
             return
         last = len(self.split(self._words[0][1], self.first)) - 1
-        self.token = self._usual_token(last) if chosen is None else [*chosen, 0][0]
+        self.token = self._usual_token(last)
         if self.token:
-            self.chosen = (self.token,)
             self.dialects.append(f"words from column {self.token + 1}")
 
-    def _find_tags(
-        self, names: Sequence[str], keys: Sequence[str], chosen: tuple[int, ...] | None, where: str
-    ) -> None:
+    def _find_tags(self, names: Sequence[str], keys: Sequence[str], where: str) -> None:
         kind, last = self.kind, len(names) - 1
         tag = only_column(self.options.tag_column, keys, names, "tag_column", where)
         if tag is None and not self.conllu:
             column, rival = last, None
-            if chosen is not None:
-                column = chosen[1] if len(chosen) > 1 else last
-            elif kind.has_scheme and not self.header:
+            if kind.has_scheme and not self.header:
                 column = self._usual_tag(last)
                 rival = self._rival(column, last)
             tag = names[column]
-            if column != last:
-                self.chosen = self.token, column
             also = ""
             if rival is not None:
                 option = spelling("tag_column", rival + 1)
@@ -405,20 +388,16 @@ def read_conll(
     path: Path,
     options: ReadingOptions = ReadingOptions(),  # noqa: B008
     kind: TargetKind = TARGETS["entities"],
-    chosen: tuple[int, ...] | None = None,
 ) -> RawFile:
-    """The sentences of a column file, or the first ones. Time and memory are linear in it.
-
-    `chosen` is as of `ColumnFormat`.
-    """
+    """The sentences of a column file, or the first ones. Time and memory are linear in it."""
     lines = read_file(path, options.encoding)
-    columns = ColumnFormat(lines, path, options, kind, chosen)
+    columns = ColumnFormat(lines, path, options, kind)
     skipped: dict[str, Any] = Counter()
     tracked = track(lines, f"reading {path.name}", "lines")
     sentences = tuple(islice(column_sentences(tracked, columns, skipped), options.limit))
     notes = ReadingNotes(dialects=tuple(columns.dialects), **skipped)
-    chosen = (columns.token, columns.tag) if columns.header else columns.chosen
-    return RawFile(path, sentences, notes, columns=(columns.columns, *chosen))
+    tag = -1 if columns.tag == columns.columns - 1 else columns.tag
+    return RawFile(path, sentences, notes, columns=(columns.columns, columns.token, tag))
 
 
 def column_sentences(

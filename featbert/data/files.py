@@ -57,8 +57,8 @@ class RawFile:
     Attributes:
         notes: all but scheme, repaired tags and encoding, which follow from the whole corpus.
         unit: what `Sentence.lines` count: "line", or "row" of a dataset.
-        columns: of a column file, its number of columns, and the columns of words and tags, from 0,
-            if a header or their content showed them.
+        columns: of a column file, its number of columns, and the columns of words and tags, from 0.
+            The last one is -1.
         split: of the corpus.
     """
 
@@ -162,12 +162,10 @@ def codec_name(encoding: str) -> str:
         ) from None
 
 
-def read_file(
-    path: Path, encoding: str = "utf-8", most: int | None = None, *, returns: bool = False
-) -> list[str]:
-    """Lines of a file, all or the first `most`. Errors are as of `opened` and `read_lines`."""
+def read_file(path: Path, encoding: str = "utf-8", *, returns: bool = False) -> list[str]:
+    """Lines of a file. Errors are as of `opened` and `read_lines`."""
     with opened(path) as stream:
-        return list(islice(read_lines(stream, encoding, str(path), returns=returns), most))
+        return list(read_lines(stream, encoding, str(path), returns=returns))
 
 
 def opened(path: Path) -> BinaryIO:

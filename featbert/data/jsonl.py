@@ -17,6 +17,7 @@ _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+.\w]+"""
 _ARRAY_ALONE = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
 _ADJACENT_STRINGS = re.compile(r"""['"]\s+['"]""")
+_ADVICE = "write each object on one line; if the file is one array, name it .json"
 
 
 def is_json(path: Path) -> bool:
@@ -74,8 +75,8 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
         if len(lines) > 1 and reason == "Extra data":
             return None
         raise InputError(
-            f"not JSON ({reason}), line {first + line - 1} of {path}: {excerpt(lines[line - 1])}"
-            f"{_advice(lines[0], path)}"
+            f"not JSON ({reason}), line {first + line - 1} of {path}: {excerpt(lines[line - 1])}; "
+            f"{_ADVICE}"
         ) from None
 
 
@@ -84,22 +85,14 @@ def _row(values: Any, number: int, unit: str, path: Path) -> RawRow:
     if _is_pair(values):
         values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
-        shown = json.dumps(values)
-        raise InputError(f"not a JSON object, {place}: {excerpt(shown)}{_advice(shown, path)}")
+        shown = excerpt(json.dumps(values))
+        raise InputError(f"not a JSON object, {place}: {shown}; {_ADVICE}")
     return RawRow(values, place, number, unit)
 
 
 def _is_pair(value: Any) -> bool:
     """Whether a value is spaCy 2's list of a text and its annotations."""
     return isinstance(value, list) and [*map(type, value)] == [str, dict]
-
-
-def _advice(line: str, path: Path) -> str:
-    """How to write a file that seems to be one array, or to have objects of several lines."""
-    if line.strip() == "{":
-        return "; write each object on one line"
-    is_array = line.lstrip().startswith("[") and extension(path) != "json"
-    return "; if the file is one array, name it .json" if is_array else ""
 
 
 def literal(value: Any) -> Any:

@@ -178,7 +178,10 @@ def places_of(
         if part.own is not None and not part.is_at(place):
             place = _inner_place(part, part.own, unit)
             if place is None:
-                place = _only_place(part.text, part.own)
+                own = part.own.strip()
+                start = part.text.find(own) if own else -1
+                is_only = start >= 0 and start == part.text.rfind(own)
+                place = (start, start + len(own)) if is_only else None
                 (lost if place is None else moved).append(part)
         places.append(place)
     for group, fault in (
@@ -217,11 +220,3 @@ def _inner_place(part: Part, own: str, unit: Unit) -> Place | None:
         if inner.is_at(place := unit.place(inner)):
             return place
     return None
-
-
-def _only_place(text: str, part: str) -> Place | None:
-    """The place of a part that occurs exactly once."""
-    part = part.strip()
-    start = text.find(part) if part else -1
-    is_only = start >= 0 and text.find(part, start + 1) < 0
-    return (start, start + len(part)) if is_only else None

@@ -22,6 +22,7 @@ Lines of fastText are read as labels and a text:
 
 import csv
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -328,8 +329,7 @@ class Table:
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
         self._texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
         self._first, self._others = head, rows
-        self._joined: list[str] = []  # places of rows with texts that hold separators
-        self._wide: list[str] = []  # places of rows with more columns than are read
+        self._unusual: dict[str, list[str]] = defaultdict(list)  # places of rows, by their kind
         by_name = any(isinstance(column, str) for column in (options.pair, options.target))
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
 
@@ -370,31 +370,25 @@ class Table:
             notice(f"{path} has {self.dialect}")
         if isinstance(lines, list):
             lines = track(lines, f"reading {path.name}", "lines")
-        skipped = 0
         cells = table_cells(lines, path, self.dialect, self._start)
         for number, row in islice(cells, int(self.has_header), None):
             again = [cell.removeprefix(BOM).strip() for cell in row]
             is_header_again = self.has_header and again == self.names
             is_blank = not row or (len(names) > 1 and not any(map(str.strip, row)))
+            place = f"line {number} of {path}"
             # A blank line is a row of a table of one column only.
             if (not row and len(names) > 1) or (not blank and (is_header_again or is_blank)):
-                skipped += bool(row)
+                if row:
+                    kind = f"rows of {path} that are empty, or the header again, skipped"
+                    self._unusual[kind].append(place)
                 continue
             if is_blank:
                 row += [""] * (len(names) - len(row))
-            place = f"line {number} of {path}"
             fitted = row if len(row) == len(names) else self._fitted(row, names, place)
             yield RawRow(dict(zip(names, fitted, strict=True)), place, number)
-        if skipped:
-            notice(f"rows of {path} that are empty, or the header again, are skipped: {skipped:,}")
-        sign = repr(self.dialect.separator)
-        for rows, places in (
-            (f"texts of {path} with {sign}, unquoted", self._joined),
-            (f"rows of {path} with columns after the first {len(names)}, not read", self._wide),
-        ):
-            if places:
-                line = places[0].removesuffix(f" of {path}")
-                notice(f"{rows}: {len(places):,}; the first in {line}")
+        for rows, places in self._unusual.items():
+            line = places[0].removesuffix(f" of {path}")
+            notice(f"{rows}: {len(places):,}; the first in {line}")
 
     def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
         """A row with one cell for each column. InputError if it is not clear how."""
@@ -405,10 +399,11 @@ class Table:
         if excess > 0 and len(texts) == 1:
             start, end = texts[0], texts[0] + excess + 1
             if not any(sign in cell for cell in row[start:end]):
-                self._joined.append(where)
+                self._unusual[f"texts of {self.path} with {sign!r}, unquoted"].append(where)
                 return [*row[:start], sign.join(row[start:end]), *row[end:]]
         if excess > 0 and self._numbered and sign == "\t":
-            self._wide.append(where)
+            kind = f"rows of {self.path} with columns after the first {n}, not read"
+            self._unusual[kind].append(where)
             return row[:n]
         advice = f"; quote texts with {sign!r} in them" if excess > 0 else ""
         if advice and not self.has_header and sign == "\t":

@@ -208,3 +208,13 @@ class Batcher:
         """(R,) place in the flattened batch of each window's first piece. See the class."""
         places: Ints = np.arange(len(lengths)) * lengths.max() + (lengths - 1) * self.causal
         return places
+
+
+def segment_pool(vectors: Tensor, lengths: Ints, how: str) -> Tensor:
+    """(W, D) -> (B, D) float32: sum, mean, max or first ("cls") of runs of `lengths` (B,)."""
+    if how == "cls":
+        starts = torch.from_numpy(np.cumsum(lengths) - lengths)
+        return vectors.index_select(0, to_device(starts, vectors.device)).float()
+    sizes = to_device(torch.from_numpy(lengths), vectors.device)
+    pooled: Tensor = torch.segment_reduce(vectors.float(), how, lengths=sizes, unsafe=True)
+    return pooled

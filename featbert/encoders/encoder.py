@@ -18,7 +18,6 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.alignment import Alignment, align
 from featbert.encoders.batches import Batcher, PieceBatch
 from featbert.encoders.encoding import Context, Packing, SubwordPooling
-from featbert.encoders.segments import segment_means
 from featbert.encoders.tokenizer import WordPieces
 from featbert.errors import InputError
 from featbert.progress import set_within
@@ -172,7 +171,10 @@ def _by_word(states: Tensor, batch: PieceBatch) -> Tensor:
     """(Q, H) -> (W, H) mean of the places of each word."""
     if batch.segments is None:
         return states
-    return segment_means(states, batch.segments, batch.n_words)
+    total = states.new_zeros((batch.n_words, states.shape[1]), dtype=torch.float32)
+    total = total.index_add(0, batch.segments, states.float())
+    sizes = torch.bincount(batch.segments, minlength=batch.n_words).unsqueeze(1)
+    return (total / sizes).to(states.dtype)
 
 
 def _inputs(batch: PieceBatch) -> dict[str, Tensor | None]:

@@ -71,7 +71,11 @@ def _coefficients(
     encoder: Encoder, name: Hashable, compute: Callable[[PieceBatch], None]
 ) -> Floats:
     """(4,) operations of `compute`, which `name` tells from others, for each of `_terms`."""
-    key = (_architecture(encoder), name)
+    # What the operations depend on: modules, their sizes and their config.
+    config: Any = encoder.model.config
+    modules = tuple(type(module) for module in encoder.model.modules())
+    shapes = tuple(parameter.shape for parameter in encoder.model.parameters())
+    key = modules, shapes, encoder.pooler, config.to_json_string(), name
     if key in _counted:
         return _counted[key]
     device, terms, counts = next(encoder.parameters()).device, [], []
@@ -92,11 +96,3 @@ def _coefficients(
     solution: Floats = np.linalg.solve(terms, counts).round().astype(np.float64)
     _counted[key] = solution
     return solution
-
-
-def _architecture(encoder: Encoder) -> Hashable:
-    """What the operations of an encoder depend on: its modules, their sizes and their config."""
-    modules = tuple(type(module) for module in encoder.model.modules())
-    shapes = tuple(parameter.shape for parameter in encoder.model.parameters())
-    config: Any = encoder.model.config
-    return modules, shapes, encoder.pooler, config.to_json_string()

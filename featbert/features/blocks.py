@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from featbert.encoders.alignment import Alignment
+from featbert.encoders.batches import segment_pool
 from featbert.encoders.batching import Ints, TokenBudget, length_batches, padded_tokens
 from featbert.encoders.device import computing_threads, to_device
 from featbert.encoders.encoder import Encoder
-from featbert.encoders.segments import segment_pool
 
 # Batches at a time: more wait for Python's lock. With more threads each batch has several.
 MAX_WORKERS = 8

@@ -21,9 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from featbert.encoders.batches import segment_pool
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
-from featbert.encoders.segments import segment_pool
 
 
 class Pooling(nn.Module):
