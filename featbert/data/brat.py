@@ -24,9 +24,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
+from featbert.data.annotations import trimmed_place
 from featbert.data.files import BOM, RawRow, opened, read_file, read_lines
 from featbert.data.offsets import Part, Place, folded, notice_parts, places_of, unit_of
-from featbert.data.rows import trimmed_place
 from featbert.errors import InputError
 from featbert.progress import track
 from featbert.text import excerpt

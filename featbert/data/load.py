@@ -12,6 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
+from featbert.data.annotations import is_unanswered, text_and_spans
 from featbert.data.brat import BratReader
 from featbert.data.choices import ChoiceReader
 from featbert.data.columns import (
@@ -60,7 +61,7 @@ from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_sp
 from featbert.data.jsonl import is_json, json_rows, literal
 from featbert.data.notation import Notation, notation_of
 from featbert.data.options import ReadingOptions
-from featbert.data.rows import WordReader, is_unanswered, read_rows, text_and_spans
+from featbert.data.rows import WordReader, read_rows
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import QuestionReader, json_questions, may_be_answerable
 from featbert.data.tables import Table, corpus_tables, fasttext_rows, is_fasttext
