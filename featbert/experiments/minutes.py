@@ -263,7 +263,7 @@ class MinutesPlan(ExperimentPlan):
                 of_runs = {self.job_of(c).name: times.run(reduced) for c, reduced in draft.reduced}
                 reductions = draft.share, draft.most_epochs
                 return TimePlan(key, *reductions, of_runs, draft.seconds, spent=0.0, done=False)
-        raise InputError(self._too_few(seconds), setting="minutes")
+        raise InputError(self._too_few(seconds, len(items) - 1), setting="minutes")
 
     def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:
         """The candidates if their stores fit on the disk, and those that need no stored words.
@@ -292,15 +292,18 @@ class MinutesPlan(ExperimentPlan):
         stores = {e.path: e for job in jobs if (e := job.extraction) is not None}
         return [store for store in stores.values() if store.finished is None]
 
-    def _too_few(self, expected: Mapping[str, float]) -> str:
-        """The minutes that the smallest plan needs, and for what."""
+    def _too_few(self, expected: Mapping[str, float], n_sequences: int) -> str:
+        """The minutes that the smallest plan needs, and for what.
+
+        The advised limit is at most half of train's sequences: one above train changes nothing.
+        """
         reserve = (MARGIN - 1) * sum(expected.values())
         parts = {"measuring": self.spent, **expected, "reserve": reserve}
         needed = math.ceil(sum(parts.values()) / 60)
         times = ", ".join(f"{name} {duration(s)}" for name, s in parts.items() if s)
         return (
             f"is {self.minutes:g}; the smallest plan needs {needed} here: {times}; give more, or "
-            f"fewer examples, such as {spelling('limit', 500)}"
+            f"fewer examples, such as {spelling('limit', min(500, max(1, n_sequences // 2)))}"
         )
 
     # Stages ---------------------------------------------------------------------------------------

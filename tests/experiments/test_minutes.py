@@ -526,6 +526,8 @@ def test_too_few_minutes_say_how_many_are_needed(workspace):
     file = workspace.experiment("[features]\nlayers=['last']\n[finetune]\n")
     error = error_of(workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities"))
     assert "0.001" in error
+    sentences = (workspace.corpus / "train.conll").read_text("utf-8").strip().split("\n\n")
+    assert 0 < int(re.findall(r"limit=(\d+)", error)[0]) < len(sentences)
 
 
 @pytest.mark.parametrize("n", [1, 4])
