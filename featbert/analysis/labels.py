@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from featbert.encoders.layers import NAMES
 from featbert.encoders.tunings import TUNINGS, get_tuning
 from featbert.io import json_hash
 from featbert.models.registry import BODIES, OUTPUTS
-from featbert.text import counted, natural
+from featbert.text import counted, in_percent, natural
 from featbert.units import percent
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _PRECISIONS = ("encoder_precision", "training_precision")
 _LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
 # How dev and test were drawn from train.
 _PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
+# Settings that say which part of train a row learned from.
+_SIZES = {"train_share", "equal_steps", "shots"}
 # Settings of which a run has one.
 _INSTEAD = {"head_epochs", "head_from"}
 # Settings in a signature line, by their name there. The line also has a hash of all settings.
@@ -352,3 +354,57 @@ def search_line(search: SearchRecord) -> str:
     if (layers := texts.pop("layers", None)) is not None:  # the choice was between layers, too
         row, settings = "frozen features", with_settings(layers, texts)
     return f"{row}: {settings} chosen on dev ({percent(chosen.dev)}) among {configurations}"
+
+
+# Learning curves ----------------------------------------------------------------------------------
+
+
+def learning_lines(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by the name of their line, in the order of shares, without rows that learned from dev.
+
+    Rows of one tuning and layer combination that differ in settings besides the share are lines
+    of their own, except for settings that a search chose for each share.
+    """
+    trained = [row for row in rows if row.trained_on == ("train",)]
+    alike = grouped(((row.tuning, row.layers, tuple(row.varied.values())), row) for row in trained)
+    rows_by_name = []
+    for row, apart in itertools.chain.from_iterable(map(_apart, alike.values())):
+        base = with_settings(base_name(row.tuning, row.layers), apart)
+        rows_by_name.append((" · ".join([base, *row.varied.values()]), row))
+    lines = grouped(rows_by_name).items()
+    return {name: sorted(line, key=lambda row: row.train_part) for name, line in lines}
+
+
+def part_tick(row: Row) -> str:
+    """The part of train that a row learned from, on the axis `part_axis`: `25%` or `8`."""
+    return str(row.settings.get("shots") or in_percent(row.train_share))
+
+
+def part_axis(rows: Sequence[Row]) -> str:
+    """The name of the axis of parts of train."""
+    has_shots = any(row.settings.get("shots") for row in rows)
+    return "examples of each class" if has_shots else "share of train"
+
+
+def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
+    """Rows of one tuning and layer combination, each with what distinguishes its line from others.
+
+    Of settings that a search chose, each that two rows of one share do not need is left out.
+    """
+    differing = [{n: v for n, v in row.differing.items() if n not in _SIZES} for row in rows]
+    names = dict.fromkeys(name for settings in differing for name in settings)
+    values = {name: {settings.get(name) for settings in differing} for name in names}
+    apart = [name for name in names if len(values[name]) > 1]
+    if any(row.searched for row in rows):
+        chosen = [name for name in apart if any(name in row.settings for row in rows)]
+        for name in sorted(chosen, key=lambda name: -len(values[name])):
+            fewer = [setting for setting in apart if setting != name]
+            places = {
+                (row.train_part, *map(settings.get, fewer))
+                for row, settings in zip(rows, differing, strict=True)
+            }
+            if len(places) == len(rows):
+                apart = fewer
+    heads = [name for name in names if name in OF_HEADS and name not in apart]
+    for row, settings in zip(rows, differing, strict=True):
+        yield row, {name: settings[name] for name in (*heads, *apart) if name in settings}

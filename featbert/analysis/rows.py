@@ -7,10 +7,12 @@ differences are never taken across texts, encoders or amounts of training text.
 
 import contextlib
 import dataclasses
+import itertools
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from featbert.analysis.comparison import (
@@ -26,18 +28,17 @@ from featbert.analysis.comparison import (
     same_task,
     shared,
 )
-from featbert.analysis.curves import learning_lines
 from featbert.analysis.frame import fold_means
 from featbert.analysis.labels import (
     Way,
     base_name,
     canonical,
+    learning_lines,
     named_differences,
     row_order,
     signature_line,
     with_settings,
 )
-from featbert.analysis.notes import comparison_notes, other_baselines
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
@@ -45,7 +46,7 @@ from featbert.runs.grouping import CONDITIONS, VARIED, comparable_key
 from featbert.runs.record import RunRecord
 from featbert.runs.run import Run, find_run
 from featbert.tasks.forecasts import Reliability
-from featbert.text import natural
+from featbert.text import in_percent, listed, natural
 
 # Runs of each row by its name.
 Members = Mapping[str, Sequence[Run]]
@@ -94,13 +95,12 @@ def compare_group(
     and did not choose.
     """
     rows, members = comparable_rows(runs, freed)
-    of_trials = [all(run.name in trials for run in row.runs) for row in rows]
+    chosen = {row.name: any(run.name not in trials for run in row.runs) for row in rows}
     # Without a chosen row the trials themselves are compared.
-    pairs = [*zip(rows, of_trials, strict=True)]
-    keys = {row.rival_key for row, is_trial in pairs if not is_trial}
+    keys = {row.rival_key for row in rows if chosen[row.name]}
     rows = [
-        dataclasses.replace(row, is_trial=is_trial and row.rival_key in keys)
-        for row, is_trial in pairs
+        dataclasses.replace(row, is_trial=not chosen[row.name] and row.rival_key in keys)
+        for row in rows
     ]
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
@@ -345,7 +345,6 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
     share = statistics.fmean(run.original.record.share_learned_from for run in runs)
-
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
         whole[name] = whole[name] and share * whole[name]
     whole["extraction_words"] = whole["extraction_words"] and round(whole["extraction_words"])
@@ -353,3 +352,92 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         for name in ("one_by_one_seconds", "batched_seconds"):
             whole[name] = statistics.fmean(getattr(speed, name) for speed in speeds)
     return RowCost(**whole)
+
+
+# Notes for readers: runs left out, unequal seeds, other machines ----------------------------------
+
+
+def other_baselines(against: str, rows: Sequence[Row], names: Collection[str]) -> Iterator[str]:
+    """A note for each baseline that is none of the rows called `against`, given their names."""
+    by_baseline = grouped((row.baseline, row.name) for row in rows if not row.is_baseline)
+    for baseline, of_baseline in by_baseline.items():
+        if baseline is not None and baseline not in names:
+            yield f"Δ of {listed(of_baseline)} is against {baseline}, not {against}"
+
+
+def comparison_notes(
+    rows: Sequence[Row], members: Mapping[str, Sequence[Run]], runs: Sequence[Run]
+) -> Iterator[str]:
+    """The notes of a comparison.
+
+    `members` are the runs of each row by its name. `runs` also has older runs of a seed.
+    """
+    yield from left_out(rows)
+    unlearned: dict[str, list[str]] = {}
+    for row in rows:
+        reasons = ((run.why_unlearned, str(run.record.seed)) for run in members[row.name])
+        for reason, seeds in grouped(reasons).items():
+            unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
+    yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
+    without = [row.name for row in rows if row.baseline is None]
+    if len(rows) > 1 and not any(row.is_baseline for row in rows):
+        yield "no row is fully tuned, so there is no Δ; --against ROW names a baseline"
+    elif len(rows) > 1 and without:
+        yield (
+            f"no Δ for {listed(without)}: no baseline was trained on the same text with the same "
+            "encoder"
+        )
+    unit = rows[0].task.unit
+    shares, names = {row.train_share for row in rows}, {row.part_name for row in rows}
+    if len(names) == 1 and "" not in names:
+        (share,) = shares
+        of_train = f"{in_percent(share)} of the training {unit}s"
+        yield f"all rows learned from {of_train if share != 1 else names.pop()}"
+    dev_shares = {float(run.record.reading.get("dev_share", 0)) for run in runs} - {0.0}
+    if dev_shares:
+        parts = " or ".join(map(in_percent, sorted(dev_shares)))
+        yield f"dev was drawn from train: {parts} of its {unit}s"
+    if any(row.frozen and row.train_part != (1.0, math.inf) for row in rows):
+        yield "costs count extraction only for the part of train that a row learned from"
+
+    seeds_of = {row.name: row.seeds for row in rows if row.has_seed}
+    if len({*seeds_of.values()}) > 1:
+        unequal = [
+            row.name
+            for row in rows
+            if row.has_seed and row.seeds != seeds_of.get(row.baseline or "", row.seeds)
+        ]
+        differences = f"Δ of {listed(unequal)} is of unequal seeds"
+        yield differences if unequal else "rows have unequal seeds"
+    signatures = [run.record.signature for run in runs]
+    machines = dict.fromkeys(f"{s.device_name}, threads: {s.threads}" for s in signatures)
+    if len(machines) > 1:
+        yield f"run on different hardware ({'; '.join(machines)}): scores compare, times do not"
+    if side_by_side(runs):
+        yield "runs were trained at the same time: on one machine their times are too long"
+
+
+def left_out(rows: Iterable[Row]) -> Iterator[str]:
+    """A note for each row that has runs of a seed twice."""
+    for row in rows:
+        if row.left_out:
+            yield (
+                f"{row.label}: of runs with one seed and settings the newest counts, not "
+                f"{', '.join(row.left_out)}"
+            )
+
+
+def side_by_side(runs: Iterable[Run]) -> bool:
+    """Whether a run began while another one was trained, on what may be one machine."""
+    spans = [
+        (
+            datetime.fromisoformat(r.started[:19]),
+            -sum(epoch.seconds for epoch in r.history[r.resumed_after :]),
+        )
+        for r in (run.record for run in runs)
+    ]
+    second = timedelta(seconds=1)  # the precision of beginnings
+    pairs = itertools.pairwise(sorted(spans))
+    return any(
+        later + second < start - second * negative for (start, negative), (later, _) in pairs
+    )

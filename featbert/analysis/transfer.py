@@ -22,8 +22,7 @@ from featbert.analysis.comparison import (
     grouped,
 )
 from featbert.analysis.labels import base_name, canonical, with_settings
-from featbert.analysis.notes import left_out
-from featbert.analysis.rows import compare_group, once
+from featbert.analysis.rows import compare_group, left_out, once
 from featbert.data.corpus import EVALUATED
 from featbert.errors import InputError
 from featbert.inference.evaluate import EvaluationRecord, read_evaluation, remarks_on

@@ -6,7 +6,7 @@ import itertools
 import pytest
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.curves import learning_lines
+from featbert.analysis.labels import learning_lines
 from featbert.report.figures.registry import plot
 from tests.analysis.records import compare, compare_runs, make_run
 

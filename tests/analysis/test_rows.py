@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.analysis.comparison import Statistic
-from featbert.analysis.notes import side_by_side
-from featbert.analysis.rows import build_row
+from featbert.analysis.rows import build_row, side_by_side
 from tests.analysis.records import READ, make_epoch, make_run
 
 

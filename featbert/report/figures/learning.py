@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from featbert.analysis.comparison import Comparison
-from featbert.analysis.curves import part_axis, part_tick
+from featbert.analysis.labels import part_axis, part_tick
 from featbert.report.figures.lines import line_figure
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH
