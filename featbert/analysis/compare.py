@@ -69,7 +69,7 @@ def compare(
     # A run that is a row of one experiment may be a trial of another one.
     experiments = [*_experiments_of(runs)] if experiment is None else [experiment]
     searches = [search for record in experiments for search in record.searches]
-    trials = {name for search in searches for name in search.trials}
+    trials = {name for record in experiments for name in record.trials}
     trials -= {name for record in experiments for name in record.rows}
     compared_groups = [
         compare_group(group, freed, request.against, () if keeps_trials else trials)
@@ -124,7 +124,7 @@ def _experiments_of(runs: Iterable[Run]) -> Iterator[ExperimentRecord]:
 def _among(searches: Iterable[SearchRecord], members: Members) -> list[SearchRecord]:
     """Searches with a row or a trial among the runs of a comparison."""
     names = {run.name for runs in members.values() for run in runs}
-    return [s for s in searches if not names.isdisjoint(s.trials.union(s.rows))]
+    return [s for s in searches if not names.isdisjoint([*s.trials, *s.rows])]
 
 
 def _groups(

@@ -77,7 +77,6 @@ class RowCost:
     Attributes:
         extraction_seconds, extraction_words, extraction_flops: of its part of train, and of dev. A
             pass over test is part of no cost, frozen or tuned.
-
         prediction_words_per_second: of all runs. Rows on features read stored states.
         text_words_per_second: of all runs from text. Rows on features extract first.
         peak_memory_bytes: the highest of all runs.
@@ -351,23 +350,10 @@ class Difference:
     def opposite(self) -> Difference:
         """The baseline's difference from the row."""
         e = self.estimate
-        reversed_estimate = dataclasses.replace(
-            e,
-            value=-e.value,
-            low=-e.high,
-            high=-e.low,
-            seeds=e.seeds[::-1],
-            seed_variances=e.seed_variances[::-1],
-            run_variances=e.run_variances[::-1],
-        )
-        return dataclasses.replace(
-            self,
-            row=self.baseline,
-            baseline=self.row,
-            estimate=reversed_estimate,
-            low=-self.high,
-            high=-self.low,
-        )
+        by_row = {n: getattr(e, n)[::-1] for n in ("seeds", "seed_variances", "run_variances")}
+        estimate = dataclasses.replace(e, value=-e.value, low=-e.high, high=-e.low, **by_row)
+        swapped = dataclasses.replace(self, row=self.baseline, baseline=self.row)
+        return dataclasses.replace(swapped, estimate=estimate, low=-self.high, high=-self.low)
 
 
 @dataclass(frozen=True)

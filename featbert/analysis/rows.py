@@ -94,13 +94,12 @@ def compare_group(
     and did not choose.
     """
     rows, members = comparable_rows(runs, freed)
-    of_trials = [all(run.name in trials for run in row.runs) for row in rows]
+    chosen = {row.name: any(run.name not in trials for run in row.runs) for row in rows}
     # Without a chosen row the trials themselves are compared.
-    pairs = [*zip(rows, of_trials, strict=True)]
-    keys = {row.rival_key for row, is_trial in pairs if not is_trial}
+    keys = {row.rival_key for row in rows if chosen[row.name]}
     rows = [
-        dataclasses.replace(row, is_trial=is_trial and row.rival_key in keys)
-        for row, is_trial in pairs
+        dataclasses.replace(row, is_trial=not chosen[row.name] and row.rival_key in keys)
+        for row in rows
     ]
     baselines = [] if against is None else rows_called(against, rows)
     rows = [_with_baseline(row, rows, baselines) for row in rows]
@@ -345,7 +344,6 @@ def _cost(runs: Sequence[Run], newest: RunRecord) -> RowCost:
         "peak_memory_bytes": max(cost.peak_memory_bytes for cost in costs),
     }
     share = statistics.fmean(run.original.record.share_learned_from for run in runs)
-
     for name in ("extraction_seconds", "extraction_words", "extraction_flops"):
         whole[name] = whole[name] and share * whole[name]
     whole["extraction_words"] = whole["extraction_words"] and round(whole["extraction_words"])

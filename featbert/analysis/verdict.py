@@ -7,7 +7,7 @@ search are left out. Further sentences give the costs of rows and their largest 
 import dataclasses
 import math
 import statistics
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from featbert import units
@@ -31,6 +31,7 @@ from featbert.analysis.rows import Members
 from featbert.config import Analyses, Settings, unchecked
 from featbert.encoders.tunings import get_tuning
 from featbert.runs.record import SearchRecord
+from featbert.runs.run import Run
 from featbert.text import counted, enumerated
 
 # Pairs and rows that a line names at most.
@@ -72,11 +73,10 @@ class _Case:
         leader, rival: the best row by dev, and the best one of the other side (frozen or tuned). If
             there is no other side, `rival` is the second by dev.
         features, tuned: see `Contest`.
-        timed: whether training times can be compared.
-        dev_from_train: whether dev was drawn from train.
     """
 
     comparison: Comparison
+    members: Members
     request: Analyses
     rows: list[Row]
     with_trials: list[Row]
@@ -87,8 +87,9 @@ class _Case:
     tuned: Row | None
     split: str
     searches: Sequence[SearchRecord]
-    timed: bool
-    dev_from_train: bool
+
+    def runs(self, rows: Iterable[Row]) -> list[Run]:
+        return [run for row in rows for run in self.members[row.name]]
 
 
 def with_contests(
@@ -105,34 +106,24 @@ def with_contests(
         leader = best_by_dev(competing)
         features = best_by_dev([row for row in rows if row.frozen])
         tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
-        sides = [run for row in (features, tuned) if row for run in members[row.name]]
+        other_side = [row for row in competing if leader and row.frozen != leader.frozen]
         case = _Case(
             comparison,
+            members,
             request,
             rows,
             group,
             competing,
             leader,
-            _rival(leader, competing),
+            best_by_dev(other_side or [row for row in competing if row is not leader]),
             features,
             tuned,
             (leader or best_by_dev(rows) or rows[0]).splits[-1],
             searches,
-            timed=not side_by_side(sides),
-            dev_from_train=any(
-                run.record.reading.get("dev_share") for row in rows for run in members[row.name]
-            ),
         )
         cases.append(case)
     contests, overall = map(_contest, cases), map(units.visible, _overall(cases))
     return dataclasses.replace(comparison, contests=tuple(contests), overall=tuple(overall))
-
-
-def _rival(leader: Row | None, competing: Sequence[Row]) -> Row | None:
-    if leader is None:
-        return None
-    other_side = best_by_dev([row for row in competing if row.frozen != leader.frozen])
-    return other_side or best_by_dev([row for row in competing if row is not leader])
 
 
 def _contest(case: _Case) -> Contest:
@@ -154,7 +145,6 @@ def _contest(case: _Case) -> Contest:
     peers = [peer for peer in peers if peer.conditions["train"] == row.conditions["train"]]
     if len({peer.train_part for peer in peers}) > 1:
         apart.append(row.part_name or "all of train")
-
     return Contest(
         about=units.visible(" · ".join(apart)),
         split=case.split,
@@ -466,7 +456,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if caution := _search_without_choice(case):
         yield caution
-    if case.dev_from_train:
+    if any(run.record.reading.get("dev_share") for run in case.runs(case.rows)):
         yield "dev was drawn from train"
     if case.leader is not None and case.leader.splits[0] == "test" and case.rival is not None:
         yield "there are no scores on dev, so test chose the rows: leads are too large"
@@ -594,7 +584,8 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
     if price is None or price.tuned_row != tuned.name:
         return text
     words = {math.inf: "at no number of runs", 1: "from the first run on"}
-    timed = len(machines_of(comparison)) < 2 and case.timed
+    runs = case.runs((features, tuned))
+    timed = len(machines_of(comparison)) < 2 and not side_by_side(runs)
     since = {
         "less time": price.seconds_cheaper_from if timed else None,
         "fewer operations": price.flops_cheaper_from,

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from typing import Any
 
+from featbert.errors import InputError
+from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import Configuration, with_kept_vectors
-from featbert.experiments.plan import RowOf
+from featbert.experiments.plan import Job, RowOf
 from featbert.models.registry import KEPT_POOLINGS
 
 # Candidates by kind: "scan" (quick rows on features), "features" (the others), "finetune".
@@ -18,6 +22,15 @@ Rows = Mapping[str, Sequence["Candidate"]]
 FROZEN, TUNED = ("scan", "features"), ("finetune",)
 # Rows that halving leaves: on features, and tuned ones, each of another tuning.
 LEFT = {"features": 1, "finetune": 2}
+# Seeds of each row before the gain of further ones decides.
+FIRST_SEEDS = 3
+# Seeds to plan for, part of train, and the most epochs of tuned rows: the first that the minutes
+# allow is taken. A tuned row gains less from its last epochs than from more text.
+REDUCTIONS = (
+    *((FIRST_SEEDS, share, epochs) for share, epochs in ((1.0, 12), (1.0, 6), (1.0, 3), (0.5, 3))),
+    *((1, share, 3) for share in (1.0, 0.5, 0.25, 0.125)),
+)
+FEWEST_EXAMPLES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,30 +122,102 @@ def kept_by_text(candidates: Rows) -> dict[str, Any]:
     return {c.stored_text: c.keep for c in with_kept_vectors(configurations)}
 
 
-def stage_seconds(
-    candidates: Mapping[str, Sequence[Candidate]],
-    seconds: Callable[[Candidate], float],
-    seconds_of_seed: Callable[[Candidate], float],
-    n_seeds: int,
-) -> dict[str, float]:
-    """The most seconds that each stage is expected to take.
+@dataclass(frozen=True)
+class ExpectedTimes:
+    """Expected seconds of candidates' runs, by kind of run.
 
-    A run with the first seed takes `seconds`, one with another seed `seconds_of_seed`.
+    Attributes:
+        candidates: with all epochs on all of train.
+        job_of: a candidate's run with the first seed.
     """
 
-    def slowest(times: Iterable[float], count: int | None = None) -> list[float]:
-        return sorted(times, reverse=True)[:count]
+    candidates: Rows
+    job_of: Callable[[Candidate], Job]
+    estimates: Estimates
 
-    halving = 0.0
-    for kind, n_left in LEFT.items():
-        trained: dict[Candidate, int] = {}
-        for count, divisor in rungs(len(candidates[kind]), n_left):
-            divided = {c: c.divided(divisor) for c in candidates[kind]}
-            new = (seconds(d) for c, d in divided.items() if d.epochs > trained.get(c, 0))
-            halving += sum(slowest(new, count))
-            trained = {c: d.epochs for c, d in divided.items()}
-    frozen = [*candidates["scan"], *candidates["features"]]
-    rows = max(map(seconds_of_seed, frozen), default=0.0)
-    rows += sum(slowest(map(seconds_of_seed, candidates["finetune"]), LEFT["finetune"]))
-    scan = sum(map(seconds, candidates["scan"]))
-    return {"frozen rows": scan, "halving": halving, "seeds": (n_seeds - 1) * rows}
+    def run(self, candidate: Candidate) -> float:
+        """A run's seconds. Tunings that were not timed take as long as the slowest other one.
+
+        Infinity for other rows of a kind that was not timed, and for runs that fail.
+        """
+        job = self.job_of(candidate)
+        if (estimate := self.estimates.run(job)) is not None:
+            return estimate[0]
+        if candidate.row[0] not in TUNED or self.estimates.failure(job) is not None:
+            return math.inf
+        jobs = map(self.job_of, candidate.with_other_tunings(self.candidates["finetune"]))
+        estimated = (self.estimates.run(job) for job in jobs)
+        return max((e[0] for e in estimated if e is not None), default=math.inf)
+
+    def missing_run(self, candidate: Candidate) -> float:
+        """Seconds that the run with the first seed still takes."""
+        return 0.0 if self.job_of(candidate).run.finished else self.run(candidate)
+
+    def extraction(self, words: int) -> float:
+        """Seconds of extracting so many words, by any timed row on the same text."""
+        jobs = (self.job_of(c) for kind in FROZEN for c in self.candidates[kind])
+        estimated = (self.estimates.extraction(job, words) for job in jobs)
+        return max((seconds for seconds in estimated if seconds is not None), default=0.0)
+
+    def timed(self) -> Rows:
+        """The candidates with a known time. InputError if a side has none of them."""
+        timed = {
+            kind: [c for c in candidates if self.missing_run(c) < math.inf]
+            for kind, candidates in self.candidates.items()
+        }
+        for side in (FROZEN, TUNED):
+            of_side = [c for kind in side for c in self.candidates[kind]]
+            if of_side and not any(timed[kind] for kind in side):
+                errors = (self.estimates.failure(self.job_of(c)) for c in of_side)
+                reason = next(filter(None, errors), "the text is too short")
+                raise InputError(
+                    f"the minutes cannot be planned; no short run could be timed: {reason}"
+                )
+        return timed
+
+    def stages(self, candidates: Rows, n_seeds: int) -> dict[str, float]:
+        """The most seconds that each stage is expected to take."""
+        halving = 0.0
+        for kind, n_left in LEFT.items():
+            trained: dict[Candidate, int] = {}
+            for count, divisor in rungs(len(candidates[kind]), n_left):
+                divided = {c: c.divided(divisor) for c in candidates[kind]}
+                new = (d for c, d in divided.items() if d.epochs > trained.get(c, 0))
+                halving += sum(nlargest(count, map(self.missing_run, new)))
+                trained = {c: d.epochs for c, d in divided.items()}
+        frozen = [*candidates["scan"], *candidates["features"]]
+        rows = max(map(self.run, frozen), default=0.0)
+        rows += sum(nlargest(LEFT["finetune"], map(self.run, candidates["finetune"])))
+        scan = sum(map(self.missing_run, candidates["scan"]))
+        return {"frozen rows": scan, "halving": halving, "seeds": (n_seeds - 1) * rows}
+
+    def drafts(
+        self, choices: Sequence[tuple[Rows, int]], *, most_seeds: int, n_examples: float
+    ) -> Iterator[tuple[Rows, float, int, dict[str, float]]]:
+        """Ways to spend the minutes, from the longest to the shortest. One may take too long.
+
+        Later ones have fewer rows, then epochs, seeds, less text. Each is the rows that it tries,
+        `share` and `most_epochs` of a `TimePlan`, and the most seconds of each stage.
+
+        Args:
+            choices: rows with the words that their stores lack.
+            most_seeds: seeds of the experiment.
+            n_examples: examples of train that can be divided.
+        """
+        n_tuned = max(len(rows["finetune"]) for rows, _ in choices)
+        counts = [count for count, _ in rungs(n_tuned, LEFT["finetune"])]
+        extraction = [self.extraction(words) for _, words in choices]
+        for (n_seeds, share, epochs), ((rows, _), seconds), count in itertools.product(
+            REDUCTIONS, zip(choices, extraction, strict=True), counts
+        ):
+            if share < 1 and share * n_examples < FEWEST_EXAMPLES:
+                continue
+            candidates = {**rows, "finetune": rows["finetune"][:count]}
+            reduced = {kind: [c.on(share, epochs) for c in cs] for kind, cs in candidates.items()}
+            try:
+                stages = self.stages(reduced, min(n_seeds, most_seeds))
+            except InputError:  # such as a text of one document, which has no parts
+                if share == 1:
+                    raise
+                continue
+            yield candidates, share, epochs, {"extraction": seconds} | stages

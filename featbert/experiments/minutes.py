@@ -28,10 +28,12 @@ from featbert.encoders.device import use_threads
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError, MissingError, spelling
 from featbert.experiments.candidates import (
+    FIRST_SEEDS,
     FROZEN,
     LEFT,
     TUNED,
     Candidate,
+    ExpectedTimes,
     Rows,
     kept_by_text,
     of_other_tunings,
@@ -40,7 +42,6 @@ from featbert.experiments.candidates import (
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import TABLES, Configuration, every
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
-from featbert.experiments.time_plan import FIRST_SEEDS, ExpectedTimes, drafts
 from featbert.features.plan import ExtractionPlan, free_bytes
 from featbert.io import json_hash
 from featbert.runs.record import (
@@ -140,8 +141,7 @@ class MinutesPlan(ExperimentPlan):
 
     @property
     def minutes(self) -> float:
-        assert self.experiment.keys.minutes is not None
-        return self.experiment.keys.minutes
+        return self.experiment.keys.minutes or 0.0
 
     @property
     def spent(self) -> float:
@@ -184,11 +184,11 @@ class MinutesPlan(ExperimentPlan):
         layers = self._num_layers(configuration)
         settings = configuration.settings(row[0], layers)
         tuning = get_tuning(settings.tuning)
-        for epochs in range(1, settings.epochs):
+        for least_epochs in range(1, settings.epochs + 1):
             with contextlib.suppress(InputError):
-                tuning.check(settings.model_copy(update={"epochs": epochs}), layers)
-                return Candidate(configuration, row, settings.epochs, least_epochs=epochs)
-        return Candidate(configuration, row, settings.epochs, least_epochs=settings.epochs)
+                tuning.check(settings.model_copy(update={"epochs": least_epochs}), layers)
+                break
+        return Candidate(configuration, row, settings.epochs, least_epochs=least_epochs)
 
     def _num_layers(self, configuration: Configuration) -> int:
         return self.resources.encoder(configuration.model).num_layers or 0
@@ -236,10 +236,10 @@ class MinutesPlan(ExperimentPlan):
         with contextlib.suppress(MissingError):
             record = read_experiment_record(self.runs_dir, self.experiment.name)
             time_plan = record.time_plan
-            trials = (name for s in record.searches for t in s.tried for name in t.runs)
             is_done = time_plan is not None and time_plan.done
             # If its runs were removed since, there is something to train again.
-            if is_done and not all((self.runs_dir / n / RECORD_NAME).exists() for n in trials):
+            paths = (self.runs_dir / name / RECORD_NAME for name in record.trials)
+            if is_done and not all(path.exists() for path in paths):
                 time_plan = None
         if time_plan is None or time_plan.key != key:
             time_plan = plan._new_time_plan(key)
@@ -256,13 +256,13 @@ class MinutesPlan(ExperimentPlan):
         # Drawn examples are not divided.
         n_examples = 0.0 if first.shots is not None else first.train_share * (len(items) - 1)
         choices = [*self._with_and_without_words(times.timed())]
-        seconds: Mapping[str, float] = {}
-        for draft in drafts(times, choices, most_seeds=len(first.seeds), n_examples=n_examples):
-            seconds = draft.seconds
+        drafts = times.drafts(choices, most_seeds=len(first.seeds), n_examples=n_examples)
+        seconds: dict[str, float] = {}
+        for rows, share, epochs, seconds in drafts:
             if MARGIN * sum(seconds.values()) <= self.seconds_left:
-                of_runs = {self.job_of(c).name: times.run(reduced) for c, reduced in draft.reduced}
-                reductions = draft.share, draft.most_epochs
-                return TimePlan(key, *reductions, of_runs, draft.seconds, spent=0.0, done=False)
+                tried = itertools.chain(*rows.values())
+                of_runs = {self.job_of(c).name: times.run(c.on(share, epochs)) for c in tried}
+                return TimePlan(key, share, epochs, of_runs, seconds, spent=0.0, done=False)
         raise InputError(self._too_few(seconds, len(items) - 1), setting="minutes")
 
     def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:
@@ -285,11 +285,10 @@ class MinutesPlan(ExperimentPlan):
 
     def missing_stores(self, candidates: Rows) -> list[ExtractionPlan]:
         """Extractions that candidates on features need and that are not finished."""
-        plan = dataclasses.replace(self)
-        plan.candidates, plan.extractions = self.candidates, self.extractions
-        plan.kept = kept_by_text(candidates)
-        jobs = (plan.job_of(c) for kind in FROZEN for c in candidates[kind])
-        stores = {e.path: e for job in jobs if (e := job.extraction) is not None}
+        kept = kept_by_text(candidates)
+        frozen = (c.configuration for kind in FROZEN for c in candidates[kind])
+        with_keep = (c.model_copy(update={"keep": kept[c.stored_text]}) for c in frozen)
+        stores = {store.path: store for store in map(self._extraction, with_keep)}
         return [store for store in stores.values() if store.finished is None]
 
     def _too_few(self, expected: Mapping[str, float], n_sequences: int) -> str:

@@ -21,6 +21,7 @@ from featbert.inference.speed import FILE as SPEED
 from featbert.inference.speed import read_speed
 from featbert.io import check_folder, explaining, write_text
 from featbert.progress import notice, track
+from featbert.runs import results
 from featbert.runs.counts import ENDING, KeptCounts
 from featbert.runs.folder import TESTS, claimed, move_into_place
 from featbert.runs.record import (
@@ -32,16 +33,6 @@ from featbert.runs.record import (
     read_json,
     read_or_left_out,
     to_json,
-)
-from featbert.runs.results import (
-    check_name,
-    listed_in,
-    names_in,
-    on_disk,
-    read_text,
-    results_file,
-    run_folders,
-    write_results,
 )
 from featbert.runs.run import Run, TrainingTexts, find_run, find_runs
 
@@ -55,9 +46,9 @@ def pack_runs(
     With `with_text`, the file has the predictions too. InputError if a file of a run is damaged,
     MissingError if there are no runs.
     """
-    check_name(file)
+    results.check_name(file)
     if experiment is None:
-        runs, records = list(find_runs(runs_dir)), listed_in(runs_dir, f"*{SUFFIX}")
+        runs, records = list(find_runs(runs_dir)), results.listed_in(runs_dir, f"*{SUFFIX}")
     else:
         runs = _runs_of(read_experiment_record(runs_dir, experiment), runs_dir)
         records = [experiment_path(runs_dir, experiment)]
@@ -84,7 +75,7 @@ def pack_runs(
             contents[str(path.relative_to(runs_dir))] = _content(record_elsewhere)
             scored.append((elsewhere(run, [(evaluation, path)]), evaluation.split))
     _add_counts(contents, scored, runs_dir, with_text=with_text)
-    write_results(file, contents)
+    results.write_results(file, contents)
     return len(runs)
 
 
@@ -95,17 +86,17 @@ def unpack_runs(file: Path, runs_dir: Path) -> tuple[int, int]:
     runs which the file's record does not name. InputError if the file is damaged or foreign,
     MissingError if there is none.
     """
-    if results_file(file) != file:
+    if results.results_file(file) != file:
         state = "is no results file" if file.exists() else "does not exist"
         raise MissingError(f"{file} {state}; featbert runs pack makes one")
-    run_names = {folder.name for folder in run_folders(file)}
+    run_names = {folder.name for folder in results.run_folders(file)}
     check_folder(runs_dir, "runs_dir")
     with explaining(runs_dir):
         runs_dir.mkdir(parents=True, exist_ok=True)
         # An interruption leaves whole runs and nothing else.
         with tempfile.TemporaryDirectory(prefix=".unpacked-", dir=runs_dir) as folder:
-            for name in names_in(file):
-                write_text(Path(folder, name), read_text(file / name))
+            for name in results.names_in(file):
+                write_text(Path(folder, name), results.read_text(file / name))
             (runs_dir / TESTS).mkdir(exist_ok=True)
             n_new = 0
             for path in (*Path(folder).iterdir(), *Path(folder, TESTS).glob("*")):
@@ -139,14 +130,12 @@ def _is_continued(place: Path, packed: Path, run_names: Collection[str]) -> bool
 
 def _names(record: ExperimentRecord) -> set[str]:
     """Rows, missing runs and trials of an experiment."""
-    trials = (trial for search in record.searches for trial in search.tried)
-    return {*record.rows, *record.missing, *(name for trial in trials for name in trial.runs)}
+    return {*record.rows, *record.missing, *record.trials}
 
 
 def _runs_of(record: ExperimentRecord, runs_dir: Path) -> list[Run]:
     """Rows of an experiment, trials of its searches, and runs that these name."""
-    trials = (trial for search in record.searches for trial in search.tried)
-    names = [*record.rows, *(name for trial in trials for name in trial.runs)]
+    names = [*record.rows, *record.trials]
     runs: dict[str, Run] = {}
     for name in names:  # which grow
         try:
@@ -199,15 +188,15 @@ def _add_counts(
         contents[str(name.with_name(name.stem + ENDING))] = _content(kept_counts)
         if with_text:
             run.predictions(split)  # refuses changed ones
-            with on_disk(path) as copy:
+            with results.on_disk(path) as copy:
                 contents[str(name)] = copy.read_bytes().decode()
     for names, reason in reasons.items():
         notice(f"no counts by {names}: {reason}")
     if uncounted:
         notice(f"{len(uncounted)} of {len(scored)} splits have no predictions, so no counts")
-    for path in listed_in(runs_dir / TESTS):
+    for path in results.listed_in(runs_dir / TESTS):
         with contextlib.suppress(FeatbertError, ValueError, LookupError, TypeError):  # damaged
-            content = json.loads(read_text(path))
+            content = json.loads(results.read_text(path))
             if uncounted & (compared := {*content["predictions"]}) and compared <= predictions:
                 contents[str(path.relative_to(runs_dir))] = content
 

@@ -417,9 +417,9 @@ def _searched_runs(runs_dir: Path, experiment: str) -> Iterator[RunRecord]:
     """A finished run of each search in an experiment's record, if there are both."""
     with contextlib.suppress(MissingError, InputError):  # a damaged record is replaced
         for search in read_experiment_record(runs_dir, experiment).searches:
-            names = (name for trial in search.tried for name in trial.runs)
-            finished = (name for name in names if (runs_dir / name / RECORD_NAME).exists())
-            yield from map(read_record, [runs_dir / name for name in itertools.islice(finished, 1)])
+            folders = (runs_dir / name for name in search.trials)
+            finished = (folder for folder in folders if (folder / RECORD_NAME).exists())
+            yield from map(read_record, itertools.islice(finished, 1))
 
 
 def _compared_in(run: RunRecord | PlannedRun) -> tuple[Any, ...]:

@@ -5,11 +5,10 @@ import itertools
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import head_parts, run_labels, search_line
 from featbert.encoders.tunings import get_tuning
-from featbert.experiments.candidates import LEFT, Candidate, rungs
+from featbert.experiments.candidates import FIRST_SEEDS, LEFT, Candidate, rungs
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
 from featbert.experiments.minutes import MinutesPlan
 from featbert.experiments.plan import ExperimentPlan
-from featbert.experiments.time_plan import FIRST_SEEDS
 from featbert.report.grid import grid
 from featbert.tasks.base import get_task
 from featbert.text import counted, in_percent, listed, printable

@@ -269,15 +269,10 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
                 f"{corpus[name].path or name} has texts but no answers; add them, or name their "
                 f"column with {column}"
             )
-    if settings.train_on != "train" and "test" not in corpus:
+    if settings.train_on != "train" and not ("test" in corpus and corpus["test"].is_tagged):
         raise InputError(
-            f"{source} has no test split to score a run that learns from {settings.train_on} "
-            f"(found: {has}); train on train"
-        )
-    if settings.train_on != "train" and not corpus["test"].is_tagged:
-        raise InputError(
-            f"{corpus['test'].path or 'test'} has no answers to score a run that learns from "
-            f"{settings.train_on}; train on train"
+            f"{source} has no answers in test to score a run that learns from {settings.train_on} "
+            f"(splits: {has}); train on train"
         )
     if settings.train_share != 1 and not unit_numbers(corpus["train"]).any():
         raise InputError(

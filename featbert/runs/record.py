@@ -369,23 +369,21 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
     """
     record = read_json(path, RunRecord, missing)
     try:
-        for name, fits in _parts(record).items():
-            if not fits:
-                raise InputError(f"its {name} does not belong to a finished run")
+        _check_parts(record)
     except InputError as error:
         raise InputError(f"{path} is no record of this version: {error}") from None
     return record
 
 
-def _parts(record: RunRecord) -> dict[str, bool]:
-    """Parts of a record, and whether each fits the others. InputError for unknown names."""
+def _check_parts(record: RunRecord) -> None:
+    """Raises InputError for unknown names, and for parts that do not fit the others."""
     signature, task, scores = record.signature, get_task(record.task), record.scores
     recorded(record.settings, record.tuning, record.task)
     check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
     if frozen := get_tuning(record.tuning).frozen:
         parse_layers(record.layers or "", signature.encoder_layers)
     classes = [by_key for of_split in scores.values() for by_key in of_split.by_class.values()]
-    return {
+    parts = {
         "layers": frozen == (record.layers is not None) == (record.layer_indices is not None),
         "signature.splits": "dev" in signature.splits,
         "scores": all(task.measure.key in of_split.values for of_split in scores.values())
@@ -395,6 +393,8 @@ def _parts(record: RunRecord) -> dict[str, bool]:
         "best_epoch": 1 <= record.best_epoch <= len(record.history),
         "mix": record.mix is None or len(record.mix.layers) == len(record.mix.weights),
     }
+    if unfit := [name for name, fits in parts.items() if not fits]:
+        raise InputError(f"its {unfit[0]} does not belong to a finished run")
 
 
 # Experiments --------------------------------------------------------------------------------------
@@ -446,9 +446,9 @@ class SearchRecord:
     floor: Share | None = None
 
     @property
-    def trials(self) -> set[str]:
-        """Names of the runs of every try."""
-        return {name for trial in self.tried for name in trial.runs}
+    def trials(self) -> dict[str, None]:
+        """Names of the runs of every try, in order, each once."""
+        return {name: None for trial in self.tried for name in trial.runs}
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
@@ -503,6 +503,11 @@ class ExperimentRecord:
     failures: dict[str, str]
     time_plan: TimePlan | None = None
 
+    @property
+    def trials(self) -> dict[str, None]:
+        """Names of the runs of every try of its searches, in order, each once."""
+        return {name: None for search in self.searches for name in search.trials}
+
 
 def experiment_path(runs_dir: Path, name: str) -> Path:
     """The path of an experiment's record."""
@@ -549,9 +554,8 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
             raise InputError(f"{path} names a row {row[:60]!r}, which is no run; run it again")
     if record.time_plan is not None:  # it chooses the rows at its end
         return record
-    trials = {run for search in record.searches for run in search.trials}
-    finished = [
-        run for run in record.missing if run not in trials and exists(runs_dir / run / RECORD_NAME)
-    ]
+    trials = record.trials
+    untried = [run for run in record.missing if run not in trials]
+    finished = [run for run in untried if exists(runs_dir / run / RECORD_NAME)]
     missing = [run for run in record.missing if run not in finished]
     return dataclasses.replace(record, rows=[*record.rows, *finished], missing=missing)

@@ -102,7 +102,7 @@ def write_results(file: Path, contents: Mapping[str, Any]) -> None:
     """
     check_name(file)
     if file.exists():
-        _contents(file)
+        _contents(regular_file(file))
     lines = (json.dumps({"file": name, "content": contents[name]}) for name in sorted(contents))
     body = "".join(f"{line}\n" for line in lines).encode()
     head = json.dumps({"format": FORMAT, "sha256": hashlib.sha256(body).hexdigest()})
@@ -114,7 +114,7 @@ def write_results(file: Path, contents: Mapping[str, Any]) -> None:
 
 def _contents(file: Path) -> Mapping[str, Any]:
     """Contents by name. InputError with the reason if the file is damaged or foreign."""
-    status = regular_file(file).stat()
+    status = file.stat()
     return _read(file, status.st_ino, status.st_mtime_ns, status.st_size)
 
 

@@ -154,14 +154,17 @@ class Run:
                 f"no predictions of {split} at {path}; the run is scored on "
                 f"{', '.join(self.record.scores) or 'no split'}"
             )
-        expected_hash = self.record.predictions.get(split)
         with on_disk(path) as file:
-            if expected_hash is not None and file_hash(file) != expected_hash:
-                raise InputError(
-                    f"{path} is not what {self.name} was scored on; it is damaged, or another "
-                    "run's: train or evaluate the run again"
-                )
+            if split in self.record.predictions:
+                self._check_scored(path, file, self.record.predictions[split])
             return self.task.read_predictions(file)
+
+    def _check_scored(self, path: Path, file: Path, expected_hash: str) -> None:
+        if file_hash(file) != expected_hash:
+            raise InputError(
+                f"{path} is not what {self.name} was scored on; it is damaged, or another run's: "
+                "train or evaluate the run again"
+            )
 
     def probabilities(self, split: str) -> NDArray[np.float16]:
         """(T, C) probabilities of the items of `split`, read at each call.
@@ -170,13 +173,9 @@ class Run:
         if the file has changed.
         """
         path = probabilities_path(self.predictions_path(split))
-        expected_hash = self.record.probabilities.get(split)
-        if expected_hash is None or not path.exists():
+        if split not in self.record.probabilities or not path.exists():
             raise MissingError(f"no probabilities of {split} at {path}; train the run again")
-        if file_hash(path) != expected_hash:
-            raise InputError(
-                f"{path} is not what {self.name} was scored on; train or evaluate the run again"
-            )
+        self._check_scored(path, path, self.record.probabilities[split])
         try:
             shares: NDArray[np.float16] = np.load(path, allow_pickle=False)
         except (OSError, ValueError, EOFError) as error:
@@ -277,8 +276,7 @@ def holds_runs(path: Path) -> bool:
     """Whether it is a results file, or a folder with folders of finished runs."""
     if results_file(path) == path:
         return True
-    is_folder = path.is_dir() and not exists(path / RECORD_NAME)
-    return is_folder and any(exists(folder / RECORD_NAME) for folder in run_folders(path))
+    return not (path / RECORD_NAME).exists() and any(path.glob(f"[!.]*/{RECORD_NAME}"))
 
 
 def find_run(name: str, runs_dir: Path | str) -> Run:

@@ -59,7 +59,6 @@ class StoredStates:
 
     def model(self, targets: TargetSummary) -> Model:
         """A model with a new head, on the device. Its weights follow torch's random state."""
-
         parts = (self.combination, self.signature, targets, self.settings)
         try:
             with torch.device("meta"):  # only shapes

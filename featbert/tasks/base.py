@@ -285,12 +285,7 @@ class Task(ABC):
         return replace(self.score(gold, predicted, classes), words=words)
 
     def forecasts(
-        self,
-        gold: Rows,
-        shares: Floats,
-        classes: Sequence[str],
-        scheme: str,
-        numbers: NDArray[Any] | None = None,
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
     ) -> Forecasts | None:
         """Probabilities (T, C) as forecasts of the gold answers, None if they are none.
 

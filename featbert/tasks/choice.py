@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence, Split
 from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, in_buckets
@@ -63,12 +62,7 @@ class Choice(ExampleTask):
         return [[tag for row in tags[first:end] for tag in row] for first, end in edges]
 
     def forecasts(
-        self,
-        gold: Rows,
-        shares: Floats,
-        classes: Sequence[str],
-        scheme: str,
-        numbers: NDArray[Any] | None = None,
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
     ) -> Forecasts | None:
         """An item is an example. Its possible answers are its choices."""
         sizes = np.array([len(row) for row in gold], dtype=np.int64)

@@ -173,12 +173,7 @@ class Multilabel(ExampleTask):
         return members([*learned], classes)
 
     def forecasts(
-        self,
-        gold: Rows,
-        shares: Floats,
-        classes: Sequence[str],
-        scheme: str,
-        numbers: NDArray[Any] | None = None,
+        self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
     ) -> Forecasts | None:
         """An item is a class of a text, which it has or not."""
         # float16 rounds a probability above 1 - 2^-12 to 1.

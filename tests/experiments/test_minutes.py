@@ -14,7 +14,7 @@ from featbert.analysis.compare import compare
 from featbert.analysis.labels import search_line
 from featbert.api import RunRequest, _gains, plan_run, run
 from featbert.errors import InputError
-from featbert.experiments import minutes, schedule, time_plan
+from featbert.experiments import candidates, minutes, schedule
 from featbert.experiments.candidates import rungs
 from featbert.experiments.minutes import MinutesPlan
 from featbert.experiments.plan import Job
@@ -215,7 +215,7 @@ def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_pa
 
 
 def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained, monkeypatch):
-    monkeypatch.setattr(time_plan, "FEWEST_EXAMPLES", 2)
+    monkeypatch.setattr(candidates, "FEWEST_EXAMPLES", 2)
     plans = {n: timed(lab, trained, n).time_plan for n in (20, 9, 7, 5.5, 2, 1)}
     sizes = {n: (len(p.candidates), p.most_epochs, p.share) for n, p in plans.items()}
     assert sizes == {
