@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -86,38 +87,30 @@ def path(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("stop_in", "bias_correction"), [(1, True), (2, False), (5, True)])
-def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_correction) -> None:
-    settings = SETTINGS.but(bias_correction=bias_correction)
+@pytest.mark.parametrize(
+    ("stop_in", "given", "epochs"),
+    [
+        (1, {}, 5),
+        (2, {"bias_correction": False}, 5),
+        (5, {}, 5),
+        (4, {"patience": 2}, 4),
+        (None, {"patience": 2}, 4),  # killed after the last epoch: nothing is trained again
+    ],
+)
+def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, given, epochs) -> None:
+    settings, path = SETTINGS.but(**given), tmp_path / "checkpoint"
     expected, whole = train(settings=settings)
-    path = tmp_path / "checkpoint"
-    with pytest.raises(KeyboardInterrupt):
+    assert len(whole.history) == epochs
+    with pytest.raises(KeyboardInterrupt) if stop_in else nullcontext():
         train(path, stop_in=stop_in, settings=settings)
-    assert path.exists() == (stop_in > 1)
+    assert path.exists() == (stop_in != 1)
     weights, fitted = train(path, settings=settings)
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert timeless(fitted.history) == timeless(whole.history)
     for name in ("best_epoch", "trained", "flops"):
         assert getattr(fitted, name) == getattr(whole, name)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint"]
-
-
-def test_patience_counts_across_an_interruption(tmp_path) -> None:
-    settings = SETTINGS.but(patience=2)
-    _, whole = train(settings=settings)
-    assert len(whole.history) == 4
-    path = tmp_path / "checkpoint"
-    with pytest.raises(KeyboardInterrupt):
-        train(path, stop_in=4, settings=settings)
-    _, fitted = train(path, settings=settings)
-    assert timeless(fitted.history) == timeless(whole.history)
-    # Killed after the last epoch that counts: nothing is trained, the best weights are there.
-    (tmp_path / "other").mkdir()
-    path = tmp_path / "other" / "checkpoint"
-    train(path, settings=settings)
-    _, again = train(path, settings=settings)
-    assert timeless(again.history) == timeless(whole.history)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_another_training_s_or_a_damaged_file_is_not_gone_on_from(path) -> None:
