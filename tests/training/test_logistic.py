@@ -14,6 +14,7 @@ from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from featbert.training import checkpoint
 from featbert.training.tracking import scalars
+from tests.failing import failing
 
 TEXTS = {"good": ["a fine fox", "the quick lamb won", "Jordan beat the Herald", "fine EU"]}
 TEXTS["bad"] = ["a lazy dog", "rejects British lamb", "the dog rejects EU", "lazy Hamilton"]
@@ -173,18 +174,10 @@ def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):
 def resumed(monkeypatch, trainer, epochs, make):
     """What `make` gives after a kill before each of these epochs of a trainer."""
     monkeypatch.setattr(checkpoint, "COST", 1e9)
-    plain = trainer.train
-
-    def killed(self, epoch, *parts):
-        if epoch == killed.at:
-            raise KeyboardInterrupt
-        return plain(self, epoch, *parts)
-
-    for killed.at in epochs:
-        with monkeypatch.context() as patched:
-            patched.setattr(trainer, "train", killed)
-            with pytest.raises(KeyboardInterrupt):
-                make()
+    for killed_at in epochs:
+        killed = failing(trainer, "train", lambda _, epoch, *rest, at=killed_at: epoch == at)
+        with killed, pytest.raises(KeyboardInterrupt):
+            make()
     return make()
 
 
