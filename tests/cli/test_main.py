@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from featbert.errors import memory_lack, out_of_memory
+from featbert.features import shards
 from featbert.runs.run import find_runs
+from tests.failing import failing
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
 from tests.workspace import command, error_of
@@ -191,14 +193,11 @@ CPU = RuntimeError(
 
 
 @pytest.mark.parametrize(("error", "size"), [(GPU, "2.00 GiB"), (CPU, "151 MB")])
-def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace, monkeypatch):
-    def lacking(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr("featbert.features.shards.extract_shards", lacking)
+def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace):
     assert out_of_memory(error)
     assert size in memory_lack(error)
-    message = error_of(workspace.extract("--quiet"))
+    with failing(shards, "extract_shards", error=error):
+        message = error_of(workspace.extract("--quiet"))
     assert size in message
     assert "--token-budget" in message
 
