@@ -229,9 +229,8 @@ def test_what_is_no_whole_results_file_is_refused_with_the_reason(tmp_path, monk
     for n, damaged in enumerate((*foreign, sound[:-5], flipped, edited, other, shorter)):
         file = tmp_path / f"{n}.jsonl.xz"
         file.write_bytes(damaged)
-        with pytest.raises(InputError, match=file.name) as refused:
+        with pytest.raises(InputError, match=file.name):
             listed_in(file)
-        assert "\n" not in str(refused.value)
         with pytest.raises(InputError, match=file.name):
             write_results(file, {})  # it may be somebody's
         assert file.read_bytes() == damaged
