@@ -70,25 +70,11 @@ def pytest_runtest_logfinish(nodeid: str) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def auto_is_fp32() -> Iterator[None]:
-    """`--precision auto` means fp32 on every machine; `tests/test_precisions.py` tests bf16."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("featbert.encoders.device.has_fast_bf16", lambda kind: False)
-        yield
+def patched() -> Iterator[None]:
+    """`--precision auto` means fp32 on every machine, no disk is waited for, errors are one line.
 
-
-@pytest.fixture(scope="session", autouse=True)
-def no_wait_for_the_disk() -> Iterator[None]:
-    """No test cuts the power."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("os.fsync", lambda handle: None)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def errors_are_one_line() -> Iterator[None]:
-    """Whatever test provokes them."""
-
+    `tests/test_precisions.py` tests bf16. No test cuts the power.
+    """
     initialise = FeatbertError.__init__
 
     def checked(error: FeatbertError, *args: object, **settings: object) -> None:
@@ -96,6 +82,8 @@ def errors_are_one_line() -> Iterator[None]:
         initialise(error, *args, **settings)
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("featbert.encoders.device.has_fast_bf16", lambda kind: False)
+        patch.setattr("os.fsync", lambda handle: None)
         patch.setattr(FeatbertError, "__init__", checked)
         yield
 

@@ -93,7 +93,6 @@ def holding(path: Path, until: Path | None = None) -> Iterator[subprocess.Popen[
         cwd=ROOT,
     ) as process:
         try:
-            assert process.stdout is not None
             assert process.stdout.readline() == "held\n"
             yield process
         finally:

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fcntl
 import os
 import signal
 import socket
@@ -21,6 +22,7 @@ from featbert.io import (
     slug,
     write_text,
 )
+from tests.failing import failing
 from tests.processes import holding
 
 
@@ -54,29 +56,18 @@ def test_a_place_that_takes_no_files_is_not_in_use():
     assert not isinstance(refused.value, BusyError)
 
 
-def test_a_folder_that_another_process_removes_before_the_lock(tmp_path, monkeypatch):
-    acquire, gone = FileLock.acquire, iter([FileNotFoundError(errno.ENOENT, "gone")])
-
-    def late(lock: FileLock) -> object:
-        for error in gone:
-            raise error
-        return acquire(lock)
-
-    monkeypatch.setattr(FileLock, "acquire", late)
-    with owning(tmp_path / "runs" / "one"):
+def test_a_folder_that_another_process_removes_before_the_lock(tmp_path):
+    gone, first = FileNotFoundError(errno.ENOENT, "gone"), iter([True])
+    late = failing(FileLock, "acquire", lambda *_: next(first, False), error=gone)
+    with late, owning(tmp_path / "runs" / "one"):
         assert lock_beside(tmp_path / "runs" / "one").is_file()
 
 
 @pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])
-def test_a_file_system_without_locks(tmp_path, monkeypatch, number, works):
-    def flock(file, how):
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("fcntl.flock", flock)
-    with (
-        contextlib.nullcontext() if works else pytest.raises(FeatbertError),
-        owning(tmp_path / "one"),
-    ):
+def test_a_file_system_without_locks(tmp_path, number, works):
+    refusal = contextlib.nullcontext() if works else pytest.raises(FeatbertError)
+    error = OSError(number, os.strerror(number))
+    with failing(fcntl, "flock", error=error), refusal, owning(tmp_path / "one"):
         assert not is_owned(tmp_path / "two")
 
 

@@ -136,23 +136,9 @@ def test_a_fitted_pipeline_is_pickled_without_the_encoder(tiny_bert):
     assert len(pickle.dumps(transformer)) < 2000
 
 
-@pytest.mark.parametrize(
-    ("texts", "parameters"),
-    [
-        (TEXTS, {"layer": 9}),
-        (TEXTS, {"layer": "weighted_all"}),
-        (TEXTS, {"pooling": "word_mean"}),
-        ("a text", {}),
-        ([], {}),
-        ([1.5], {}),
-        ([("a", "b"), "a"], {}),
-    ],
-)
-def test_bad_input_is_a_value_error(tiny_bert, texts, parameters):
-    with pytest.raises(ValueError):  # noqa: PT011
-        states(tiny_bert, **parameters).fit(texts).transform(texts)
-
-
-def test_the_place_of_a_bad_text_counts_repeated_ones(tiny_bert):
-    with pytest.raises(ValueError, match="text 4"):
+def test_bad_input_is_a_value_error_with_its_place(tiny_bert):
+    for texts, parameters in ((TEXTS, {"layer": 9}), (TEXTS, {"pooling": "word_mean"}), ([], {})):
+        with pytest.raises(ValueError):  # noqa: PT011
+            states(tiny_bert, **parameters).fit(texts).transform(texts)
+    with pytest.raises(ValueError, match="text 4"):  # repeated ones count
         states(tiny_bert).fit_transform(["good", "good", "good", None])

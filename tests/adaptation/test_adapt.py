@@ -39,6 +39,7 @@ from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
 from featbert.progress import heard_by
+from tests.failing import failing
 from tests.tiny_encoders import DECODERS, FAMILIES, changed
 from tests.workspace import write_corpus
 
@@ -166,10 +167,7 @@ def test_a_space_before_touching_words_stays_with_them(encoder_folder, family):
     """A lone "▁" is in the block of its text, with the word that it is before."""
     encoder = load_encoder(find_encoder(str(encoder_folder(family))))
     wordpieces = encoder.wordpieces
-    sentences = [
-        Sentence(("(", "fox"), touches=(False, True)),
-        Sentence(("Ku", "ick"), touches=(False, True)),
-    ]
+    sentences = [Sentence(words, touches=(False, True)) for words in (("(", "fox"), ("Ku", "ick"))]
     blocks, _ = cut_blocks(sentences, wordpieces, 38)
     alignment = encoder.align(sentences)
     for number, (block, ((start, end),)) in enumerate(zip(blocks, alignment.windows, strict=True)):
@@ -424,37 +422,26 @@ def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_on
     assert steps_after(lambda kept: (kept / lm.COMPUTATION).unlink())[0] == 1
 
 
-def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path, monkeypatch):
+def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path):
     """The new encoder is whole by then: it is neither lost nor trained again."""
-    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
+    out = tmp_path / "out"
+    options = {"settings": QUICK, "out": out, **CPU}
     adapt(corpus, str(tiny_bert), **options, seed=2)
-    plain = os.replace
-
-    def kill(old, new):
-        if Path(new) == tmp_path / "out":
-            raise KeyboardInterrupt
-        plain(old, new)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", kill)
-        with pytest.raises(KeyboardInterrupt):
-            adapt(corpus, str(tiny_bert), **options, overwrite=True)
-    assert not (tmp_path / "out").exists()
+    killed = failing(os, "replace", lambda old, new: Path(new) == out)
+    with killed, pytest.raises(KeyboardInterrupt):
+        adapt(corpus, str(tiny_bert), **options, overwrite=True)
+    assert not out.exists()
     assert adapt(corpus, str(tiny_bert), **options).hit
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [*tmp_path.iterdir()] == [out]
 
 
-def test_a_failed_write_loses_nothing(corpus, tiny_bert, tmp_path, monkeypatch):
+def test_a_failed_write_loses_nothing(corpus, tiny_bert, tmp_path):
     options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
-
-    def full(*_):
-        raise OSError(28, "no space left")
 
     def fail(**changes):
-        with monkeypatch.context() as patch:
-            patch.setattr(adaptation, "_copy_tokenizer", full)
-            with pytest.raises(FeatbertError, match=str(tmp_path)):
-                adapt(corpus, str(tiny_bert), **options, **changes)
+        full = failing(adaptation, "_copy_tokenizer", error=OSError(28, "no space left"))
+        with full, pytest.raises(FeatbertError, match=str(tmp_path)):
+            adapt(corpus, str(tiny_bert), **options, **changes)
 
     fail()
     assert not list(tmp_path.iterdir())
@@ -466,22 +453,14 @@ def test_a_failed_write_loses_nothing(corpus, tiny_bert, tmp_path, monkeypatch):
 
 def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
     """One works, the other is refused; what was finished meanwhile is not trained again."""
-    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
-    source = find_encoder(str(tiny_bert))
-    plan = plan_adaptation(
-        corpus,
-        source,
-        QUICK,
-        compute=Compute(**CPU),
-        seed=1,
-        models_dir=tmp_path,
-        out=options["out"],
-    )
-    with owning(tmp_path / "out"), pytest.raises(BusyError):
-        adapt(corpus, source, **options)
-    done = adapt(corpus, source, **options)
+    out, source = tmp_path / "out", find_encoder(str(tiny_bert))
+    where = {"models_dir": tmp_path, "out": out}
+    plan = plan_adaptation(corpus, source, QUICK, compute=Compute(**CPU), seed=1, **where)
+    with owning(out), pytest.raises(BusyError):
+        adapt(corpus, source, settings=QUICK, out=out, **CPU)
+    done = adapt(corpus, source, settings=QUICK, out=out, **CPU)
     assert adaptation.run_adaptation(plan) == dataclasses.replace(done, hit=True)
-    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert [*tmp_path.iterdir()] == [out]
 
 
 @pytest.mark.parametrize("epoch", [0, 1])
@@ -489,30 +468,27 @@ def test_a_loss_that_is_not_finite_ends_training(
     corpus, tiny_bert, tmp_path, monkeypatch, listening, epoch
 ):
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
-    broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
 
-    def spoil(line):
+    def spoil(line=f"epoch {epoch} "):
         if line.startswith(f"epoch {epoch} "):
+            broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
             monkeypatch.setattr(lm, "cross_entropy", broken)
 
     if epoch == 0:
-        monkeypatch.setattr(lm, "cross_entropy", broken)
+        spoil()
     listening(spoil)
     with pytest.raises(InputError, match="nan"):
         adapt(corpus, str(tiny_bert), settings=quick(epochs=3), models_dir=tmp_path, **CPU)
     assert not list(tmp_path.iterdir())
 
 
-ONE_DOCUMENT, NO_NEIGHBOURS, NO_DOCUMENTS = [0, 0], [0, 1], None
-
-
 @pytest.mark.parametrize(
     ("family", "documents", "auto"),
     [
-        ("bert", ONE_DOCUMENT, True),
-        ("bert", NO_NEIGHBOURS, False),
-        ("bert", NO_DOCUMENTS, False),
-        ("roberta", ONE_DOCUMENT, False),
+        ("bert", [0, 0], True),
+        ("bert", [0, 1], False),  # no neighbours
+        ("bert", None, False),
+        ("roberta", [0, 0], False),
     ],
 )
 def test_next_sentence_prediction_where_it_can_be(encoder_folder, family, documents, auto):

@@ -1,6 +1,7 @@
 """What `featbert check` shows, line by line, and what `featbert inspect` says of sizes."""
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -59,47 +60,38 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     assert str(folder) in error_of(workspace.call("check", folder))
 
 
-def test_a_part_alone_shows_its_task(tmp_path):
-    path = tmp_path / "test.tsv"
-    for labels, task in (("01" * 4, "classification"), ("12345678", "regression")):
-        path.write_text("text\tlabel\n" + "".join(f"it was {n}\t{n}\n" for n in labels), "utf-8")
-        assert suited_task(str(path), ReadingOptions()) == task
+def table(labels: Iterable[object], head: str = "text\tlabel\n") -> str:
+    return head + "".join(f"it was {n}\t{label}\n" for n, label in enumerate(labels))
 
 
-def test_texts_without_a_header_are_no_words(tmp_path):
-    path = tmp_path / "train.tsv"
-    for labels, task in (("01" * 4, "classification"), (["1.5", "2.0"] * 4, "regression")):
-        path.write_text("".join(f"it was {n}\t{label}\n" for n, label in enumerate(labels)))
-        assert suited_task(str(path), ReadingOptions()) == task
+CONLLU = "1\tRome\t_\tNNP\t_\t_\t_\t_\t_\tNER=B-LOC\n1\tis\t_\tVBZ\t_\t_\t_\t_\t_\tNER=O\n"
 
 
-def test_entities_are_suited_next_to_parts_of_speech(tmp_path, caplog):
-    """Whichever column the labels of words are read from, as for the check."""
-    path, sentences = tmp_path / "train.conll", [("Rome", "NNP", "B-LOC"), ("is", "VBZ", "O")]
-    columns = "\n".join(map(" ".join, [("word", "pos", "ner"), *sentences]))
-    rows = "\n".join("\t".join(("1", w, "_", p, *"____", "_", f"NER={n}")) for w, p, n in sentences)
-    for text, task, noticed in (
-        (columns, "entities", True),
-        (rows, "entities", True),
-        ("Rome B-LOC\nis O\n", "entities", False),
-        ("Rome PROPN\nis AUX\n", "labels", False),
-    ):
-        path.write_text(text + "\n", "utf-8")
-        caplog.clear()
-        assert suited_task(str(path), ReadingOptions()) == task
-        assert ("'labels'" in caplog.text) == noticed
-
-
-def test_whole_numbers_that_repeat_in_the_whole_text_are_classes(tmp_path):
-    path, classes = tmp_path / "train.csv", [*range(150)]
-    for numbers, task in (
-        (classes * 3, "classification"),
-        ([n / 10 for n in classes] * 3, "regression"),
-        (range(450), "regression"),
-    ):
-        rows = "".join(f"it was {i},{n}\n" for i, n in enumerate(numbers))
-        path.write_text(f"text,label\n{rows}", "utf-8")
-        assert suited_task(str(path), ReadingOptions()) == task
+@pytest.mark.parametrize(
+    ("name", "text", "task", "is_told"),
+    [
+        # A part alone shows its task.
+        ("test.tsv", table("01" * 4), "classification", False),
+        ("test.tsv", table("12345678"), "regression", False),
+        # Texts without a header are no words.
+        ("train.tsv", table("01" * 4, ""), "classification", False),
+        ("train.tsv", table(["1.5", "2.0"] * 4, ""), "regression", False),
+        # Whole numbers that repeat in the whole text are classes.
+        ("train.tsv", table([*range(150)] * 3), "classification", False),
+        ("train.tsv", table([n / 10 for n in range(150)] * 3), "regression", False),
+        ("train.tsv", table(range(450)), "regression", False),
+        # Entities next to parts of speech, whichever column labels are read from.
+        ("train.conll", "word pos ner\nRome NNP B-LOC\nis VBZ O\n", "entities", True),
+        ("train.conll", CONLLU, "entities", True),
+        ("train.conll", "Rome B-LOC\nis O\n", "entities", False),
+        ("train.conll", "Rome PROPN\nis AUX\n", "labels", False),
+    ],
+    ids=lambda value: value if value in ("test.tsv", "train.tsv", "train.conll") else "",
+)
+def test_the_task_that_a_text_suits(tmp_path, caplog, name, text, task, is_told):
+    (path := tmp_path / name).write_text(text, "utf-8")
+    assert suited_task(str(path), ReadingOptions()) == task
+    assert ("'labels'" in caplog.text) == is_told
 
 
 def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path):

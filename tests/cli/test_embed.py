@@ -69,7 +69,6 @@ def test_pairs_are_lines_with_a_tab_or_two_columns(embed, tiny_bert, tmp_path):
     [
         ("", (), "no text"),
         ("a\n", ("--layer", "9"), "layers 0 to 4"),
-        ("a\n", ("--layer", "weighted_all"), "weighted_all"),
         ("a\tb\nc\n", (), "line 2"),
         ("a\n", ("--pair", "b"), "--input"),
         ("a\n", ("-o", "x.txt"), ".npy, .parquet, .h5"),

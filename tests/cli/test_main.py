@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from featbert.errors import memory_lack, out_of_memory
+from featbert.features import shards
 from featbert.runs.run import find_runs
+from tests.failing import failing
 from tests.processes import fresh_commands
 from tests.tiny_encoders import write_encoder
 from tests.workspace import command, error_of
@@ -156,7 +158,6 @@ def test_debug_shows_the_traceback(workspace):
 def test_a_reader_that_stops_early_is_no_error(finished):
     command = [*COMMAND, "compare", "--runs-dir", str(finished.runs)]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert running.stdout is not None
     running.stdout.close()  # as `| head` does
     running.stdout = None
     assert running.communicate(timeout=PATIENCE)[1] == b""
@@ -193,14 +194,11 @@ CPU = RuntimeError(
 
 
 @pytest.mark.parametrize(("error", "size"), [(GPU, "2.00 GiB"), (CPU, "151 MB")])
-def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace, monkeypatch):
-    def lacking(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr("featbert.features.shards.extract_shards", lacking)
+def test_lack_of_memory_names_the_size_and_an_option(error, size, workspace):
     assert out_of_memory(error)
     assert size in memory_lack(error)
-    message = error_of(workspace.extract("--quiet"))
+    with failing(shards, "extract_shards", error=error):
+        message = error_of(workspace.extract("--quiet"))
     assert size in message
     assert "--token-budget" in message
 
@@ -210,7 +208,6 @@ def test_sigterm_ends_a_command_as_ctrl_c_does():
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, **pipes) as running:
         try:
-            assert running.stdin is not None
             running.stdin.write(b"Rome B-LOC\n" * 10_000)  # returns when the command reads
             running.stdin.flush()
             running.send_signal(signal.SIGTERM)

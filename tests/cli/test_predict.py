@@ -17,6 +17,7 @@ from featbert.inference.evaluate import plan_evaluations
 from featbert.inference.files import input_of
 from featbert.inference.load import LoadedRun
 from featbert.runs.run import Run, check_usable, find_runs
+from tests.failing import failing
 from tests.runs.rows import tuned
 from tests.workspace import Workspace, command, error_of, ok
 
@@ -72,6 +73,14 @@ def test_standard_input_is_raw_text(run):
     assert result.stderr == ""
 
 
+def texts_of(run: Run, path: Path, given: dict | None = None, **changes: object) -> list[str]:
+    """The texts that a run with a changed record reads from a file."""
+    changed = Run(run.folder, dataclasses.replace(run.record, **changes))
+    source = input_of(check_usable(changed), str(path), "auto", given or {}, "utf-8")
+    loaded = load(run, device="cpu")
+    return [json.loads(row)["text"] for row in source.rows(lambda: loaded, "jsonl", bar=False)]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "fits"),
     [
@@ -90,13 +99,10 @@ def test_standard_input_is_raw_text(run):
 def test_columns_of_training_are_read_if_a_file_has_them(
     texts_run, tmp_path, name, content, fits, delimiter
 ):
-    path, record = tmp_path / name, texts_run.record
+    path, reading = tmp_path / name, texts_run.record.reading | {"delimiter": delimiter}
     path.write_text(content.replace("~", delimiter), "utf-8")
-    record = dataclasses.replace(record, reading=record.reading | {"delimiter": delimiter})
-    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
-    loaded = load(texts_run, device="cpu")
-    (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
-    assert (json.loads(row)["text"] == "b") == fits
+    (text,) = texts_of(texts_run, path, reading=reading)
+    assert (text == "b") == fits
 
 
 def test_columns_of_training_are_read_from_objects_and_in_evaluations(texts_run, tmp_path):
@@ -127,44 +133,34 @@ def test_columns_that_training_found_are_read_again(texts_run, tmp_path):
     record = texts_run.record
     assert record.columns == {"text": "review", "target": "stars"}
     found = {n: v for n, v in record.reading.items() if n not in ("text", "target")}
-    run = Run(texts_run.folder, dataclasses.replace(record, reading=found))
-    (tmp_path / "test.csv").write_text("text,review,label,stars\na,b,9,1\nc,d,9,2\n", "utf-8")
-    source = input_of(check_usable(run), str(tmp_path / "test.csv"), "auto", {}, "utf-8")
-    loaded = load(texts_run, device="cpu")
-    rows = source.rows(lambda: loaded, "jsonl", bar=False)
-    assert [json.loads(row)["text"] for row in rows] == ["b", "d"]
-    (plan,) = plan_evaluations([check_usable(run)], [str(tmp_path)], [], {}, EVALUATED)
+    path = tmp_path / "test.csv"
+    path.write_text("text,review,label,stars\na,b,9,1\nc,d,9,2\n", "utf-8")
+    assert texts_of(texts_run, path, reading=found) == ["b", "d"]
+    run = check_usable(Run(texts_run.folder, dataclasses.replace(record, reading=found)))
+    (plan,) = plan_evaluations([run], [str(tmp_path)], [], {}, EVALUATED)
     assert [(s.texts, s.tags) for s in plan.split] == [(("b",), ("1",)), (("d",), ("2",))]
 
 
+NUMBERED, UNNAMED = {"text": 1, "target": 2}, "good\tgood film\nbad\tbad film\n" * 3
+
+
 @pytest.mark.parametrize(
-    ("content", "texts"),
+    ("content", "reading", "given"),
     [
-        ("id\ttext\n1\tgood film\n2\tbad film\n", ["good film", "bad film"]),
-        ("good film\t1\nbad film\t2\n", ["good film", "bad film"]),
+        ("id\ttext\n1\tgood film\n2\tbad film\n", NUMBERED, {}),
+        ("good film\t1\nbad film\t2\n", NUMBERED, {}),
+        (UNNAMED, {}, {}),
+        (UNNAMED, {}, {"text": 2}),
     ],
-    ids=["header", "no header"],
+    ids=["header", "no header", "found", "given"],
 )
-def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, content, texts):
-    reading = {"text": 1, "target": 2}
-    record = dataclasses.replace(texts_run.record, reading=reading, columns={})
-    path = tmp_path / "x.tsv"
-    path.write_text(content, "utf-8")
-    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
-    loaded = load(texts_run, device="cpu")
-    rows = source.rows(lambda: loaded, "jsonl", bar=False)
-    assert [json.loads(row)["text"] for row in rows] == texts
-
-
-@pytest.mark.parametrize("given", [{}, {"text": 2}])
-def test_columns_without_names_are_found_in_files_to_predict(texts_run, tmp_path, given):
-    record = dataclasses.replace(texts_run.record, reading={}, columns={})
-    path, run = tmp_path / "x.tsv", check_usable(Run(texts_run.folder, record))
-    path.write_text("good\tgood film\nbad\tbad film\n" * 3, "utf-8")
-    rows = input_of(run, str(path), "auto", given, "utf-8").rows(
-        lambda: load(texts_run, device="cpu"), "jsonl", bar=False
-    )
-    assert [json.loads(row)["text"] for row in rows] == ["good film", "bad film"] * 3
+def test_numbers_of_columns_are_of_files_without_a_header(
+    texts_run, tmp_path, content, reading, given
+):
+    """Columns without names are found, or are those given."""
+    (path := tmp_path / "x.tsv").write_text(content, "utf-8")
+    texts = texts_of(texts_run, path, given, reading=reading, columns={})
+    assert texts == ["good film", "bad film"] * (3 if content == UNNAMED else 1)
 
 
 def test_an_error_says_how_texts_without_a_named_column_are_read(texts_run, tmp_path):
@@ -176,13 +172,9 @@ def test_an_error_says_how_texts_without_a_named_column_are_read(texts_run, tmp_
 
 
 def test_a_separator_is_named_once(texts_run, tmp_path, caplog):
-    path = tmp_path / "x.csv"
-    path.write_text("id;text\n1;good film\n", "utf-8")
-    source = input_of(check_usable(texts_run), str(path), "auto", {}, "utf-8")
-    loaded = load(texts_run, device="cpu")
+    (path := tmp_path / "x.csv").write_text("id;text\n1;good film\n", "utf-8")
     with caplog.at_level("INFO"):
-        (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
-    assert json.loads(row)["text"] == "good film"
+        assert texts_of(texts_run, path) == ["good film"]
     assert sum("';'" in message for message in caplog.messages) == 1
 
 
@@ -233,14 +225,11 @@ def test_the_text_is_not_overwritten(texts_run, tmp_path, options):
     assert text.read_text("utf-8") == "Bob came.\n"
 
 
-def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path, monkeypatch):
+def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
     assert "line 2" in error_of(result)
 
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(LoadedRun, "shares", interrupted)
-    result = predict(run, "--out", tmp_path / "out", "-q", input="Rome\n")
+    with failing(LoadedRun, "shares"):
+        result = predict(run, "--out", tmp_path / "out", "-q", input="Rome\n")
     assert result.exit_code == 130
     assert not list(tmp_path.iterdir())

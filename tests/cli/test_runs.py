@@ -77,11 +77,10 @@ def test_every_run_is_listed_with_its_state(runs_dir):
 
 def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     """Settings are compared among runs of one corpus, task, tuning and layers."""
-    for number, dev in enumerate((0.3, 0.5, 0.4), 1):
-        own = {"epochs": 15, "learning_rate": 0.001 * number}
-        keys = {"dev": dev, "layers": "last", "seed": number, "settings": own}
-        record = make_record(f"a--last--seed{number}--{number}234", **keys)
-        write_json(tmp_path / record.name / RECORD_NAME, record)
+    changes = [{"corpus": "wikigold", "scores": {"f1": dev}} for dev in (0.3, 0.5, 0.4)]
+    for number, change in enumerate(changes, 1):
+        change["settings"] = {"epochs": 15, "learning_rate": 0.001 * number}
+    write_runs(tmp_path, *changes)
 
     def names(*words: str) -> list[str]:
         done = ok(call("runs", "--runs-dir", tmp_path, "--format", "json", *words))
@@ -99,7 +98,7 @@ def test_runs_are_filtered_sorted_and_told_apart_by_their_settings(tmp_path):
     several = error_of(call("runs", "--runs-dir", tmp_path, "show", "last"))
     assert all(f"{n}234 (last (learning_rate=0.00{n}), seed {n})" in several for n in (1, 2, 3))
     best = ok(call("runs", "--runs-dir", tmp_path, "show", "last", "--best")).stdout
-    assert best.startswith(str(tmp_path / "a--last--seed2--2234"))
+    assert best.startswith(str(tmp_path / "wikigold--last--seed2--2234"))
     words = ("last (learning_rate=0.003)", "1234", "--format", "json")
     (compared,) = json.loads(call("compare", "--runs-dir", tmp_path, *words).stdout)["comparisons"]
     names = [run["name"][-4:] for row in compared["rows"] for run in row["runs"]]

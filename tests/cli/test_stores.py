@@ -1,12 +1,18 @@
-"""Which store a command reads or makes: what was asked, whatever lies in the cache."""
+"""Stores in commands: which one is read or made, and the list, check and removal of all."""
+
+import json
+import shutil
+from pathlib import Path
 
 import pytest
 
+from featbert.api import probe
 from featbert.experiments.file import read_experiment
 from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from featbert.text import scaled
+from tests.features.stores import flip
 from tests.runs.test_examples import write_corpus
 from tests.workspace import Workspace, error_of, ok
 
@@ -54,14 +60,6 @@ def test_one_run_for_all_seeds_is_said_once(pairs):
     several = ("--task", "classification", "--layers", "last,embeddings", "--seeds", "1-2")
     result = ok(pairs.call("train", *where(pairs), *several, "--epochs", 1))
     assert result.stderr.count("the same numbers") == 1
-
-
-def test_an_experiment_reads_pairs_as_its_file_says_whatever_is_stored(pairs):
-    ok(pairs.extract("--packing", "apart", "--precision", "fp32", "--task", "classification"))
-    tables = 'task = "classification"\nprecision = "fp32"\n[features]\nlayers = 3\nepochs = 1\n'
-    ok(pairs.carry_out(pairs.experiment(tables)))
-    (run,) = find_runs(pairs.runs)
-    assert (run.record.layers, run.record.signature.packing) == ("layer:3", "joint")
 
 
 def where(space: Workspace) -> tuple[object, ...]:
@@ -114,6 +112,7 @@ def test_an_experiment_keeps_what_all_rows_of_a_store_read(pairs, tables, kept):
     jobs = plan.renewed().jobs.values()
     asked = {job.extraction.path: job.extraction.manifest.keep for job in jobs}
     assert [*asked.values()] == kept
+    assert {job.run.signature.packing for job in jobs} == {"joint", *["apart"] * (len(kept) > 1)}
 
 
 @pytest.mark.parametrize("task", [None, "regression"])
@@ -173,3 +172,114 @@ def test_a_solver_reports_its_best_epoch_and_gradient_steps_each(pairs):
         lines = done.stderr.splitlines()
         counts[body] = sum(line.startswith("last") and " loss " in line for line in lines)
     assert counts == {"logistic": 1, "linear": 3}
+
+
+def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace):
+    ok(workspace.extract("--layers", "last", "--quiet"))
+    ok(workspace.train("--layers", "last", "--epochs", 1, "--quiet"))
+    ok(workspace.extract("--layers", "0", "--context", "document", "--shards", 2, "--quiet"))
+    adapted = workspace.cache / "models" / "adapted"
+    adapt = ("adapt", "--data", workspace.corpus, "--model", workspace.model, "--epochs", 1)
+    ok(workspace.call(*adapt, "--out", adapted, "-q"))
+    where = ("--cache-dir", workspace.cache)
+
+    def listed() -> dict[str, dict]:
+        it = workspace.call("cache", "ls", *where, "--runs-dir", workspace.runs, "--format", "json")
+        return {one["name"]: one for one in json.loads(ok(it).stdout)}
+
+    found = listed()
+    kinds = {name: one.get("kinds") for name, one in found.items()}
+    assert all(kinds[name][0] == "words" for name in kinds if name.endswith(".h5"))
+    (run,) = workspace.runs.iterdir()
+    readers = {name: one["runs"] for name, one in found.items()}
+    assert sorted(readers.values()) == [[], [], [run.name]]
+    on_disk = sum(p.stat().st_size for p in workspace.cache.rglob("*") if p.is_file())
+    assert sum(one["bytes"] for one in found.values()) == on_disk
+    (read,) = (name for name, runs in readers.items() if runs)
+    assert "1" in ok(workspace.call("cache", "ls", *where)).stdout
+    assert read in error_of(workspace.call("cache", "rm", f"{read}x", *where))
+    stores = [name for name in found if name.endswith(".h5")]
+    several = error_of(workspace.call("cache", "rm", "tiny", *where))
+    assert all(name in several for name in stores)
+    assert "models/adapted" not in several
+    for name in ("ls/adapt", *(found.keys() - {"models/adapted", read})):
+        assert "removed 1 item" in ok(workspace.call("cache", "rm", name, "--yes", *where)).stdout
+    assert [p.name for p in workspace.cache.rglob("*") if p.is_file()] == [read]
+    (workspace.cache / read).write_text("no store", "utf-8")
+    assert listed()[read]["made"] == "damaged"
+
+
+@pytest.fixture
+def store(finished: Workspace, tmp_path: Path) -> Path:
+    """A copy of a finished store under its name."""
+    (found,) = finished.cache.glob("*.h5")
+    return Path(shutil.copy(found, tmp_path))
+
+
+def test_inspect_shows_the_manifest_and_sizes(finished, store):
+    shown = json.loads(finished.call("inspect", store, "--format", "json").stdout)
+    assert shown["file_bytes"] == store.stat().st_size
+    assert (shown["hidden_size"], shown["splits"]["train"]["sentences"]) == (16, 24)
+    shown = finished.call("inspect", store).stdout
+    assert "0, 1, 2, 3, 4 of 0 to 4" in shown
+    assert "words, cls" in shown
+
+
+def test_probe_scores_layers_and_one_by_class(finished):
+    words = ("probe", "--data", finished.corpus, "--model", finished.model)
+    words += ("--cache-dir", finished.cache, "--layers")
+    lines = ok(finished.call(*words, "last")).stdout.splitlines()
+    assert lines[0].startswith("last  dev entity F1 ")
+    accuracy = next(line.split()[1] for line in lines if line.split()[:1] == ["accuracy"])
+    assert abs(float(lines[0].split()[-1]) / 100 - float(accuracy)) <= 0.005
+    scored = ok(finished.call(*words, "0-2,concat_last4,mean:1-3")).stdout.splitlines()
+    names = ["embeddings", "layer:1", "layer:2", "concat_last4", "mean:1,2,3"]
+    assert [line.split("  ")[0] for line in scored] == names
+    assert "weighted_all" in error_of(finished.call(*words, "weighted_all"))
+    assert "0 to 4" in error_of(finished.call(*words, "5"))
+    lines = ok(finished.call(*words, "last", "--task", "labels")).stdout.splitlines()
+    assert lines[0].startswith("last  dev accuracy ")
+    assert "spans" in error_of(finished.call(*words, "last", "--task", "spans"))
+    where = {"model": str(finished.model), "cache_dir": finished.cache}
+    (probed,) = probe(data=str(finished.corpus), layers="last", **where)
+    assert repr(probed).startswith(f"<Probed: last · f1 {100 * probed.scores['f1']:.2f} · ")
+    assert len(repr(probed)) < 150
+
+
+def test_probe_makes_the_store_that_it_lacks(workspace):
+    assert "0 to 4" in error_of(workspace.extract("--layers", "3-5"))
+    ok(workspace.extract("--pooling", "mean", "--layers", "last,1-2"))
+    (other,) = workspace.cache.glob("*.h5")
+    assert FeatureStore(other).layers == (1, 2, 4)
+    where = ("--data", workspace.corpus, "--model", workspace.model)
+    result = ok(workspace.call("probe", *where, "--cache-dir", workspace.cache))
+    assert len(result.stdout.splitlines()) == 5
+    (made,) = {*workspace.cache.glob("*.h5")} - {other}
+    assert FeatureStore(made).manifest.pooling == "first"
+    result = ok(workspace.call("probe", "--features", other))
+    assert len(result.stdout.splitlines()) == 3
+
+
+def test_probe_of_one_tag_is_refused_before_anything_is_extracted(workspace):
+    for split in ("train", "dev"):
+        (workspace.folder / f"{split}.conll").write_text("a O\nb O\n\nc O\n", "utf-8")
+    where = ("--data", workspace.folder, "--model", workspace.model)
+    assert "--tag-column" in error_of(
+        workspace.call("probe", *where, "--cache-dir", workspace.cache, "--quiet")
+    )
+    assert not workspace.cache.exists()
+
+
+def test_each_store_has_its_line_and_what_is_damaged_is_named(finished, store, tmp_path):
+    done = finished.call("verify", store)
+    assert (done.exit_code, done.stderr, done.stdout.count("\n")) == (0, "", 1)
+    renamed = Path(shutil.copy(store, store.with_name(f"{store.stem[:-8]}00000000.h5")))
+    flip(store, "dev/layers/02", 3)
+    (tmp_path / "text.h5").write_text("no store", "utf-8")
+    stores = [tmp_path / "text.h5", store, tmp_path / "none.h5", renamed]
+    done = finished.call("verify", *stores)
+    lines = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert [*lines] == [str(path) for path in stores]
+    assert "layer 2" in lines[str(store)]
+    assert store.name in lines[str(renamed)]
+    assert "4 of 4" in error_of(done)

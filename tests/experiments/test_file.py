@@ -1,6 +1,9 @@
 """Experiment files: read, checked, changed; every mistake is reported at once."""
 
+import itertools
 import math
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,46 +12,40 @@ from featbert.config import defaults
 from featbert.errors import InputError, MissingError
 from featbert.experiments.file import Configuration, Experiment, every, read_experiment
 
-ROOT = Path(__file__).parents[2]
+
+@pytest.fixture
+def read(tmp_path) -> Callable[..., Experiment]:
+    """Reads an experiment file with this text, with changes."""
+    path = tmp_path / "trial.toml"
+
+    def read(text: str, *changes: str) -> Experiment:
+        path.write_text(text, "utf-8")
+        return read_experiment(path, changes)
+
+    return read
 
 
-def written(folder: Path, text: str) -> Path:
-    path = folder / "trial.toml"
-    path.write_text(text, "utf-8")
-    return path
-
-
-def refusal(folder: Path, text: str, *changes: str) -> str:
-    """The one line with which a file is refused."""
-    with pytest.raises(InputError) as caught:
-        read_experiment(written(folder, text), changes)
-    message = str(caught.value)
-    assert "trial.toml" in message or changes
-    return message
-
-
-def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(tmp_path):
-    text = '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
-    experiment = read_experiment(written(tmp_path, text))
+def test_what_a_file_leaves_out_has_the_defaults_of_the_tuning(read):
+    experiment = read(
+        '[features]\nlayers = ["first", "layer:2"]\nepochs = 3\nlearning_rate = 1\n[finetune]\n'
+    )
     (configuration,) = experiment.configurations
     assert (experiment.name, configuration.data, experiment.differing) == ("trial", "sample", ({},))
     assert configuration.settings("finetune") == defaults("full")
     assert configuration.settings("features") == defaults("none").but(epochs=3, learning_rate=1.0)
-    assert configuration.features is not None
     assert configuration.features.layers == ["embeddings", "layer:2"]
-    path = written(tmp_path, '[features]\nlayers = ["each", "layer:2"]\n')
-    features = read_experiment(path).configurations[0].features
-    assert features is not None
-    assert features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
+    (each,) = read('[features]\nlayers = ["each", "layer:2"]\n').configurations
+    assert each.features.specs(3) == ["embeddings", "layer:1", "layer:2", "layer:3"]
 
 
-def test_default_rates_fall_with_the_width_of_the_encoder(tmp_path):
-    tunings = '["full", "top:2", "head-then-full", "lora"]'
-    path = written(tmp_path, f"[finetune]\n[variants]\nfinetune.tuning = {tunings}\n")
+def test_default_rates_fall_with_the_width_of_the_encoder(read):
+    text = '[finetune]\n[variants.finetune]\ntuning = ["full", "top:2", "head-then-full", "lora"]\n'
 
     def rates(hidden_size: int, *changes: str) -> list[float]:
-        configurations = read_experiment(path, changes).configurations
-        return [c.settings("finetune", 12, hidden_size).learning_rate for c in configurations]
+        settings = (
+            c.settings("finetune", 12, hidden_size) for c in read(text, *changes).configurations
+        )
+        return [one.learning_rate for one in settings]
 
     assert rates(16) == rates(384) == [2e-4, 8e-4, 2e-4, 2e-3]
     assert rates(768) == [6e-5, 2.4e-4, 6e-5, 2e-3]
@@ -58,11 +55,10 @@ def test_default_rates_fall_with_the_width_of_the_encoder(tmp_path):
 
 
 @pytest.mark.parametrize("seeds", ["[4,5]", "4,5", "4-5"])
-def test_set_overrides_one_key(tmp_path, seeds):
-    path = written(tmp_path, "seeds = [1]\n[features]\nepochs = 3\n")
+def test_set_overrides_one_key(read, seeds):
     layers = "features.layers=last,concat:1,2"
     changes = [f"seeds={seeds}", "features.epochs=7", layers, "data=a/b", "finetune.epochs=2"]
-    (configuration,) = read_experiment(path, changes).configurations
+    (configuration,) = read("seeds = [1]\n[features]\nepochs = 3\n", *changes).configurations
     assert (configuration.seeds, configuration.data) == ([4, 5], "a/b")
     assert configuration.features.specs(2) == ["last", "concat:1,2"]
     assert configuration.settings("features").epochs == 7
@@ -93,17 +89,17 @@ def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monke
             read_experiment(Path(absent, "experiments", f"decide{end}"))
 
 
-def test_all_mistakes_are_reported_together(tmp_path):
-    text = (
-        'modell = "x"\nseeds = [1, 1]\ncontext = "page"\n[finetune]\nepochs = 0\n'
-        '[features]\nlayers = ["lastt"]\nepoch = 3\nlearning_rate = "fast"\n'
-    )
-    message = refusal(tmp_path, text)
+def test_all_mistakes_are_reported_together(read, tmp_path):
+    with pytest.raises(InputError, match=r"trial\.toml") as refused:
+        read(
+            'modell = "x"\nseeds = [1, 1]\ncontext = "page"\n[finetune]\nepochs = 0\n'
+            '[features]\nlayers = ["lastt"]\nepoch = 3\nlearning_rate = "fast"\n'
+        )
     for name in (
         *("seeds", "context", "features.learning_rate", "features.layers", "finetune.epochs"),
         *("'model'", "'epochs'", "'last'", "'modell'", "'features.epoch'", "'page'", "'fast'"),
     ):
-        assert name in message, name
+        assert name in str(refused.value), name
     with pytest.raises(MissingError, match=r"trial\.toml'"):
         read_experiment(tmp_path / "tral.toml")
 
@@ -172,37 +168,34 @@ def test_all_mistakes_are_reported_together(tmp_path):
         ("name = ''\n[finetune]\n", "name is ''; it should"),
     ],
 )
-def test_one_mistake(tmp_path, text, named):
-    assert named in refusal(tmp_path, text)
+def test_one_mistake(read, text, named):
+    with pytest.raises(InputError, match=rf"trial\.toml.*{re.escape(named)}"):
+        read(text)
 
 
 @pytest.mark.parametrize("change", ["seeds", "=3", "features..epochs=1", "seeds.a=1"])
-def test_a_wrong_change(tmp_path, change):
-    assert repr(change) in refusal(tmp_path, "seeds = [1]\n[features]\n", change)
+def test_a_wrong_change(read, change):
+    with pytest.raises(InputError, match=re.escape(repr(change))):
+        read("seeds = [1]\n[features]\n", change)
 
 
-def test_variants_make_a_configuration_of_each_combination(tmp_path):
-    text = (
+def test_variants_make_a_configuration_of_each_combination(read):
+    experiment = read(
         "[finetune]\nepochs = 3\n"
         '[variants]\ncontext = ["sentence", "document"]\ntrain_on = ["train", "train+dev"]\n'
         '[variants.finetune]\nfreeze_to = ["none", 0, "all"]\n'
     )
-    experiment = read_experiment(written(tmp_path, text))
     found = [
         (c.context, c.train_on, c.settings("finetune", num_layers=6).freeze_to)
         for c in experiment.configurations
     ]
-    assert found == [
-        (context, train_on, freeze_to)
-        for context in ("sentence", "document")
-        for train_on in ("train", "train+dev")
-        for freeze_to in (None, 0, 6)
-    ]
+    contexts, parts = ("sentence", "document"), ("train", "train+dev")
+    assert found == [*itertools.product(contexts, parts, (None, 0, 6))]
     assert {c.settings("finetune").epochs for c in experiment.configurations} == {3}
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
-def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
+def test_corpora_and_alternatives_change_the_files_keys(read, caplog):
     text = """
         model = "cased"
         [corpora]
@@ -216,8 +209,7 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
         finetune.epochs = 5
     """
     caplog.set_level("INFO")
-    changes = ["corpora.en=else/where", "finetune.epochs=9"]
-    experiment = read_experiment(written(tmp_path, text), changes)
+    experiment = read(text, "corpora.en=else/where", "finetune.epochs=9")
     assert [line.count("finetune.epochs=9") for line in caplog.messages] == [1]
     found = [
         (c.data, c.language, c.encoding, s.epochs, s.discriminative)
@@ -231,37 +223,26 @@ def test_corpora_and_alternatives_change_the_files_keys(tmp_path, caplog):
         ("conll2003-de", "de", "latin-1", 5, 2.6),
     ]
     assert experiment.vary == ("corpus",)
-    one = read_experiment(written(tmp_path, '[corpora]\nen = "conll2003"\n[finetune]\n'))
+    one = read('[corpora]\nen = "conll2003"\n[finetune]\n')
     assert (one.vary, one.differing) == ((), ({},))
     two = '[corpora]\nall = "squad"\nsome = { data = "squad", answerable = true }\n[finetune]\n'
-    assert read_experiment(written(tmp_path, two)).vary == ("corpus",)  # one folder, two readings
+    assert read(two).vary == ("corpus",)  # one folder, two readings
     tasks = '[corpora]\na = "a"\nb = { data = "b", task = "labels" }\n[[variant]]\n[finetune]\n'
     named = f'{tasks}[[variant]]\ncorpora = ["b"]\nfinetune.epochs = 1\n'
-    found = read_experiment(written(tmp_path, named)).configurations
-    assert [(c.data, c.task) for c in found] == [("a", "entities"), *2 * [("b", "labels")]]
-    folds = "folds = 2\n[variants]\nfold = [1, 2]\n[finetune]\n"
-    assert read_experiment(written(tmp_path, folds)).vary == ("corpus",)
+    tasks_of = [(c.data, c.task) for c in read(named).configurations]
+    assert tasks_of == [("a", "entities"), *2 * [("b", "labels")]]
+    assert read("folds = 2\n[variants]\nfold = [1, 2]\n[finetune]\n").vary == ("corpus",)
 
 
 @pytest.mark.parametrize("change", ["data=x", "language=de", "finetune.epochs=9", "seeds=2"])
-def test_a_change_without_effect_is_told(tmp_path, caplog, change):
-    text = """
-        [corpora]
-        en = "one"
-        de = "two"
-        [finetune]
-        [[variant]]
-        [[variant]]
-        [variant.grid]
-        seeds = [7]
-        finetune.epochs = [1, 2]
-    """
+def test_a_change_without_effect_is_told(read, caplog, change):
+    corpora = '[corpora]\nen = "one"\nde = "two"\n[finetune]\n[[variant]]\n[[variant]]\n'
     caplog.set_level("INFO")
-    read_experiment(written(tmp_path, text), [change])
+    read(f"{corpora}[variant.grid]\nseeds = [7]\nfinetune.epochs = [1, 2]\n", change)
     assert len(caplog.messages) == (change != "seeds=2")
 
 
-def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
+def test_a_grid_is_tried_for_the_rows_of_its_table(read):
     text = """
         [features]
         layers = ["last"]
@@ -274,58 +255,48 @@ def test_a_grid_is_tried_for_the_rows_of_its_table(tmp_path):
         batch_size = [16, 32]
         learning_rate = [2e-5, 3e-5, 5e-5]
     """
-    experiment = read_experiment(written(tmp_path, text))
-    assert [tries(c, "features") for c in experiment.configurations] == [[], []]
-    assert experiment.configurations[0].grid.seeds == [7]
-    tried = [
-        (c.context, s.batch_size, s.learning_rate)
-        for c in tries(experiment.configurations[1], "finetune")
-        for s in [c.settings("finetune")]
-    ]
+    first, second = read(text).configurations
+    assert [tries(c, "features") for c in (first, second)] == [[], []]
+    assert first.grid.seeds == [7]
+    settings = [(c.context, c.settings("finetune")) for c in tries(second, "finetune")]
+    tried = [(context, s.batch_size, s.learning_rate) for context, s in settings]
     assert tried == [("document", batch, rate) for batch in (16, 32) for rate in (2e-5, 3e-5, 5e-5)]
 
 
-def test_train_sizes_are_laid_over_every_configuration(tmp_path):
-    text = (
+def test_train_sizes_are_laid_over_every_configuration(read):
+    experiment = read(
         "[features]\n[finetune]\n[train_sizes]\nshares = [0.25, 1]\n"
         '[variants]\ncontext = ["sentence", "document"]\n'
         "[grid.finetune]\nepochs = [2, 3]\n"
     )
-    experiment = read_experiment(written(tmp_path, text))
     expected = [(c, share) for c in ("sentence", "document") for share in (0.25, 1.0)]
     for table in ("features", "finetune"):
         found = [(c.context, c.settings(table).train_share) for c in experiment.configurations]
         assert found == expected
     # Each share has a search of its own.
-    assert [
-        [one.settings("finetune").train_share for one in tries(c, "finetune")]
-        for c in experiment.configurations
-    ] == [[0.25, 0.25], [1.0, 1.0], [0.25, 0.25], [1.0, 1.0]]
+    tried = [tries(c, "finetune") for c in experiment.configurations]
+    shares = [[one.settings("finetune").train_share for one in point] for point in tried]
+    assert shares == [[0.25, 0.25], [1.0, 1.0]] * 2
     assert experiment.vary == ("context",)  # settings need no freeing
 
 
-def test_shots_are_laid_over_every_configuration(tmp_path):
+def test_shots_are_laid_over_every_configuration(read):
     text = '[features]\nbody = "linear"\n[finetune]\n'
-    experiment = read_experiment(written(tmp_path, f"shots = [8, 16]\n{text}"))
+    experiment = read(f"shots = [8, 16]\n{text}")
     assert experiment.differing == ({"shots": 8}, {"shots": 16})
     for table in ("features", "finetune"):
         assert [c.settings(table).shots for c in experiment.configurations] == [8, 16]
-    (single,) = read_experiment(written(tmp_path, f"shots = 8\n{text}")).configurations
+    (single,), (whole,) = (read(t).configurations for t in (f"shots = 8\n{text}", text))
     assert single.settings("finetune").shots == 8
-    assert read_experiment(written(tmp_path, text)).configurations[0].settings(
-        "finetune"
-    ).used() == (defaults("full").used())
+    assert whole.settings("finetune").used() == defaults("full").used()
 
 
-def test_a_head_on_a_tuned_encoder_may_have_the_encoder_s_rate(tmp_path):
-    text = "[variants.finetune]\nhead_learning_rate = ['none', 1e-3]\n"
-    (usual,) = read_experiment(written(tmp_path, "[finetune]\n")).configurations
-    assert usual.settings("finetune") == defaults("full")
-    rows = [c.settings("finetune") for c in read_experiment(written(tmp_path, text)).configurations]
-    assert [row.head_learning_rate for row in rows] == [None, 1e-3]
+def test_a_head_on_a_tuned_encoder_may_have_the_encoder_s_rate(read):
+    rows = read("[variants.finetune]\nhead_learning_rate = ['none', 1e-3]\n").configurations
+    assert [c.settings("finetune").head_learning_rate for c in rows] == [None, 1e-3]
 
 
-def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
+def test_each_share_has_as_many_steps_or_as_many_epochs(read):
     text = "[features]\nepochs = 5\n[finetune]\n[train_sizes]\nshares = [0.1, 0.3, 1.0]\n"
 
     def passes(experiment: Experiment, table: str) -> list[int]:
@@ -333,14 +304,12 @@ def test_each_share_has_as_many_steps_or_as_many_epochs(tmp_path):
         assert len({settings.epochs for settings in rows}) == 1
         return [settings.passes_until(settings.epochs) for settings in rows]
 
-    path = written(tmp_path, text)
-    steps = read_experiment(path)
-    assert passes(steps, "features") == [50, 17, 5]
+    assert passes(read(text), "features") == [50, 17, 5]
     default = defaults("full").epochs
-    assert passes(steps, "finetune") == [10 * default, math.ceil(default / 0.3), default]
-    assert passes(read_experiment(path, ['train_sizes.equal="epochs"']), "features") == [5, 5, 5]
+    assert passes(read(text), "finetune") == [10 * default, math.ceil(default / 0.3), default]
+    assert passes(read(text, 'train_sizes.equal="epochs"'), "features") == [5, 5, 5]
     searched = text.replace("epochs = 5", "") + "[grid.features]\nepochs = [5, 6]\n"
-    tried = tries(read_experiment(written(tmp_path, searched)).configurations[0], "features")
-    assert [s.passes_until(s.epochs) for s in (c.settings("features") for c in tried)] == [50, 60]
+    tried = [c.settings("features") for c in tries(read(searched).configurations[0], "features")]
+    assert [settings.passes_until(settings.epochs) for settings in tried] == [50, 60]
     part = "equal_steps = true\n[features]\nepochs = 4\ntrain_share = 0.5\n"
-    assert passes(read_experiment(written(tmp_path, part)), "features") == [8]
+    assert passes(read(part), "features") == [8]

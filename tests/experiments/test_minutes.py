@@ -4,6 +4,7 @@ import re
 import shutil
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +22,13 @@ from featbert.experiments.plan import Job
 from featbert.experiments.schedule import carry_out
 from featbert.report.plan import minutes_text
 from featbert.runs.record import read_experiment_record, write_json
-from featbert.tasks.base import TASKS, get_task
+from featbert.tasks.base import TASKS
 from tests.analysis.records import make_record
 from tests.experiments.experiment_files import Lab
 from tests.experiments.test_shipped import write_texts
 from tests.report.html.judged import make_run
 from tests.tiny_encoders import write_encoder
-from tests.workspace import error_of, write_corpus
+from tests.workspace import WORDS, error_of, write_splits
 
 TUNINGS = ("full", "bitfit", "layernorm", "lora")
 KEYS: dict[str, Any] = {
@@ -47,6 +48,9 @@ KEYS: dict[str, Any] = {
 # Dev of each tuning, and seconds of an epoch on all of train.
 DEV = {"full": 0.7, "bitfit": 0.6, "layernorm": 0.5, "lora": 0.4}
 EPOCH = {"full": 10.0, "bitfit": 6.0, "layernorm": 4.0, "lora": 4.0, "none": 1.0}
+
+
+LINEAR = {"features": {"layers": ["last"], "body": "linear"}}
 
 
 class Told:
@@ -120,11 +124,35 @@ def trained(monkeypatch) -> Trained:
     return jobs
 
 
-def timed(lab: Lab, trained: Trained, number: float, gains: Any = None) -> MinutesPlan:
-    """The plan within a number of minutes, in which only training takes time."""
-    experiment = lab.experiment(**KEYS, minutes=number)
-    gains = gains or (lambda first, second: (1.0, 1.0))
-    return MinutesPlan(experiment, **lab.where, gains=gains, clock=lambda: trained.seconds).timed()
+@pytest.fixture
+def lacking(monkeypatch) -> Callable[..., None]:
+    """A function after which estimates of some runs are unknown; with an error, these failed."""
+
+    def lack(is_unknown: Callable[[Job], bool], error: InputError | None = None) -> None:
+        class Lacking(Told):
+            def run(self, job: Job) -> tuple[float, int, str] | None:
+                return None if is_unknown(job) else super().run(job)
+
+            def extraction(self, job: Job, words: int) -> float | None:
+                return None if is_unknown(job) else super().extraction(job, words)
+
+            def failure(self, job: Job) -> InputError | None:
+                return error if is_unknown(job) else None
+
+        monkeypatch.setattr(minutes, "Estimates", Lacking)
+
+    return lack
+
+
+def has_bilstm(job: Job) -> bool:
+    return job.run.options.settings.body == "bilstm"
+
+
+def timed(lab: Lab, trained: Trained, number: float, gains: Any = None, **keys: Any) -> MinutesPlan:
+    """The plan of KEYS or of other ones within minutes, in which only training takes time."""
+    options = {} if keys else {"gains": gains or (lambda first, second: (1.0, 1.0))}
+    experiment = lab.experiment(**(keys or KEYS), minutes=number)
+    return MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds, **options).timed()
 
 
 def test_rungs_halve_candidates_and_double_epochs():
@@ -182,10 +210,8 @@ def test_the_side_that_is_behind_gets_more_epochs(
 ):
     monkeypatch.setitem(DEV, "full", best)
     trained.is_rising = is_rising
-    slow, tuned = KEYS["variant"][1], {"finetune": {"epochs": 12}}
-    experiment = lab.experiment(seeds=[1, 2, 3], variant=[slow, tuned], minutes=minutes)
-    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
-    plan = carry_out(plan)
+    variants = [KEYS["variant"][1], {"finetune": {"epochs": 12}}]
+    plan = carry_out(timed(lab, trained, minutes, seeds=[1, 2, 3], variant=variants))
     tried: dict[str, set[int]] = {}
     for job in trained:
         tried.setdefault(job.run.tuning, set()).add(job.run.options.settings.epochs)
@@ -227,39 +253,21 @@ def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained,
         1: (10, 3, 0.25),
     }
     assert all(minutes.MARGIN * sum(p.seconds.values()) <= 60 * n for n, p in plans.items())
-    with pytest.raises(InputError, match=r"0\.3"):
-        timed(lab, trained, 0.3)
 
 
-def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, monkeypatch):
+def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, lacking):
     """Those on features are left out, and the plan names them."""
-
-    class Impatient(Told):
-        def run(self, job: Job) -> tuple[float, int, str] | None:
-            settings = job.run.options.settings
-            timed = settings.tuning == "full" or settings.body == "linear"
-            return super().run(job) if timed and settings.tuning != "lora" else None
-
-    monkeypatch.setattr(minutes, "Estimates", Impatient)
+    lacking(lambda job: job.run.tuning == "lora" or has_bilstm(job))
     plan = timed(lab, trained, 20)
     seconds = {plan.job_of(c).run.tuning: c.seconds for c in plan.candidates["finetune"]}
     assert seconds["lora"] == seconds["full"] == 4 * EPOCH["full"]
     assert not plan.candidates["features"]
-    text = minutes_text(plan)
-    assert "not tried: BiLSTM;" in text
+    assert "not tried: BiLSTM;" in minutes_text(plan)
 
 
-def test_stores_take_time_whichever_of_their_rows_was_timed(lab, trained, monkeypatch):
+def test_stores_take_time_whichever_of_their_rows_was_timed(lab, trained, lacking):
     """The last frozen row is not timed, the extraction for the others is."""
-
-    class Impatient(Told):
-        def run(self, job: Job) -> tuple[float, int, str] | None:
-            return None if job.run.options.settings.body == "bilstm" else super().run(job)
-
-        def extraction(self, job: Job, words: int) -> float | None:
-            return None if job.run.options.settings.body == "bilstm" else 5.0
-
-    monkeypatch.setattr(minutes, "Estimates", Impatient)
+    lacking(has_bilstm)
     assert timed(lab, trained, 20).time_plan.seconds["extraction"] == 5.0
 
 
@@ -317,8 +325,7 @@ def timed_texts(lab: Lab, trained: Trained, minutes: float, folder: Path, **keys
     data = folder / "texts"
     if not data.exists():
         write_texts(data, {"shots": 40})
-    experiment = lab.experiment(**TEXT_KEYS | keys, data=str(data), minutes=minutes)
-    return MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+    return timed(lab, trained, minutes, **TEXT_KEYS | keys, data=str(data))
 
 
 def test_words_are_stored_only_for_rows_of_the_plan(lab, trained, tmp_path, monkeypatch):
@@ -344,52 +351,37 @@ def test_words_are_stored_only_for_rows_of_the_plan(lab, trained, tmp_path, monk
 
 def test_candidates_that_the_encoder_does_not_allow_are_named(lab, trained):
     """The tiny encoder has no ninth layer."""
-
-    def timed_with(variants: list[dict[str, Any]]) -> MinutesPlan:
-        experiment = lab.experiment(variant=variants, minutes=20)
-        return MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
-
     variants = [{"features": {"layers": ["layer:9"]}}, {"finetune": {"epochs": 4}}]
     with pytest.raises(InputError, match="layer:9"):
-        timed_with(variants)
-    linear = {"features": {"layers": ["last"], "body": "linear"}}
-    plan = timed_with([*variants, linear])
+        timed(lab, trained, 20, variant=variants)
+    plan = timed(lab, trained, 20, variant=[*variants, LINEAR])
     assert not plan.candidates["features"]
     assert "layer:9" in minutes_text(plan)
 
 
 def test_a_run_is_one_candidate(lab, trained):
     """A rank has no effect on "full", nor have epochs that the plan leaves out."""
-    variants = [
-        {"features": {"layers": ["last"], "body": "linear"}},
-        {"grid": {"finetune": {"tuning": ["full", "lora"], "rank": [4, 8]}}},
-        {"grid": {"finetune": {"tuning": ["bitfit"], "epochs": [13, 14]}}},
-    ]
-    for variant in variants[1:]:
-        variant["finetune"] = {}
-    experiment = lab.experiment(variant=variants, minutes=60, seeds=[1, 2, 3])
-    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
+    grids = (
+        {"tuning": ["full", "lora"], "rank": [4, 8]},
+        {"tuning": ["bitfit"], "epochs": [13, 14]},
+    )
+    variants = [LINEAR, *({"grid": {"finetune": grid}, "finetune": {}} for grid in grids)]
+    plan = timed(lab, trained, 60, variant=variants, seeds=[1, 2, 3])
     assert plan.time_plan.most_epochs == 12
     runs = [plan.job_of(c).run for c in plan.candidates["finetune"]]
     assert len({run.name for run in runs}) == len(runs)
-    tuned = Counter(run.tuning for run in runs)
-    assert tuned == {"full": 1, "lora": 2, "bitfit": 1}
+    assert Counter(run.tuning for run in runs) == {"full": 1, "lora": 2, "bitfit": 1}
     assert {run.options.configurations_tried for run in runs} == {4}
 
 
 def test_halving_leaves_the_epochs_that_a_tuning_needs(lab, trained, monkeypatch):
     monkeypatch.setitem(DEV, "head-then-full", 0.5)
     rates = {"finetune": {"learning_rate": [1e-3, 2e-3, 3e-3, 4e-3]}}
-    tuned = [
-        {"tuning": "head-then-full", "epochs": 4, "head_epochs": 2},
-        {"epochs": 6, "unfreeze": 1},
-    ]
-    variants = [{"finetune": given, "grid": rates} for given in tuned]
-    variants.append({"features": {"layers": ["last"], "body": "linear"}})
-    experiment = lab.experiment(variant=variants, minutes=60)
-    plan = MinutesPlan(experiment, **lab.where, clock=lambda: trained.seconds).timed()
-    assert {c.divided(4).epochs for c in plan.candidates["finetune"]} == {3, 5}
-    assert {c.on(1.0, 2).epochs for c in plan.candidates["finetune"]} == {3, 5}
+    stages = {"tuning": "head-then-full", "epochs": 4, "head_epochs": 2}
+    variants = [{"finetune": one, "grid": rates} for one in (stages, {"epochs": 6, "unfreeze": 1})]
+    plan = timed(lab, trained, 60, variant=[*variants, LINEAR])
+    for few in (lambda c: c.divided(4), lambda c: c.on(1.0, 2)):
+        assert {few(c).epochs for c in plan.candidates["finetune"]} == {3, 5}
     assert {run.record.tuning for run in carry_out(plan).runs} == {"none", "full"}
 
 
@@ -401,30 +393,20 @@ def test_examples_that_were_drawn_are_not_divided_further(lab, trained, tmp_path
 
 
 def test_tunings_that_fail_in_a_short_run_are_left_out_and_the_reason_is_told(
-    lab, trained, monkeypatch
+    lab, trained, lacking
 ):
-    class Failing(Told):
-        fails = ("lora",)
-
-        def run(self, job: Job) -> tuple[float, int, str] | None:
-            return None if job.run.tuning in self.fails else super().run(job)
-
-        def failure(self, job: Job) -> InputError | None:
-            return InputError("no memory") if job.run.tuning in self.fails else None
-
-    monkeypatch.setattr(minutes, "Estimates", Failing)
+    lacking(lambda job: job.run.tuning == "lora", InputError("no memory"))
     plan = timed(lab, trained, 20)
     tunings = {plan.job_of(c).run.tuning for c in plan.candidates["finetune"]}
     assert tunings == {*TUNINGS} - {"lora"}
-    Failing.fails = TUNINGS
+    lacking(lambda job: job.run.tuning in TUNINGS, InputError("no memory"))
     with pytest.raises(InputError, match="no memory"):
         timed(lab, trained, 20.5)
 
 
 def test_too_few_minutes_say_what_the_time_is_for(lab, trained):
-    experiment = lab.experiment(**KEYS, minutes=0.3)
-    with pytest.raises(InputError) as refused:
-        MinutesPlan(experiment, **lab.where, clock=lambda: 0.0).timed()
+    with pytest.raises(InputError, match=r"0\.3") as refused:
+        timed(lab, trained, 0.3)
     times = re.findall(r"(?:(\d+)m )?(\d[\d.]*) ?s\b", str(refused.value))
     total = sum(60 * int(whole or 0) + float(rest) for whole, rest in times)
     assert total > 0.3 * 60
@@ -458,21 +440,13 @@ def test_a_candidate_that_fails_is_left_out(lab, trained, monkeypatch):
 
 @pytest.mark.parametrize("task", TASKS)
 def test_the_shipped_file_plans_every_task(task, tmp_path, tiny_bert, trained):
-    folder = tmp_path / "stsb"
-    if task == "multilabel":
-        data = "sample:multilabel"
-    elif get_task(task).of_texts:
+    folder, data = tmp_path / "stsb", "sample:multilabel"
+    if task in ("entities", "labels"):
+        rows = [(words, tags if task == "entities" else words) for words, tags in WORDS]
+        data = write_splits(folder, rows * 4, rows, rows)
+    elif task != "multilabel":
         target = "score" if task == "regression" else "label"
-        data = str(
-            write_texts(folder, {"data": "stsb", "task": task, "target": target, "shots": 0})
-        )
-    else:
-        data = str(write_corpus(folder))
-        if task == "labels":
-            for path in folder.iterdir():
-                path.write_text(
-                    re.sub(r"(?m) (?:[BI]-)?([A-Z]+)$", r" N\1", path.read_text("utf-8")), "utf-8"
-                )
+        data = write_texts(folder, {"data": "stsb", "task": task, "target": target, "shots": 0})
     changes = [f"data={data}", f"model={tiny_bert}", "minutes=60"]
     experiment = RunRequest(file="decide", changes=changes).experiment
     assert {c.task for c in experiment.configurations} == {task}
@@ -482,18 +456,24 @@ def test_the_shipped_file_plans_every_task(task, tmp_path, tiny_bert, trained):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_with_real_times_and_gains(lab, tmp_path):
-    data = write_texts(tmp_path / "texts", {"shots": 0})
-    keys = {
-        "seeds": [1, 2, 3, 4],
-        "features": {"layers": ["each"]},
-        "finetune": {"epochs": 2},
-        "grid": {"finetune": {"learning_rate": [1e-3, 1e-4]}},
-    }
+def real(lab, folder: Path, **keys: Any) -> tuple[Any, str]:
+    """An experiment on texts within 5 minutes, and its name."""
+    data = write_texts(folder / "texts", {"shots": 0})
     experiment = lab.experiment(**keys, data=str(data), task="classification", minutes=5)
+    return experiment, f"trial-texts-{lab.space.model.name}"
+
+
+def test_a_run_with_real_times_and_gains(lab, tmp_path):
+    experiment, name = real(
+        lab,
+        tmp_path,
+        seeds=[1, 2, 3, 4],
+        features={"layers": ["each"]},
+        finetune={"epochs": 2},
+        grid={"finetune": {"learning_rate": [1e-3, 1e-4]}},
+    )
     result = run(experiment, **lab.where)
     (comparison,) = result.comparisons
-    name = f"trial-texts-{lab.space.model.name}"
     assert result.plan.experiment.name == name
     assert sorted((row.frozen, len(row.runs) >= 3) for row in comparison.rows) == [
         (False, True),
@@ -551,21 +531,18 @@ def test_a_text_that_fits_no_task_says_why(workspace):
 
 def test_an_interrupted_extraction_counts_in_the_minutes(lab, monkeypatch, tmp_path):
     seconds, before = 0.2, []
+    experiment, name = real(lab, tmp_path, features={"layers": ["last"]}, finetune={"epochs": 1})
+
+    def time_plan() -> Any:
+        return read_experiment_record(lab.space.runs, name).time_plan
 
     def ended(*rest: Any) -> Any:
-        before.append(
-            read_experiment_record(
-                lab.space.runs, f"trial-texts-{lab.space.model.name}"
-            ).time_plan.spent
-        )
+        before.append(time_plan().spent)
         time.sleep(seconds)
         raise KeyboardInterrupt
 
-    data = write_texts(tmp_path / "texts", {"shots": 0})
-    keys = {"features": {"layers": ["last"]}, "finetune": {"epochs": 1}, "minutes": 5}
     monkeypatch.setattr(schedule, "run_extraction", ended)
     with pytest.raises(KeyboardInterrupt):
-        run(lab.experiment(**keys, data=str(data), task="classification"), **lab.where)
-    record = read_experiment_record(lab.space.runs, f"trial-texts-{lab.space.model.name}")
-    assert record.time_plan.spent >= before[0] + seconds
-    assert not record.time_plan.done
+        run(experiment, **lab.where)
+    assert time_plan().spent >= before[0] + seconds
+    assert not time_plan().done

@@ -19,7 +19,7 @@ from featbert.errors import BusyError, InputError, MissingError
 from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
-from featbert.io import file_hash, owning, write_text
+from featbert.io import file_hash, owning
 from featbert.runs.counts import KeptCounts
 from featbert.runs.folder import TESTS
 from featbert.runs.record import (
@@ -35,6 +35,7 @@ from featbert.tasks.base import get_task
 from tests.analysis.evaluation_records import evaluate
 from tests.analysis.records import compare, make_record
 from tests.experiments.experiment_files import SMALL
+from tests.failing import failing
 from tests.report.html.judged import usual
 from tests.workspace import command as featbert
 from tests.workspace import error_of, ok
@@ -220,26 +221,14 @@ def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, t
     assert len(find_runs(folder)) == len(find_runs(runs))
 
 
-def test_an_interrupted_unpacking_leaves_nothing_and_kept_tests_are_merged(
-    runs, tmp_path, monkeypatch
-) -> None:
+def test_an_interrupted_unpacking_leaves_nothing_and_kept_tests_are_merged(runs, tmp_path) -> None:
     analysed(find_runs(runs))
     for run in find_runs(runs):
         run.predictions_path("dev").unlink()
     pack_runs(runs, file := tmp_path / "all.jsonl.xz")
-    written, folder = [], tmp_path / "unpacked"
-
-    def interrupted(path: Path, text: str) -> None:
-        if len(written) == 4:
-            raise KeyboardInterrupt
-        written.append(path)
-        write_text(path, text)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(pack, "write_text", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            unpack_runs(file, folder)
-    assert written
+    folder = tmp_path / "unpacked"
+    with failing(pack, "write_text", at=4), pytest.raises(KeyboardInterrupt):
+        unpack_runs(file, folder)
     assert not [*folder.iterdir()]
     (folder / TESTS).mkdir()
     unpack_runs(file, folder)

@@ -18,10 +18,10 @@ from featbert.inference.evaluate import read_evaluation
 from featbert.report.plan import plan_text
 from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_experiment_record, write_json
-from featbert.runs.run import Run, find_runs
-from featbert.runs.train import train_planned
+from featbert.runs.run import find_runs
 from tests.analysis.records import compare, make_epoch, make_record
 from tests.experiments.experiment_files import SMALL
+from tests.failing import failing
 from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, command, ok, write_splits
 
@@ -201,26 +201,22 @@ def test_the_command_that_shows_an_experiment_again_is_one_that_does(lab):
     assert "trial.toml" not in ok(command(*words[1:])).stdout
 
 
-def test_what_fails_holds_up_nothing_else(lab, monkeypatch):
+def test_what_fails_holds_up_nothing_else(lab):
     """Neither a point its row nor an extraction the rows that do not read it."""
 
-    def failing(plan: Any, *rest: Any, **options: Any) -> Run:
-        if plan.settings["learning_rate"] == 1e-3:
-            raise FeatbertError("loss is nan")
-        return train_planned(plan, *rest, **options)
+    def is_high(plan: Any, *rest: Any, **options: Any) -> bool:
+        return plan.settings["learning_rate"] == 1e-3
 
-    def full(*args: Any, **options: Any) -> None:
-        raise FeatbertError("no disk")
-
-    monkeypatch.setattr(schedule, "train_planned", failing)
-    monkeypatch.setattr(schedule, "run_extraction", full)
     rates = {"finetune": {"learning_rate": [1e-3, 1e-4]}}
-    outcome = lab.carry_out(features=SMALL, finetune={"epochs": 1}, grid=rates)
+    with (
+        failing(schedule, "train_planned", is_high, error=FeatbertError("loss is nan")),
+        failing(schedule, "run_extraction", error=FeatbertError("no disk")),
+    ):
+        outcome = lab.carry_out(features=SMALL, finetune={"epochs": 1}, grid=rates)
     (search,) = outcome.searches
     assert ([t.dev is None for t in search.tried], search.chosen) == ([True, False], 1)
-    assert [(r.record.tuning, r.record.settings["learning_rate"]) for r in outcome.runs] == [
-        ("full", 1e-4)
-    ]
+    (run,) = outcome.runs
+    assert (run.record.tuning, run.record.settings["learning_rate"]) == ("full", 1e-4)
     assert sorted(outcome.failures.values()) == ["loss is nan", "no disk"]
 
 
@@ -363,20 +359,19 @@ def test_another_text_or_encoder_than_was_planned_is_refused(lab):
     assert not lab.space.runs.exists()
 
 
-# Ctrl-C, and SIGTERM as the command line takes it.
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, SystemExit])
-def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, monkeypatch, interruption):
+def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, interruption):
+    """By Ctrl-C, and by SIGTERM as the command line takes it."""
     keys = {"features": SMALL, "seeds": [1, 2, 3]}
     names, shown_meanwhile = [*lab.plan(**keys).rows], list[str]()
 
-    def killed(run: Any, *rest: Any, **options: Any) -> Any:
+    def is_last(run: Any, *rest: Any, **options: Any) -> bool:
         if run.name == names[-1]:
             shown_meanwhile.extend(read_experiment_record(lab.space.runs, "trial").rows)
-            raise interruption
-        return train_planned(run, *rest, **options)
+        return run.name == names[-1]
 
-    monkeypatch.setattr(schedule, "train_planned", killed)
-    with pytest.raises(interruption):
+    killed = failing(schedule, "train_planned", is_last, error=interruption)
+    with killed, pytest.raises(interruption):
         lab.carry_out(**keys)
     record = read_experiment_record(lab.space.runs, "trial")
     assert record.rows == shown_meanwhile == names[:2]

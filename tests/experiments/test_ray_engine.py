@@ -38,15 +38,10 @@ from tests.workspace import Workspace, error_of, ok, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
 KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8}}
-UNDISTURBED = """
-precision = "fp32"
-device = "cpu"
-seeds = [1, 2]
-[features]
-layers = ["last"]
-epochs = 8
-lstm_size = 8
-"""
+UNDISTURBED = (
+    'precision = "fp32"\ndevice = "cpu"\nseeds = [1, 2]\n'
+    '[features]\nlayers = ["last"]\nepochs = 8\nlstm_size = 8\n'
+)
 SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 

@@ -16,11 +16,11 @@ from featbert.experiments.file import Search
 from featbert.experiments.search import open_trials
 from featbert.runs.record import read_experiment_record, search_path, write_json
 from featbert.runs.run import find_runs
-from featbert.runs.train import train_planned
 from featbert.tasks.base import Scores
 from featbert.units import percent
 from tests.analysis.records import make_record
 from tests.experiments.experiment_files import SMALL
+from tests.failing import failing
 
 RATES = {"log_uniform": [1e-4, 1e-1]}
 RANGES = {"rate": RATES, "dropout": {"uniform": [0, 0.5]}, "n": {"integers": [2, 9]}, "b": [8, 16]}
@@ -78,24 +78,14 @@ def test_a_grid_resumes_to_all_points_with_its_keys_in_another_order(tmp_path):
     assert {(point["a"], point["b"]) for point in points[:4]} == {(1, 8), (1, 9), (2, 8), (2, 9)}
 
 
-def test_a_killed_search_resumes_to_the_same(lab, tmp_path, monkeypatch):
+def test_a_killed_search_resumes_to_the_same(lab):
     """Its trials are in a journal that optuna-dashboard reads; test chooses nothing."""
     keys = search(trials=4)
     plan = lab.plan(**keys)
     assert (len(plan.jobs), len(lab.plan(**search(trials=2)).jobs)) == (4, 2)
     assert not lab.space.runs.exists()
-    trained: list[str] = []
-
-    def killed(run: Any, *rest: Any, **options: Any) -> Any:
-        if len(trained) == 2:
-            raise KeyboardInterrupt
-        trained.append(run.name)
-        return train_planned(run, *rest, **options)
-
-    monkeypatch.setattr(schedule, "train_planned", killed)
-    with pytest.raises(KeyboardInterrupt):
+    with failing(schedule, "train_planned", at=2), pytest.raises(KeyboardInterrupt):
         lab.carry_out(**keys)
-    monkeypatch.setattr(schedule, "train_planned", train_planned)
     (found,) = lab.carry_out(**keys).searches
     assert [one.runs for one in found.tried] == [[name] for name in plan.jobs]
     assert {one.state for one in found.tried} == {"finished"}

@@ -29,7 +29,7 @@ from tests.runs.rows import FP32
 from tests.single_runs import finetune, train
 from tests.tasks import test_multilabel
 from tests.tiny_encoders import write_encoder
-from tests.workspace import command, error_of, ok
+from tests.workspace import command, error_of, ok, write_splits
 
 CORPORA = {
     "entities": finished_runs.write_corpus,
@@ -71,9 +71,20 @@ def exported(run: Run, folder: Path, *words: str) -> Path:
     return folder
 
 
+def part(run: Run, name: str = "test"):
+    """A part of the text that a run was trained on."""
+    return load_corpus(run.record.signature.source, targets=run.task.targets)[name]
+
+
+def answers_of(folder: Path, run: Run) -> list:
+    """Answers on test of what was exported."""
+    loaded, split = featbert.load(folder, device="cpu"), part(run)
+    return loaded.answers(loaded.inputs(split.sentences), split)
+
+
 def asked(run: Run):
     """What the run was asked on test, as `predict` takes it."""
-    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
+    split = part(run)
     if not run.task.of_texts:
         return [sentence.words for sentence in split]
     if run.task.name != "choice":
@@ -89,25 +100,14 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
     kind = getattr(transformers, run.task.auto_model)
     made = kind.from_pretrained(folder).eval() if made is None else made
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    if run.task.name == "choice":
-        found = []
-        for context, choices in given:
-            pairs = tokenizer([context] * len(choices), choices, padding=True, return_tensors="pt")
-            chosen = int(made(**{name: one[None] for name, one in pairs.items()}).logits.argmax())
-            found.append([str(int(i == chosen)) for i in range(len(choices))])
-        return found
-    if run.task.name == "spans":
-        rows = []
-        for pair in given:
-            encoded = tokenizer(*pair, return_tensors="pt", return_offsets_mapping=True)
-            offsets = encoded.pop("offset_mapping")[0].tolist()
+    if run.task.name in ("choice", "spans", "labels"):
+
+        def logits_of(batch: dict, *names: str) -> list:
             with torch.no_grad():
-                output = made(**encoded)
-            logits = output.start_logits[0], output.end_logits[0]
-            rows.append([best_span(*logits, encoded, 0, offsets, pair[1])])
-        return rows
-    if run.task.name == "labels":
-        return [labels_of(made, tokenizer, row) for row in given]
+                output = made(**{name: torch.from_numpy(ids) for name, ids in batch.items()})
+            return [output[name].numpy() for name in names]
+
+        return by_hand(run, tokenizer, given, logits_of, [*made.config.id2label.values()])
     if run.task.name == "entities":
         words = transformers.pipeline(
             "token-classification", made, tokenizer=tokenizer, aggregation_strategy="first"
@@ -127,14 +127,6 @@ def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
     return [[row[key]] for row in pipe(given)]
 
 
-def labels_of(made, tokenizer, words) -> list[str]:
-    """The label of each word's first piece."""
-    encoded = tokenizer(list(words), is_split_into_words=True, return_tensors="pt")
-    best = made(**encoded).logits[0].argmax(dim=1).tolist()
-    owners = encoded.word_ids()
-    return [made.config.id2label[best[owners.index(i)]] for i in range(len(words))]
-
-
 def best_span(start, end, encoded, number, offsets, passage) -> tuple:
     """The best span of words of a row of a batch, by brute force over first pieces."""
     words = encoded.word_ids(number)
@@ -147,48 +139,52 @@ def best_span(start, end, encoded, number, offsets, passage) -> tuple:
     return score - float(start[0] + end[0]), begin, passage[begin : ends[words[j]]]
 
 
-def by_onnxruntime(run: Run, folder: Path, texts: list) -> list:
-    """Answers of onnxruntime and numpy, all texts as one padded batch, as predictions have them."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    session = onnxruntime.InferenceSession(folder / "model.onnx")
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    task, classes = run.task.name, run.record.targets.classes
-    inputs = [node.name for node in session.get_inputs()]
-    assert inputs == ["input_ids", "attention_mask", "token_type_ids"]  # of BERT
-    options = {"return_tensors": "np", "padding": True}
+def by_hand(run: Run, tokenizer, given: list, logits_of, classes) -> list:
+    """Answers from logits of padded batches, as the run's predictions have them."""
+    task, how = run.task.name, {"return_tensors": "np", "padding": True}
     if task == "choice":
         rows = []
-        for context, choices in texts:
-            batch = tokenizer([context] * len(choices), choices, **options)
-            (scores,) = session.run(["logits"], {n: ids[None] for n, ids in batch.items()})
+        for context, choices in given:
+            batch = tokenizer([context] * len(choices), choices, **how)
+            (scores,) = logits_of({name: ids[None] for name, ids in batch.items()}, "logits")
             rows.append([str(int(i == scores[0].argmax())) for i in range(len(choices))])
         return rows
     if not run.task.of_texts:
-        words = [list(row) for row in texts]
-        batch = tokenizer(words, is_split_into_words=True, **options)
-        best = session.run(["logits"], dict(batch))[0].argmax(-1)
-        places = [batch.word_ids(number) for number in range(len(words))]
-        firsts = [
-            [p.index(i) for i in range(len(row))] for p, row in zip(places, words, strict=True)
-        ]
+        words = [list(row) for row in given]
+        batch = tokenizer(words, is_split_into_words=True, **how)
+        best = logits_of(dict(batch), "logits")[0].argmax(-1)
+        firsts = [map(batch.word_ids(n).index, range(len(row))) for n, row in enumerate(words)]
         return [[classes[best[n, i]] for i in row] for n, row in enumerate(firsts)]
-    columns = [*map(list, zip(*texts, strict=True))] if isinstance(texts[0], tuple) else [texts]
-    batch = tokenizer(*columns, return_offsets_mapping=True, **options)
+    columns = [*map(list, zip(*given, strict=True))] if isinstance(given[0], tuple) else [given]
+    batch = tokenizer(*columns, return_offsets_mapping=True, **how)
     offsets = batch.pop("offset_mapping").tolist()
     if task == "spans":
-        start, end = session.run(["start_logits", "end_logits"], dict(batch))
+        start, end = logits_of(dict(batch), "start_logits", "end_logits")
         return [
             [best_span(start[n], end[n], batch, n, offsets[n], passage)]
-            for n, (_, passage) in enumerate(texts)
+            for n, (_, passage) in enumerate(given)
         ]
-    (logits,) = session.run(["logits"], dict(batch))
+    (logits,) = logits_of(dict(batch), "logits")
     if task == "regression":
         return logits.tolist()
     if task == "multilabel":
         above = 1 / (1 + np.exp(-logits)) > np.asarray(run.record.threshold)
-        rows = [sorted(np.array(classes)[is_above]) for is_above in above]
-        return [["|".join(names)] for names in rows]
+        return [["|".join(sorted(np.array(classes)[is_above]))] for is_above in above]
     return [[classes[i]] for i in logits.argmax(-1)]
+
+
+def by_onnxruntime(run: Run, folder: Path, texts: list) -> list:
+    """Answers of onnxruntime and numpy, all texts as one padded batch."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    inputs = [node.name for node in session.get_inputs()]
+    assert inputs == ["input_ids", "attention_mask", "token_type_ids"]  # of BERT
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+
+    def logits_of(batch: dict, *names: str) -> list:
+        return session.run(names, batch)
+
+    return by_hand(run, tokenizer, texts, logits_of, run.record.targets.classes)
 
 
 def assert_answers(run: Run, given: list, found: list) -> None:
@@ -230,8 +226,7 @@ def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, ta
     again, before = featbert.load(folder, device="cpu"), featbert.load(run, device="cpu")
     assert again.predict(given) == before.predict(given)
     assert again.predict(given[0]) == again.predict(given[:1])[0]
-    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
-    assert again.answers(again.inputs(split.sentences), split) == kept
+    assert answers_of(folder, run) == kept
 
 
 @pytest.mark.parametrize("task", sorted({*CORPORA} - {"labels"}))
@@ -268,40 +263,28 @@ def test_the_exporter_of_onnx_gets_calibrated_logits(tuned, tmp_path, monkeypatc
     torch.testing.assert_close(logits[1] * temperature, logits[0])
 
 
-@pytest.mark.parametrize("task", ["classification", "multilabel"])
-def test_onnxruntime_gives_the_answers_of_a_calibrated_run(tuned, tmp_path, task):
-    """With the thresholds of the record in the folder."""
-    pytest.importorskip("onnxscript")
-    run = tuned(task)
-    folder = exported(run, tmp_path / "out", "--onnx", "--calibrate")
-    texts, again = asked(run), featbert.load(folder, device="cpu")
-    assert_answers(run, texts, by_onnxruntime(again, folder, texts))
-
-
 def test_another_model_for_onnxruntime_is_refused(tuned, tmp_path, monkeypatch):
     """With other logits, or none: the exporter is replaced by one that fails."""
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    names, sizes = ("input_ids", "attention_mask", "token_type_ids"), ["batch", "sequence"]
-    types = onnx.TensorProto
-    inputs = [onnx.helper.make_tensor_value_info(n, types.INT64, sizes) for n in names]
-    output = onnx.helper.make_tensor_value_info("logits", types.FLOAT, sizes)
-    cast = onnx.helper.make_node("Cast", ["input_ids"], ["logits"], to=types.FLOAT)
-    graph = onnx.helper.make_graph([cast], "ids", inputs, [output])
-    opset = [onnx.helper.make_opsetid("", 18)]
-    model = onnx.helper.make_model(graph, opset_imports=opset, ir_version=10)
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    model = onnx.parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 18]> ids '
+        f"({', '.join(f'int64[batch, sequence] {name}' for name in names)})"
+        " => (float[batch, sequence] logits) { logits = Cast <to = 1> (input_ids) }"
+    )
 
     def fail(*_args, **_options) -> None:
         raise RuntimeError("no such operator")
 
     run = check_usable(tuned("classification"))
-    for exporter, part in (
+    for exporter, reason in (
         (lambda _model, _args, path, **_options: onnx.save(model, path), "logits"),
         (lambda _model, _args, path, **_options: path.write_bytes(b"no model"), "onnxruntime"),
         (fail, "no such operator"),
     ):
         monkeypatch.setattr(torch.onnx, "export", exporter)
-        with pytest.raises(InputError, match=rf"{run.name}.*{part}"):
+        with pytest.raises(InputError, match=rf"{run.name}.*{reason}"):
             export(run, tmp_path / "out", "transformers", card="", onnx=True)
         assert list(tmp_path.iterdir()) == []
 
@@ -330,17 +313,14 @@ def test_onnx_is_refused_without_its_packages_and_for_other_formats(tuned, both,
 @pytest.mark.parametrize("family", ["bert", "roberta"])
 def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, family):
     """By the card's own code: transformers' pipeline would cut these words."""
-    words = ["O'Brien", "and", "Jean-Claude", "saw", "U.S.", "(", "C++", ")", "."]
-    tags = ["B-PER", "O", "B-PER", "O", "B-LOC", "O", "B-MISC", "O", "O"]
-    lines = "".join(f"{word} {tag}\n" for word, tag in zip(words, tags, strict=True))
-    for part in ("train", "dev", "test"):
-        (tmp_path / f"{part}.conll").write_text(f"{lines}\nRome B-LOC\nis O\n\n" * 4, "utf-8")
+    sentence = "O'Brien and Jean-Claude saw U.S. ( C++ ) ."
+    rows = [(sentence, "B-PER O B-PER O B-LOC O B-MISC O O"), ("Rome is", "B-LOC O")] * 4
+    corpus = write_splits(tmp_path / "corpus", rows, rows, rows)
     model = write_encoder(tmp_path / "encoder", family, layers=2, positions=128)
     given = {"epochs": 20, "learning_rate": 3e-3, "batch_size": 4}
-    run = tuned_run(model, load_corpus(tmp_path), tmp_path / "runs", **given)
+    run = tuned_run(model, load_corpus(corpus), tmp_path / "runs", **given)
     folder = exported(run, tmp_path / "out")
     card = folder / "README.md"
-    sentence = " ".join(words)
     shown, count = re.subn(
         r"^words = .*\.split", f"words = {sentence!r}.split", card.read_text(), flags=re.M
     )
@@ -348,11 +328,10 @@ def test_words_with_inner_signs_have_the_tags_of_predict(tmp_path, capsys, famil
     card.write_text(shown)
     capsys.readouterr()
     carry_out_card(folder)
+    words = sentence.split()
     printed = capsys.readouterr().out.splitlines()[-len(words) :]
     wanted = featbert.load(run, device="cpu").predict(tuple(words))["tags"]
-    assert [line.split("\t") for line in printed] == [
-        list(p) for p in zip(words, wanted, strict=True)
-    ]
+    assert printed == [f"{word}\t{tag}" for word, tag in zip(words, wanted, strict=True)]
     assert len(set(wanted)) > 2
 
 
@@ -376,10 +355,7 @@ def test_adapters_are_merged_or_stay_as_peft_has_them(tuned, tmp_path, task, tun
     assert_answers(run, texts, by_transformers(run, folder, texts, made))
     names = load_file(folder / "adapter_model.safetensors")
     assert all(tuning in n or ".classifier." in n or ".pooler." in n for n in names)
-    split = load_corpus(run.record.signature.source, targets=run.task.targets)["test"]
-    for out in (merged, folder):
-        again = featbert.load(out, device="cpu")
-        assert again.answers(again.inputs(split.sentences), split) == kept
+    assert answers_of(merged, run) == answers_of(folder, run) == kept
 
 
 @pytest.mark.parametrize("with_encoder", [False, True])
@@ -505,9 +481,8 @@ def test_calibrated_logits_are_divided_and_no_answer_changes(tuned, tmp_path, ta
     run = tuned(task)
     plain, scaled = featbert.load(run), featbert.load(run, calibrate=True)
     temperature = scaled.record.temperature
-    assert temperature is not None
     assert abs(temperature - 1) > 0.01
-    split = load_corpus(run.record.signature.source, targets=run.task.targets)["dev"]
+    split = part(run, "dev")
     results = [loaded.shares(loaded.inputs(split.sentences), split) for loaded in (plain, scaled)]
     assert results[0][0] == results[1][0] == run.predictions("dev").predicted
     facts = run.record.targets.classes, run.record.signature.tag_scheme

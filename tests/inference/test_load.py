@@ -3,7 +3,6 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -11,7 +10,6 @@ from safetensors.torch import load_file, save_file
 from featbert.api import load
 from featbert.errors import FeatbertError, InputError, MissingError
 from featbert.features.store import FeatureStore
-from featbert.models.model import BatchLayout
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
@@ -57,25 +55,6 @@ def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, tuning, how
             vectors = FeatureStore(path).read(split, loaded.combination.indices)
             assert inputs.states.dtype == torch.from_numpy(vectors).dtype
             assert torch.equal(inputs.states, torch.from_numpy(vectors))
-
-
-@pytest.mark.parametrize("tuning", ["none", "full"])
-def test_probabilities_are_those_of_each_sentence_alone(both, tuning):
-    """The oracle: the model's parts called by hand, a sentence at a time, and numpy's softmax."""
-    loaded = load(both[tuning], device="cpu")
-    sentences = corpus_of(both[tuning])["test"].sentences
-    _, found, _ = loaded.shares(loaded.inputs(sentences), sentences)
-    by_sentence = np.split(found, np.cumsum([len(s) for s in sentences[:-1]]))
-    for sentence, row in zip(sentences, by_sentence, strict=True):
-        inputs = loaded.inputs([sentence])
-        lengths = BatchLayout(np.array([len(sentence.words)]))
-        with torch.no_grad():
-            vectors, _ = loaded.model.vectors(inputs.batch(np.array([0])), lengths)
-            vectors = vectors.double().numpy()
-        weight, bias = (p.detach().double().numpy() for p in loaded.model.output.parameters())
-        logits = vectors @ weight.T + bias
-        shares = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
-        np.testing.assert_allclose(row, shares, atol=1e-4)
 
 
 def refusal(run: Run, kind: type[FeatbertError] = InputError) -> str:

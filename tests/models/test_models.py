@@ -88,7 +88,6 @@ def make_case(encoder_folder):
         torch.manual_seed(0)
         first = model()
         encoder = first.encoder
-        assert encoder is not None
         alignment = align(sentences_of(TEXTS), encoder.wordpieces, positions=encoder.positions)
         return Case(first, lambda ids: encoder.batcher.words(alignment, ids), model)
 

@@ -6,14 +6,20 @@ import re
 import sys
 import types
 import warnings
+from collections import Counter
 
 import matplotlib
+import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
 
-from featbert.analysis.comparison import Breakdown, BudgetCurve, Statistic
+from featbert.analysis import breakdown
+from featbert.analysis.breakdown import confused, with_confusions
+from featbert.analysis.comparison import Breakdown, BudgetCurve, Confusion, Statistic
+from featbert.analysis.document import read_comparisons, to_json
 from featbert.analysis.interval import seeds_estimate
+from featbert.analysis.rows import compare_group
 from featbert.analysis.transfer import transfer_matrices
 from featbert.encoders.tunings import TUNINGS
 from featbert.errors import OPTIONS, InputError
@@ -21,6 +27,7 @@ from featbert.experiments.file import read_experiment
 from featbert.progress import set_within
 from featbert.registry import Entry
 from featbert.report.figures import style
+from featbert.report.figures.confusion import confusion
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
 from featbert.report.figures.style import (
     COLUMN_WIDTH,
@@ -31,11 +38,13 @@ from featbert.report.figures.style import (
 )
 from featbert.report.figures.values import line_looks, tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
-from featbert.runs.run import Run
+from featbert.runs.run import Run, find_runs
 from featbert.tasks.base import get_task
-from tests.analysis.evaluation_records import evaluate, identity, transfer_runs
+from featbert.tasks.forecasts import Forecasts, ProbabilityScores
+from tests.analysis.evaluation_records import evaluate, transfer_runs
 from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
 from tests.processes import ROOT
+from tests.report.test_tables import on_corpus
 from tests.workspace import command, ok
 
 DEV = {
@@ -83,16 +92,6 @@ def shares():
     ]
 
 
-def twins():
-    """The usual runs on another corpus."""
-    splits = {split: identity("x", split) for split in ("train", "dev", "test")}
-    changes = {"corpus": "x", "splits": splits}
-    for run in usual_runs():
-        signature = dataclasses.replace(run.record.signature, **changes)
-        record = dataclasses.replace(run.record, name=f"x-{run.name}", signature=signature)
-        yield Run(run.folder.with_name(record.name), record)
-
-
 def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
     """A heat map's numbers: row i, bucket j is 10 (i + j) percent."""
     rows = {
@@ -122,23 +121,18 @@ def searched(comparison):
     """Curves of two rows, one of which costs a tenth of the other."""
     numbers = range(1, 25)
     scores = [0.6 - 0.3 / k for k in numbers]
-    curves = [
-        BudgetCurve(
-            name, (*numbers,), *2 * [tuple(cost * k for k in numbers)], *3 * [scores], test, 0
-        )
-        for name, cost, test in (("last", 1.1e13, scores), ("fine-tuning", 1.2e14, None))
-    ]
+    curves = []
+    for name, cost, test in (("last", 1.1e13, scores), ("fine-tuning", 1.2e14, None)):
+        costs = [tuple(cost * k for k in numbers)] * 2
+        curves.append(BudgetCurve(name, (*numbers,), *costs, scores, scores, scores, test, 0))
     return dataclasses.replace(comparison, budgets=tuple(curves))
 
 
 def trained():
-    runs = []
     epochs = ((1, 0.8, 0.3), (2, 0.2, None), (3, float("nan"), 0.6))
-    history = [make_epoch(*epoch) for epoch in epochs]
-    for run in usual_runs():
-        record = dataclasses.replace(run.record, history=history, best_epoch=3)
-        runs.append(dataclasses.replace(run, record=record))
-    return runs
+    changes = {"history": [make_epoch(*epoch) for epoch in epochs], "best_epoch": 3}
+    runs = usual_runs()
+    return [Run(run.folder, dataclasses.replace(run.record, **changes)) for run in runs]
 
 
 def texts(figure):
@@ -244,7 +238,9 @@ def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
 
 
 def test_figures_of_all_comparisons_and_of_one_take_both(tmp_path):
-    comparisons = compare([*usual_runs(), *twins()])
+    other = make_seeds("x-tuned", [0.6, 0.61], layers=None, **on_corpus("x"))
+    other += make_seeds("x-last", [0.5, 0.52], layers="last", **on_corpus("x"))
+    comparisons = compare([*usual_runs(), *other])
     assert len(comparisons) == 2
     check_readable(plot(comparisons, "tradeoff"))
     check_readable(plot([*comparisons], "tradeoff", split="test"))
@@ -278,12 +274,11 @@ def test_advice_names_settings_in_python_and_options_in_commands(kind):
     read_experiment("quickstart", [f"{key}=1" for key in keys if "shots" not in key])
 
 
-def test_rows_that_did_not_learn_are_the_reason_that_no_front_is_drawn():
-    runs = [make_run("a"), make_run("b", layers=None)]
+def with_floor(runs, floor):
+    """The runs, of tasks in which so much needs no skill."""
     for scores in (run.record.scores for run in runs):
-        scores |= {split: dataclasses.replace(each, floor=0.99) for split, each in scores.items()}
-    with pytest.raises(InputError, match="learned"):
-        plot(one(runs), "pareto")
+        scores |= {split: dataclasses.replace(each, floor=floor) for split, each in scores.items()}
+    return runs
 
 
 # What is drawn.
@@ -300,26 +295,20 @@ def test_each_seed_is_a_dot_and_bars_are_intervals_of_one_kind():
     assert level_lines(axes)[0] == pytest.approx((44, 46))  # three seeds, but the same kind of bar
 
 
-def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
-    spent = [{"training_seconds": 40.0 + i % 5} for i in range(25)]
-    runs = [
-        make_run(f"r{i}", layers=f"name_of_{i}", dev=0.5 + i % 7 / 1e4, cost=cost)
-        for i, cost in enumerate(spent)
+def crowd(layers):
+    costs = [{"training_seconds": 40.0 + i % 5} for i in range(25)]
+    return [
+        make_run(f"r{i}", layers=layers.format(i), dev=0.5 + i % 7 / 1e4, cost=cost)
+        for i, cost in enumerate(costs)
     ]
-    figure = plot(one(runs), "pareto-time", split="dev", width=FULL_WIDTH)
+
+
+def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
+    figure = plot(one(crowd("name_of_{}")), "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
     assert {f"name_of_{i}" for i in range(25)} <= {text for text, _ in texts(figure)}
     # Without room for all, the front and the best row of a side have names.
-    runs = [
-        make_run(
-            run.name,
-            layers=f"{run.name}_of_a_long_name_{'x' * 20}",
-            dev=run.record.score("dev"),
-            cost=cost,
-        )
-        for run, cost in zip(runs, spent, strict=True)
-    ]
-    comparison = one(runs)
+    comparison = one(crowd("r{}_of_a_long_name_" + "x" * 20))
     (front,) = (f for f in comparison.fronts if (f.split, f.currency) == ("dev", "time"))
     named = {p.name for p in front.points if p.on_front} | {c.leader for c in comparison.contests}
     figure = plot(comparison, "pareto-time", split="dev", width=FULL_WIDTH)
@@ -333,15 +322,15 @@ def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
 
 def test_rows_that_did_not_learn_are_hollow_and_off_the_front():
     runs = [*make_seeds("a", [0.5, 0.6, 0.7]), *make_seeds("b", [0.9, 0.91, 0.92], layers=None)]
-    for scores in (run.record.scores for run in runs):
-        scores |= {split: dataclasses.replace(each, floor=0.8) for split, each in scores.items()}
-    figure = plot(one(runs), "pareto", split="dev")
+    figure = plot(one(with_floor(runs, 0.8)), "pareto", split="dev")
     (axes,) = figure.axes
     marks = [c for c in axes.collections if isinstance(c, PathCollection)]
     fills = [matplotlib.colors.to_hex(mark.get_facecolor()[0]) for mark in marks]
     assert fills == ["#ffffff", tuning_look("full").color.lower()]
     assert list(axes.lines[0].get_ydata()) == pytest.approx([91, 91])
     check_readable(figure)
+    with pytest.raises(InputError, match="learned"):  # all rows
+        plot(one(with_floor(runs, 0.99)), "pareto")
 
 
 def test_each_tuning_has_a_colour_and_a_marker_of_its_own():
@@ -461,10 +450,7 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
 
 
 def test_hostile_and_long_names_are_text_that_can_be_read():
-    runs = [
-        *make_seeds("a", [0.5, 0.6], layers=HOSTILE),
-        *make_seeds("b", [0.7, 0.71], layers=None),
-    ]
+    runs = make_seeds("a", [0.5, 0.6], layers=HOSTILE) + make_seeds("b", [0.7, 0.71], layers=None)
     for kind in ("seeds", "pareto"):
         figure = plot(one(runs), kind, width=COLUMN_WIDTH)
         check_readable(figure)
@@ -499,21 +485,18 @@ def test_the_command_draws_the_figures_that_are_named(tmp_path):
 
 def test_layers_by_task_name_encoders_and_show_the_mix_of_another_head():
     """Two encoders, layers 1 to 3 with a solver, and a mix with gradient steps for the second."""
-    runs, text = [], {"vary": ["model"], "experiment": "layers"}
-    for model, mixed in (("small", False), ("large", True)):
-        of_encoder = {"signature": {"model": model, "encoder_weights": model[0] * 64}, **text}
-        for layer in (1, 2, 3):
-            own = {"layers": f"layer:{layer}", "layer_indices": [layer], "mix": None}
-            settings = {"body": "logistic", "sentence_pooling": "mean"}
-            runs += make_seeds(f"{model}{layer}", [0.5], settings=settings, **own, **of_encoder)
-        if mixed:
-            mix = {
-                "layers": "weighted_all",
-                "layer_indices": [1, 2],
-                "mix": Mix([1, 2], [0.2, 0.8], 1),
-            }
-            settings = {"body": "linear", "sentence_pooling": "mean"}
-            runs += make_seeds(f"{model}-mix", [0.6], settings=settings, **mix, **of_encoder)
+
+    def of_encoder(model, name, body, dev, **own):
+        signature = {"model": model, "encoder_weights": model[0] * 64}
+        own |= {"settings": {"body": body, "sentence_pooling": "mean"}, "signature": signature}
+        return make_seeds(f"{model}{name}", [dev], vary=["model"], experiment="layers", **own)
+
+    runs = []
+    for model, layer in itertools.product(("small", "large"), (1, 2, 3)):
+        own = {"layers": f"layer:{layer}", "layer_indices": [layer], "mix": None}
+        runs += of_encoder(model, layer, "logistic", 0.5, **own)
+    own = {"layers": "weighted_all", "layer_indices": [1, 2], "mix": Mix([1, 2], [0.2, 0.8], 1)}
+    runs += of_encoder("large", "-mix", "linear", 0.6, **own)
     ((_, _, figure),) = crossing_figures([one(runs)], only=["tasks"])
     scores, weights = figure.axes
     names = [label.get_text() for label in scores.get_yticklabels()]
@@ -531,3 +514,77 @@ def test_titles_of_capitals_stay_on_a_narrow_page() -> None:
             warnings.simplefilter("ignore")
             widths = [text.get_window_extent().x1 for text in figure.texts]
     assert max(widths) <= figure.bbox.x1
+
+
+def test_counts_add_up_to_gold_and_predicted_answers():
+    kept = find_runs(ROOT / "experiments" / "quickstart" / "results.jsonl.xz")
+    runs, *_ = compare_group([*kept], frozenset())[1].values()
+    pairs = confused(runs, "test")
+    for name in runs[0].record.scores["test"].by_class:
+        counts = [run.record.scores["test"].by_class[name] for run in runs]
+        total = {key: sum(one[key] for one in counts) for key in ("gold", "predicted", "correct")}
+        assert sum(n for (gold, _), n in pairs.items() if gold == name) == total["gold"] > 0
+        assert sum(n for (_, found), n in pairs.items() if found == name) == total["predicted"]
+        assert pairs[name, name] == total["correct"]
+
+
+def test_choices_are_confused_by_their_number():
+    assert get_task("choice").spans([["0", "1"], ["1", "0"]]) == [{("1", 0, -1)}, {("0", 0, -1)}]
+
+
+def test_scores_have_no_confusions_and_many_classes_a_small_figure(monkeypatch):
+    monkeypatch.setattr(breakdown, "confused", lambda *_: Counter({("0.1", "0.2"): 1}))
+    scores = make_run(task="regression", signature={"scorer": "of scores"})
+    comparison, members = compare_group([scores], frozenset())
+    assert with_confusions(comparison, members).confusions == ()
+    comparison, members = compare_group([make_run()], frozenset())
+    assert with_confusions(comparison, members).confusions
+    names = [f"c{i:03}" for i in range(150)]
+    counts = [(name, name, 5) for name in names]
+    counts += [("c100", "c120", 3), ("c100", "none", 2), ("c100", "c140", 1), ("c000", "c001", 1)]
+    counts = tuple((*pair, n) for *pair, n in counts)
+    found = Confusion(comparison.rows[0].name, "test", counts)
+    comparison = dataclasses.replace(comparison, confusions=(found,))
+    figure = confusion.draw(comparison, "test", None)
+    (axes,) = figure.axes
+    ticks = (axis.get_ticklabels() for axis in (axes.yaxis, axes.xaxis))
+    lines, columns = ([label.get_text() for label in labels] for labels in ticks)
+    assert len(columns) == len(lines) + 1 < 30
+    assert {"c000 (6)", "c100 (11)", "c120 (5)", "none (0)"} < {*lines}
+
+
+def with_probabilities(run: Run) -> Run:
+    rng = np.random.default_rng(run.record.seed)
+    made = Forecasts(rng.dirichlet(np.ones(4) / 4, 500), rng.integers(0, 4, 500))
+    kept = ProbabilityScores(made.values(), made.reliability())
+    scores = {n: dataclasses.replace(s, probabilities=kept) for n, s in run.record.scores.items()}
+    return Run(run.folder, dataclasses.replace(run.record, scores=scores))
+
+
+def test_a_panel_has_the_bins_of_all_seeds_of_a_row(tmp_path):
+    runs = [*map(with_probabilities, usual_runs())]
+    path = tmp_path / "comparison.json"
+    path.write_text(to_json(compare(runs)), "utf-8")
+    (comparison,) = read_comparisons(path)  # without runs
+    figure = plot(comparison, "reliability", split="test")
+    check_readable(figure)
+    panels = [axes for axes in figure.axes if axes.collections]
+    assert len(panels) == len(comparison.rows)
+    for axes, row in zip(panels, comparison.rows, strict=True):
+        parts = [
+            run.record.scores["test"].probabilities.reliability
+            for run in runs
+            if run.name in {member.name for member in row.runs}
+        ]
+        items, right, confidence = (
+            np.sum([getattr(part, name) for part in parts], axis=0)
+            for name in ("items", "right", "confidence")
+        )
+        filled = items > 0
+        expected = 100 * np.stack([confidence, right])[:, filled] / items[filled]
+        np.testing.assert_allclose(axes.collections[0].get_offsets(), expected.T)
+
+
+def test_runs_without_probabilities_have_none():
+    with pytest.raises(InputError, match="reliability"):
+        plot(compare(usual_runs())[0], "reliability")

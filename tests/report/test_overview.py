@@ -6,47 +6,38 @@ import numpy as np
 import pandas
 import pytest
 
-from featbert.analysis.comparison import Comparison
+from featbert.analysis.comparison import Comparisons
 from featbert.analysis.frame import overview_lines
 from featbert.analysis.interval import seeds_estimate
 from featbert.report.figures.registry import crossing_figures
 from featbert.report.rendering import render
 from featbert.report.tables import overview_tables
-from featbert.runs.record import Mix, SplitIdentity
+from featbert.runs.record import Mix
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
 from tests.analysis.records import compare, make_seeds
+from tests.report.test_tables import on_corpus
 
 
 def corpus_runs(name: str, features: list[float], tuned: list[float]) -> list[Run]:
     """Layers 1 to 3, the third of which has the scores `features`, their mix, and fine-tuning."""
-    splits = {s: SplitIdentity(name + s, "t", 150, 3201) for s in ("train", "dev", "test")}
-    signature = {"corpus": name, "splits": splits}
-    runs = make_seeds(f"{name}-tuned", tuned, layers=None, signature=signature)
+    runs = make_seeds(f"{name}-tuned", tuned, layers=None, **on_corpus(name))
     for layer in (1, 2, 3):
         lower = [score - 0.1 * (3 - layer) for score in features]
-        own = {"layers": f"layer:{layer}", "layer_indices": [layer], "signature": signature}
+        own = {"layers": f"layer:{layer}", "layer_indices": [layer]} | on_corpus(name)
         runs += make_seeds(f"{name}-{layer}", lower, **own)
+    own = {"layers": "weighted_all", "layer_indices": [1, 2, 3]} | on_corpus(name)
     mix = Mix([1, 2, 3], [0.2, 0.5, 0.3], 1.0)
-    own = {"layers": "weighted_all", "layer_indices": [1, 2, 3], "mix": mix}
-    runs += make_seeds(f"{name}-mix", [s - 0.3 for s in features], signature=signature, **own)
-    return runs
-
-
-def one_corpus(name: str, features: list[float], tuned: list[float]) -> Comparison:
-    (comparison,) = compare(corpus_runs(name, features, tuned))
-    return comparison
+    return [*runs, *make_seeds(f"{name}-mix", [s - 0.3 for s in features], mix=mix, **own)]
 
 
 @pytest.fixture(scope="module")
-def two() -> list[Comparison]:
-    return [
-        one_corpus("first", [0.60, 0.61, 0.62], [0.70, 0.715, 0.72]),
-        one_corpus("second", [0.80, 0.81, 0.82], [0.75, 0.80, 0.86]),
-    ]
+def two() -> Comparisons:
+    first = corpus_runs("first", [0.60, 0.61, 0.62], [0.70, 0.715, 0.72])
+    return compare([*first, *corpus_runs("second", [0.80, 0.81, 0.82], [0.75, 0.80, 0.86])])
 
 
-def test_the_best_rows_by_dev_meet_on_test(two: list[Comparison]) -> None:
+def test_the_best_rows_by_dev_meet_on_test(two: Comparisons) -> None:
     frame = pandas.DataFrame(overview_lines(two))
     assert [*frame["corpus"]] == ["first", "second"]
     assert [*frame["features"]] == ["layer:3", "layer:3"]
@@ -78,7 +69,7 @@ def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
     assert (frame["high"] < 0).all()
 
 
-def test_figures_of_all_comparisons_hold_their_numbers(two: list[Comparison]) -> None:
+def test_figures_of_all_comparisons_hold_their_numbers(two: Comparisons) -> None:
     drawn = {name: figure for _, name, figure in crossing_figures(two)}
     assert [*drawn] == ["overview", "tradeoff", "tasks"]
     scores, weights = drawn["tasks"].axes

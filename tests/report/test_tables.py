@@ -59,6 +59,12 @@ def full(runs=None):
     return compare_runs(runs or usual_runs(), **asked)
 
 
+def on_corpus(name: str) -> dict[str, Any]:
+    """Changes of a run on another corpus."""
+    splits = {s: SplitIdentity(name + s, "t", 150, 3201) for s in ("train", "dev", "test")}
+    return {"signature": {"corpus": name, "splits": splits}}
+
+
 def grid(table) -> dict[str, dict[str, str]]:
     """Texts by the first cell of the row and the column's head."""
     heads = [column.head for column in table.columns]
@@ -107,10 +113,10 @@ def test_every_format_has_every_row_and_analysis(format) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_narrow_terminals_split_tables_and_no_word(width) -> None:
-    runs = make_seeds("a", [0.5, 0.6], settings={"epochs": 4, "learning_rate": 1e-3}) + make_seeds(
-        "b", [0.5, 0.7], settings={"epochs": 4, "learning_rate": 3e-5}
-    )
-    comparison = full([*usual_runs(), *runs])
+    runs = usual_runs()
+    for name, rate in (("a", 1e-3), ("b", 3e-5)):
+        runs += make_seeds(name, [0.5, 0.6], settings={"epochs": 4, "learning_rate": rate})
+    comparison = full(runs)
     styled, plain = (
         render([comparison], "text", width=one, detail=EVERYTHING) for one in (width, None)
     )
@@ -171,13 +177,14 @@ def test_csv_has_each_row_once_with_unrounded_numbers_and_no_formulas(tmp_path) 
 def test_a_column_of_csv_is_whole_only_if_all_its_numbers_are_and_none_is_missing() -> None:
     """So that a table with and without fine-tuning is read with the same types."""
     tuned, features = make_seeds("t", [0.5, 1.0], layers=None), make_seeds("f", [1.0, 1.0])
-    rows = [*csv.DictReader(io.StringIO(render(compare([*tuned, *features]), "csv")))]
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
-    assert columns["seeds"] == ["2", "2"]
-    assert columns["store_bytes"] == ["99000000.0", ""]
-    assert columns["dev_f1_mean"] == ["1.0", "0.75"]
-    rows = [*csv.DictReader(io.StringIO(render(compare(features), "csv")))]
-    assert [row["store_bytes"] for row in rows] == ["99000000"]
+
+    def columns(runs, *names: str) -> list[list[str]]:
+        rows = [*csv.DictReader(io.StringIO(render(compare(runs), "csv")))]
+        return [[row[name] for row in rows] for name in names]
+
+    found = columns([*tuned, *features], "seeds", "store_bytes", "dev_f1_mean")
+    assert found == [["2", "2"], ["99000000.0", ""], ["1.0", "0.75"]]
+    assert columns(features, "store_bytes") == [["99000000"]]
 
 
 def test_json_has_every_number_with_its_runs_and_is_read_again(tmp_path) -> None:
@@ -240,9 +247,7 @@ def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data() -
     assert line["dev_difference"] == pytest.approx(0.955 - 0.961)
     # SQuAD 1.1 and 2.0 have names that differ in a number alone.
     names = {"squad": "devlin2019-table2", "squad_v2": "devlin2019-table3"}
-    texts = {name: {"dev": SplitIdentity(name, name, 1, 1)} for name in names}
-    signatures = [{"corpus": name, "splits": texts[name]} for name in names]
-    runs = [make_run(s["corpus"], layers=None, test=None, signature=s) for s in signatures]
+    runs = [make_run(name, layers=None, test=None, **on_corpus(name)) for name in names]
     comparison = compare_runs(runs, vary=["corpus"])
     for name, table in names.items():
         found = published_figures(comparison, published_table(table))
@@ -303,15 +308,15 @@ def test_tests_of_other_pairs_than_with_the_baseline_make_no_table() -> None:
 def test_folds_have_means_over_those_that_are_there() -> None:
     """Of each row; another corpus is in no mean."""
     runs = []
-    for corpus, first, second in (
+    for name, first, second in (
         ("c-fold-1-of-5", 0.5, 0.6),
         ("c-fold-3-of-5", 0.7, 0.9),
         ("d", 0.1, 0.2),
     ):
-        splits = {s: SplitIdentity(corpus + s, "t", 150, 3201) for s in ("train", "dev", "test")}
-        own = {"signature": {"corpus": corpus, "splits": splits}}
-        runs += make_seeds(f"{corpus}-tuned", [first], layers=None, **own)
-        runs += make_seeds(f"{corpus}-last", [second, second + 0.02], layers="last", **own)
+        runs += make_seeds(f"{name}-tuned", [first], layers=None, **on_corpus(name))
+        runs += make_seeds(
+            f"{name}-last", [second, second + 0.02], layers="last", **on_corpus(name)
+        )
     scores, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
     narrow = Text.from_ansi(as_text(scores, 80)).plain.splitlines()
     heads = [line.split() for line in narrow if line.split()[:1] == ["row"]]
@@ -319,19 +324,17 @@ def test_folds_have_means_over_those_that_are_there() -> None:
     assert all(words[1] == "corpus" for words in heads)
     shown = grid(means)
     assert shown.keys() == {"last", "fine-tuning"}
-    assert shown["last"]["folds"] == shown["fine-tuning"]["folds"] == "2"
-    assert shown["last"]["dev entity F1"] == "76.00 ± 21.21"
-    assert shown["fine-tuning"]["dev entity F1"] == "60.00 ± 14.14"
-    assert (shown["last"]["Δ dev"], shown["fine-tuning"]["Δ dev"]) == ("+16.00", "baseline")
+    heads = ("folds", "dev entity F1", "Δ dev")
+    assert [shown["last"][head] for head in heads] == ["2", "76.00 ± 21.21", "+16.00"]
+    assert [shown["fine-tuning"][head] for head in heads] == ["2", "60.00 ± 14.14", "baseline"]
 
 
 def test_a_baseline_of_one_fold_has_a_difference_of_0_there() -> None:
     runs = []
-    for corpus, first, second in (("c-fold-1-of-2", 0.5, 0.6), ("c-fold-2-of-2", 0.9, 0.6)):
-        splits = {s: SplitIdentity(corpus + s, "t", 150, 3201) for s in ("train", "dev", "test")}
-        own = {"signature": {"corpus": corpus, "splits": splits}, "layers": None}
-        runs += make_seeds(f"{corpus}-a", [first], **own)
-        runs += make_seeds(f"{corpus}-b", [second], **own, settings={"epochs": 9})
+    for name, first, second in (("c-fold-1-of-2", 0.5, 0.6), ("c-fold-2-of-2", 0.9, 0.6)):
+        own = on_corpus(name) | {"layers": None}
+        runs += make_seeds(f"{name}-a", [first], **own)
+        runs += make_seeds(f"{name}-b", [second], **own, settings={"epochs": 9})
     _, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
     deltas = [line["Δ dev"] for line in grid(means).values()]
     assert sorted(deltas) == ["-15.00", "-5.00"]  # -10 and 0, 0 and -30
@@ -359,14 +362,11 @@ def test_a_notebook_has_a_renderer_for_every_object_that_it_shows(finished: Work
 
 
 def test_a_notebook_shows_runs_that_are_ready_to_use_as_the_runs(finished: Workspace) -> None:
-    frozen, tuned = (
-        next(run for run in find_runs(finished.runs) if run.record.tuning == tuning)
-        for tuning in ("none", "full")
-    )
-    for run in (frozen, tuned):
-        usable = [check_usable(run), load(run)]
-        assert [html(one) for one in usable] == [html(run)] * 2
-        assert [repr(one) for one in usable] == [repr(run)] * 2
+    runs = {run.record.tuning: run for run in find_runs(finished.runs)}
+    assert runs.keys() == {"none", "full"}
+    for run in runs.values():
+        for usable in (check_usable(run), load(run)):
+            assert (html(usable), repr(usable)) == (html(run), repr(run))
 
 
 def test_a_notebook_shows_results_as_tables_and_a_line(tmp_path):

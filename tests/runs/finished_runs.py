@@ -23,17 +23,9 @@ SENTENCES = [
     ("Smith jumps over the lazy dog", "B-PER O O O O O"),
 ]
 # Enough for a random encoder's states to tell entities apart, and no more.
-STORED = defaults("none").but(
-    epochs=10,
-    batch_size=2,
-    learning_rate=2e-2,
-    dropout=0.0,
-    lstm_size=8,
-    lstm_layers=1,
-    output="softmax",
-    warmup=0.0,
-    schedule="constant",
-)
+STEPS = {"epochs": 10, "batch_size": 2, "learning_rate": 2e-2, "dropout": 0.0, "warmup": 0.0}
+LSTM = {"lstm_size": 8, "lstm_layers": 1, "output": "softmax"}
+STORED = defaults("none").but(schedule="constant", **STEPS, **LSTM)
 TUNED = defaults("full", output="softmax").but(
     epochs=12, batch_size=2, learning_rate=6e-3, dropout=0.1, warmup=0.0
 )

@@ -1,7 +1,13 @@
+"""Records of runs, folders of runs and results files: read back equal, or refused."""
+
 import dataclasses
+import hashlib
+import json
+import lzma
 import math
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from featbert.errors import InputError, MissingError
+from featbert.runs import results
 from featbert.runs.record import (
     RECORD_NAME,
     Mix,
@@ -18,6 +25,8 @@ from featbert.runs.record import (
     to_json,
     write_json,
 )
+from featbert.runs.results import exists, listed_in, read_text, write_results
+from featbert.runs.run import Run, find_runs
 from featbert.tasks.base import Scores
 from featbert.training.history import Epoch
 from tests.analysis.records import make_record
@@ -126,3 +135,111 @@ def test_a_folder_without_a_readable_record_of_its_own(tmp_path):
     (tmp_path / "record.json").mkdir()
     with pytest.raises(InputError, match=r"record\.json"):
         read_record(tmp_path)
+
+
+def finish(runs_dir: Path, name: str) -> Path:
+    folder = runs_dir / name
+    write_json(folder / RECORD_NAME, make_record(name))
+    return folder
+
+
+def test_finished_unfinished_and_unreadable_are_distinguished(tmp_path):
+    finish(tmp_path, "b")
+    finish(tmp_path, "a")
+    (tmp_path / "going").mkdir()
+    (tmp_path / "going" / "record.json.tmp").write_text("{}")
+    broken = finish(tmp_path, "broken")
+    (broken / "record.json").write_text("{")
+    other = finish(tmp_path, "other")
+    (other / "record.json").write_bytes((tmp_path / "a" / "record.json").read_bytes())
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / "README.md").write_text("about this folder")
+    found = find_runs(tmp_path)
+    assert [run.name for run in found] == ["a", "b"]
+    assert [run.record.name for run in found.runs] == ["a", "b"]
+    assert found.unfinished == (tmp_path / "going",)
+    assert list(found.problems) == [broken, other]
+    assert len(found.notes()) == 3
+    assert "going" in found.notes()[-1]
+    assert "going" in found.notes("GO")[-1]
+    assert len(found.notes("another corpus")) == 2
+
+
+def test_a_directory_that_is_missing_or_is_a_file(tmp_path):
+    with pytest.raises(MissingError, match="none"):
+        find_runs(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file"):
+        find_runs(tmp_path / "file")
+
+
+def test_predictions_are_those_that_the_scores_were_counted_on(tmp_path):
+    data = b"x B-PER B-PER\ny O O\n"
+    hashes = {"dev": hashlib.sha256(data).hexdigest()}
+    run = Run(tmp_path, make_record("r", predictions=hashes))
+    with pytest.raises(MissingError, match=r"dev\.conll"):
+        run.predictions("dev")
+    (tmp_path / "dev.conll").write_bytes(data)
+    assert run.predictions("dev").predicted == [["B-PER", "O"]]
+    assert repr(run.predictions("dev")) == "<Predictions: 1 sequence, 2 words>"
+    (tmp_path / "dev.conll").write_text("x B-PER O\ny O O\n")  # as many words, other tags
+    with pytest.raises(InputError, match=r"dev\.conll"):
+        run.predictions("dev")
+
+
+CONTENTS = {"b/record.json": {"é": [1, 2.5, None]}, "b/dev.conll": "x O\r\n", "a/x/y.json": {}}
+
+
+def written(folder: Path, contents=CONTENTS) -> Path:
+    file = folder / "some.jsonl.xz"
+    write_results(file, contents)
+    return file
+
+
+def test_paths_lead_into_a_file_as_into_a_folder(tmp_path) -> None:
+    file = written(tmp_path)
+    assert json.loads(read_text(file / "b" / "record.json")) == CONTENTS["b/record.json"]
+    assert read_text(file / "b" / "dev.conll") == CONTENTS["b/dev.conll"]
+    assert [path.name for path in listed_in(file)] == ["a", "b"]
+    assert listed_in(file / "b", "*.json") == [file / "b" / "record.json"]
+    assert listed_in(file / "none") == []
+    assert exists(file / "a")
+    assert not exists(file / "b" / "test.conll")
+    with pytest.raises(FileNotFoundError):
+        read_text(file / "b")
+
+
+def test_equal_contents_give_equal_bytes(tmp_path) -> None:
+    first = written(tmp_path).read_bytes()
+    os.utime(tmp_path / "some.jsonl.xz", (1, 1))
+    assert written(tmp_path, dict(reversed(CONTENTS.items()))).read_bytes() == first
+    lines = [json.loads(line) for line in lzma.decompress(first).splitlines()]
+    assert [line["file"] for line in lines[1:]] == sorted(CONTENTS)
+
+
+def test_what_is_no_whole_results_file_is_refused_with_the_reason(tmp_path, monkeypatch) -> None:
+    sound = written(tmp_path).read_bytes()
+    text = lzma.decompress(sound)
+    foreign = [b"", b"PK\x03\x04", b"{}", lzma.compress(b"[1]\n"), lzma.compress(b"\xff{")]
+    middle = len(sound) // 2
+    flipped = sound[:middle] + bytes([sound[middle] ^ 1]) + sound[middle + 1 :]
+    edited = lzma.compress(text.replace(b"2.5", b"2.6"))
+    other = lzma.compress(text.replace(b"featbert results 1", b"featbert results 9"))
+    shorter = lzma.compress(text.rpartition(b'{"file"')[0])
+    for n, damaged in enumerate((*foreign, sound[:-5], flipped, edited, other, shorter)):
+        file = tmp_path / f"{n}.jsonl.xz"
+        file.write_bytes(damaged)
+        with pytest.raises(InputError, match=file.name):
+            listed_in(file)
+        with pytest.raises(InputError, match=file.name):
+            write_results(file, {})  # it may be somebody's
+        assert file.read_bytes() == damaged
+    monkeypatch.setattr(results, "LARGEST", 100)
+    with pytest.raises(InputError, match="100"):
+        listed_in(written(tmp_path / "b", CONTENTS) / "b")
+
+
+def test_other_names_are_refused(tmp_path) -> None:
+    with pytest.raises(InputError, match=r"results\.json"):
+        write_results(tmp_path / "results.json", {})
+    assert not [*tmp_path.iterdir()]

@@ -101,16 +101,7 @@ def test_a_worked_example():
     scores = TASK.score(gold, predicted)
     assert list(scores.values) == list(TASK.columns)
     assert next(iter(scores.values)) == TASK.measure.key
-    assert scores.values == pytest.approx(
-        {
-            "f1": 2 / 3,
-            "precision": 2 / 3,
-            "recall": 2 / 3,
-            "strict_f1": 0.4,
-            "word_f1": 3 / 4,
-            "word_accuracy": 3 / 6,
-        }
-    )
+    assert [*scores.values.values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0.4, 3 / 4, 3 / 6])
     assert list(scores.by_class) == ["LOC", "ORG", "PER"]
     assert (scores.by_class["LOC"]["precision"], scores.by_class["LOC"]["recall"]) == (0.5, 1.0)
     assert scores.by_class["ORG"] == prf(0, 0, 1)
@@ -229,12 +220,16 @@ def split_of(rows) -> Split:
     return Split("train", tuple(Sentence(("w",) * len(r), tuple(r)) for r in rows))
 
 
-def test_classes_of_each_scheme() -> None:
+def test_classes_and_ill_formed_answers_of_each_scheme() -> None:
     train = split_of(ROWS)
     bio = ("O", "B-LOC", "I-LOC", "B-MISC", "B-PER", "I-PER")
     # B- only right after an entity of its type
     iob1 = ("O", "B-LOC", "I-LOC", "I-MISC", "B-PER", "I-PER")
     assert (TASK.classes(train, "bio"), TASK.classes(train, "iob1")) == (bio, iob1)
+    # Those in BIO stay, for strict scoring. IOB1 is read as conlleval reads it.
+    classes, numbers, text = ("O", "B-PER", "I-PER"), np.array([0, 2, 2]), split_of([("O",) * 3])
+    assert TASK.answers(numbers, classes, text, "bio") == [["O", "I-PER", "I-PER"]]
+    assert TASK.answers(numbers, classes, text, "iob1") == [["O", "B-PER", "I-PER"]]
 
 
 @pytest.mark.parametrize("scheme", ["bio", "iob1"])
@@ -249,13 +244,6 @@ def test_tags_go_to_numbers_and_back_to_the_same_entities(scheme, rows) -> None:
     assert [tuple(row) for row in again] == list(train.tags)
 
 
-def test_ill_formed_answers() -> None:
-    """Those in BIO stay, for strict scoring; IOB1 is read as conlleval reads it."""
-    classes, numbers, text = ("O", "B-PER", "I-PER"), np.array([0, 2, 2]), split_of([("O",) * 3])
-    assert TASK.answers(numbers, classes, text, "bio") == [["O", "I-PER", "I-PER"]]
-    assert TASK.answers(numbers, classes, text, "iob1") == [["O", "B-PER", "I-PER"]]
-
-
 @given(ANY_TAGS, st.dictionaries(st.sampled_from(NAMES[:3]), st.sampled_from(NAMES)))
 def test_renamed_entities_keep_their_places(tags: list[str], mapping: dict[str, str]) -> None:
     expected = [
@@ -267,15 +255,3 @@ def test_renamed_entities_keep_their_places(tags: list[str], mapping: dict[str, 
     assert len(found) == len(tags)
     assert spans(found) == expected
     assert TASK.rename(tags, {}) == tags
-
-
-@pytest.mark.parametrize(
-    ("tags", "mapping", "expected"),
-    [
-        ("B-A I-C I-C", {"C": "A"}, "B-A B-A I-A"),
-        ("B-A I-C I-C", {"A": "O"}, "O I-C I-C"),
-        ("B-A B-C", {"A": "C", "C": "A"}, "B-C B-A"),
-    ],
-)
-def test_renaming_by_example(tags: str, mapping: dict[str, str], expected: str) -> None:
-    assert TASK.rename(tags.split(), mapping) == expected.split()

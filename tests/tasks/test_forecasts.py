@@ -12,6 +12,22 @@ from featbert.tasks.forecasts import BINS, Forecasts
 CLASSES = ("a", "b", "c")
 
 
+def split(rows: list[tuple[str, ...] | None], documents: list[int] | None = None) -> Split:
+    numbers = documents or [0] * len(rows)
+    sentences = [
+        Sentence(("w",) * max(1, len(row or ())), row, n)
+        for row, n in zip(rows, numbers, strict=True)
+    ]
+    return Split("dev", tuple(sentences))
+
+
+def scored(task, answers, shares, classes=CLASSES, scheme="bio", numbers=None):
+    """Scores of the probabilities of answers."""
+    nothing = Scores({}, {}, 0, 0)
+    made = get_task(task).with_probabilities(nothing, answers, shares, classes, scheme, numbers)
+    return made.probabilities
+
+
 def forecasts(seed: int, items: int = 60, classes: int = 3) -> Forecasts:
     rng = np.random.default_rng(seed)
     shares = rng.dirichlet(np.full(classes, 0.3), items)
@@ -52,11 +68,8 @@ def test_a_class_that_train_lacks_is_never_right():
 
 
 def test_confidence_and_hits_are_of_the_given_answers():
-    shares, tags = np.array([[0.6, 0.4], [0.3, 0.7]]), split([("b", "b")])
-    nothing, numbers = Scores({}, {}, 0, 0), np.array([1, 1])
-    task = get_task("labels")
-    found = task.with_probabilities(nothing, tags, shares, ("a", "b"), "", numbers).probabilities
-    assert found is not None
+    shares, numbers = np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([1, 1])
+    found = scored("labels", split([("b", "b")]), shares, ("a", "b"), "", numbers)
     assert sum(found.reliability.right) == 2
     assert sum(found.reliability.confidence) == pytest.approx(0.4 + 0.7)
     assert found.values["ece"] == pytest.approx((0.6 + 0.3) / 2)
@@ -76,20 +89,6 @@ def test_the_temperature_of_logits_is_found_from_kept_probabilities(temperature)
     assert Forecasts(kept, right).loss(found) == pytest.approx(loss, abs=1e-3)
 
 
-def split(rows: list[tuple[str, ...] | None], documents: list[int] | None = None) -> Split:
-    numbers = documents or [0] * len(rows)
-    sentences = [
-        Sentence(("w",) * max(1, len(row or ())), row, n)
-        for row, n in zip(rows, numbers, strict=True)
-    ]
-    return Split("dev", tuple(sentences))
-
-
-def scored(task: str, answers: Split, shares: np.ndarray, classes=CLASSES, scheme="bio") -> Scores:
-    nothing = Scores({}, {}, 0, 0)
-    return get_task(task).with_probabilities(nothing, answers, shares, classes, scheme)
-
-
 def test_examples_and_words_without_an_answer_do_not_count():
     made = forecasts(8, items=4)
     names = np.array(CLASSES)[made.right].tolist()
@@ -97,16 +96,13 @@ def test_examples_and_words_without_an_answer_do_not_count():
     texts = split([(names[0],), (names[1],), None, (names[3],)])
     words = split([(names[0], names[1]), (UNLABELLED, names[3])])
     for task, answers in (("classification", texts), ("labels", words)):
-        found = scored(task, answers, made.shares).probabilities
-        assert found is not None
-        assert found.values == pytest.approx(right)
+        assert scored(task, answers, made.shares).values == pytest.approx(right)
 
 
 def test_tags_are_those_of_the_learned_scheme():
     """In IOB1 a phrase begins with I-, and a run's classes are written so."""
     shares = np.array([[0.1, 0.9], [0.8, 0.2]])
-    found = scored("entities", split([("B-X", "O")]), shares, ("O", "I-X"), "iob1").probabilities
-    assert found is not None
+    found = scored("entities", split([("B-X", "O")]), shares, ("O", "I-X"), "iob1")
     assert sum(found.reliability.right) == 2
     assert found.values["brier"] == pytest.approx((0.1**2 + 0.2**2) / 2)
 
@@ -114,14 +110,12 @@ def test_tags_are_those_of_the_learned_scheme():
 def test_a_choice_is_one_of_the_texts_of_an_example():
     shares = np.array([[0.3, 0.7], [0.7, 0.3], [0.8, 0.2], [0.5, 0.5], [0.7, 0.3]])
     answers = split([("1",), ("0",), ("0",), ("0",), ("1",)], [0, 0, 1, 1, 1])
-    found = scored("choice", answers, shares, ("0", "1")).probabilities
-    assert found is not None
+    found = scored("choice", answers, shares, ("0", "1"))
     assert found.values["ece"] == pytest.approx((0.3 + 0.5) / 2)
     squares = [0.3**2 + 0.3**2, 0.2**2 + 0.5**2 + 0.7**2]
     assert found.values["brier"] == pytest.approx(sum(squares) / 4)
     task = get_task("choice")
     made = task.forecasts(task.gold(answers), shares, ("0", "1"), "")
-    assert made is not None
     assert made.loss() == pytest.approx(-np.log([0.7, 0.3]).mean())
     flat = made.loss(1e6)
     assert flat == pytest.approx(np.log([2, 3]).mean(), abs=1e-3)  # never a text that is not there
@@ -132,8 +126,7 @@ def test_sets_are_ranked_and_each_class_is_an_item(seed):
     rng = np.random.default_rng(seed)
     has, shares = rng.random((30, 3)) < 0.4, rng.random((30, 3))
     rows = ["|".join(np.array(CLASSES)[row]) for row in has]
-    found = scored("multilabel", split([(row,) for row in rows]), shares).probabilities
-    assert found is not None
+    found = scored("multilabel", split([(row,) for row in rows]), shares)
     assert found.values["lrap"] == pytest.approx(label_ranking_average_precision_score(has, shares))
     flat = shares.ravel()
     assert found.values["brier"] == pytest.approx(brier_score_loss(has.ravel(), flat), abs=1e-6)
@@ -147,6 +140,5 @@ def test_thresholds_are_scaled_with_the_probabilities():
     shares, scaled = (1 / (1 + np.exp(-logits / t)) for t in (1.0, 2.5))
     limits = [0.0, 0.2, 0.5, 0.9, 1.0]
     threshold = get_task("multilabel").scaled_threshold(limits, 2.5)
-    assert isinstance(threshold, list)
     for before, after in zip(limits, threshold, strict=True):
         assert ((shares > before) == (scaled > after)).all()

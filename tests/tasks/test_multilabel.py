@@ -1,7 +1,7 @@
 """Sets of classes: how they are read and scored, and runs from features to export."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from featbert.config import defaults
 from featbert.data.check import check_corpus
-from featbert.data.corpus import Sentence, Split
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
@@ -92,58 +92,53 @@ def test_no_other_threshold_has_a_better_score_on_dev(how):
 
 TEXTS = ["Good and cheap", "Good but slow", "Cheap", "It was there"]
 GOLD = ["good|price", "good|speed", "price", ""]
+ROWS = [*zip(TEXTS, GOLD, [[*filter(None, gold.split("|"))] for gold in GOLD], strict=True)]
+FLAGS = [[int(name in gold) for name in ("good", "price", "speed")] for gold in GOLD]
+
+
+def json_lines(key: str, answers: Iterable[object]) -> str:
+    rows = zip(TEXTS, answers, strict=True)
+    return "".join(json.dumps({"text": text, key: answer}) + "\n" for text, answer in rows)
+
+
 FORMS = {
-    "lists.jsonl": "".join(
-        json.dumps({"text": text, "labels": [*filter(None, gold.split("|"))]}) + "\n"
-        for text, gold in zip(TEXTS, GOLD, strict=True)
+    "lists.jsonl": json_lines("labels", (names for *_, names in ROWS)),
+    "object.jsonl": json_lines(
+        "cats", (dict(zip(("good", "price", "speed"), row, strict=True)) for row in FLAGS)
     ),
-    "object.jsonl": "".join(
-        json.dumps({"text": t, "cats": {n: int(n in g) for n in ("good", "price", "speed")}}) + "\n"
-        for t, g in zip(TEXTS, GOLD, strict=True)
-    ),
-    "label-studio.jsonl": "".join(
-        json.dumps({"text": t, "labels": {"choices": [*filter(None, g.split("|"))]}}) + "\n"
-        for t, g in zip(TEXTS, GOLD, strict=True)
-    ),
-    "joined.tsv": "text\tlabels\n"
-    + "".join(f"{t}\t{g}\n" for t, g in zip(TEXTS, GOLD, strict=True)),
+    "label-studio.jsonl": json_lines("labels", ({"choices": names} for *_, names in ROWS)),
+    "joined.tsv": "text\tlabels\n" + "".join(f"{text}\t{gold}\n" for text, gold, _ in ROWS),
     "flags.csv": "id,text,good,price,speed\n"
-    + "".join(
-        f"{i},{text},{','.join(str(int(n in gold)) for n in ('good', 'price', 'speed'))}\n"
-        for i, (text, gold) in enumerate(zip(TEXTS, GOLD, strict=True))
-    ),
-    "pandas.csv": "text,labels\n"
-    + "".join(
-        f'{text},"{[*filter(None, gold.split("|"))]!r}"\n'
-        for text, gold in zip(TEXTS, GOLD, strict=True)
-    ),
+    + "".join(f"0,{t},{','.join(map(str, row))}\n" for t, row in zip(TEXTS, FLAGS, strict=True)),
+    "pandas.csv": "text,labels\n" + "".join(f'{text},"{names!r}"\n' for text, _, names in ROWS),
     "numpy.csv": "text,labels\n"
-    + "".join(
-        f'{text},"{np.array([*filter(None, gold.split("|"))], dtype=object)}"\n'
-        for text, gold in zip(TEXTS, GOLD, strict=True)
-    ),
+    + "".join(f'{text},"{np.array(names, dtype=object)}"\n' for text, _, names in ROWS),
 }
+
+
+def read_sets(folder: Path, text: str, name: str = "train.tsv", **options: str) -> Corpus:
+    """The corpus of a folder after one file is written."""
+    (folder / name).write_text(text, "utf-8")
+    return load_corpus(folder, ReadingOptions(**options), targets="sets")
+
+
+def tags_of(*given: object, **options: str) -> list[tuple[str, ...] | None]:
+    return [sentence.tags for sentence in read_sets(*given, **options)["train"]]
 
 
 @pytest.mark.parametrize("name", FORMS)
 def test_sets_are_read_in_every_form(tmp_path, name):
-    (tmp_path / f"train.{name.partition('.')[2]}").write_text(FORMS[name], "utf-8")
-    train = load_corpus(tmp_path, targets="sets")["train"]
+    train = read_sets(tmp_path, FORMS[name], f"train.{name.partition('.')[2]}")["train"]
     assert [s.texts[0] for s in train] == TEXTS
     assert [s.tags for s in train] == [(gold,) for gold in GOLD]
 
 
 def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
-    (tmp_path / "train.tsv").write_text("text\tlabels\nFine\tb; a\nNone\t\nUnknown\t-\n", "utf-8")
-    options = ReadingOptions(class_separator=";", missing="-")
-    train = load_corpus(tmp_path, options, targets="sets")["train"]
-    assert [s.tags for s in train] == [("a|b",), ("",), None]
-    (tmp_path / "train.tsv").write_text("text\ta\tb\tn\nFine\t1\t0\t7\nBad\t0\t1\t9\n", "utf-8")
-    train = load_corpus(tmp_path, ReadingOptions(target="a,b"), targets="sets")["train"]
-    assert [s.tags for s in train] == [("a",), ("b",)]
-    (tmp_path / "train.tsv").write_text("text\tlabels\nFine\t2|0\n", "utf-8")
-    named = ReadingOptions(label_names="x,y,a")
-    assert load_corpus(tmp_path, named, targets="sets")["train"].labels == {"a|x"}
+    joined = "text\tlabels\nFine\tb; a\nNone\t\nUnknown\t-\n"
+    assert tags_of(tmp_path, joined, class_separator=";", missing="-") == [("a|b",), ("",), None]
+    columns = "text\ta\tb\tn\nFine\t1\t0\t7\nBad\t0\t1\t9\n"
+    assert tags_of(tmp_path, columns, target="a,b") == [("a",), ("b",)]
+    assert tags_of(tmp_path, "text\tlabels\nFine\t2|0\n", label_names="x,y,a") == [("a|x",)]
 
 
 @pytest.mark.parametrize(
@@ -165,68 +160,51 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
     ],
 )
 def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
-    (tmp_path / "train.tsv").write_text(text, "utf-8")
     with pytest.raises(InputError) as error:
-        load_corpus(tmp_path, targets="sets")
+        read_sets(tmp_path, text)
     assert all(part in str(error.value) for part in named)
     assert "None" not in str(error.value)
 
 
 def test_only_texts_are_split_at_the_separator(tmp_path):
-    labels = [
-        ["Hello, world"],
-        ["Hello, world", "z"],
-        {"choices": ["Hello, world"]},
-        "Hello, world",
-    ]
-    rows = "".join(json.dumps({"text": "Fine", "labels": value}) + "\n" for value in labels)
-    (tmp_path / "train.jsonl").write_text(rows, "utf-8")
-    train = load_corpus(tmp_path, ReadingOptions(class_separator=","), targets="sets")["train"]
     whole = "Hello, world"
-    assert [s.tags for s in train] == [(t,) for t in (whole, f"{whole}|z", whole, "Hello|world")]
+    labels = [[whole], [whole, "z"], {"choices": [whole]}, whole]
+    tags = tags_of(tmp_path, json_lines("labels", labels), "train.jsonl", class_separator=",")
+    assert tags == [(t,) for t in (whole, f"{whole}|z", whole, "Hello|world")]
 
 
 def test_a_list_in_a_column_of_a_class_is_refused_with_its_place(tmp_path):
-    rows = [{"text": "Fine", "a": 1, "b": 0}, {"text": "Bad", "a": [1], "b": 1}]
-    (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(r)}\n" for r in rows), "utf-8")
+    rows = '{"text": "Fine", "a": 1, "b": 0}\n{"text": "Bad", "a": [1], "b": 1}\n'
     with pytest.raises(InputError, match=r"\[1\].* column a.*line 2"):
-        load_corpus(tmp_path, ReadingOptions(target="a,b"), targets="sets")
+        read_sets(tmp_path, rows, "train.jsonl", target="a,b")
 
 
 def test_lists_of_0_and_1_need_names(tmp_path):
-    path = tmp_path / "train.jsonl"
-    rows = [{"text": "Fine", "labels": labels} for labels in ([0, 1, 1], [True, False, False])]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
-    named = ReadingOptions(label_names="x,y,a")
-    train = load_corpus(tmp_path, named, targets="sets")["train"]
-    assert [s.tags for s in train] == [("a|y",), ("x",)]
-    path.write_text(json.dumps({"text": "Fine", "labels": [0, 1]}) + "\n", "utf-8")
-    assert load_corpus(tmp_path, named, targets="sets")["train"].labels == {"x|y"}
+    lists = json_lines("labels", ([0, 1, 1], [True, False, False], [0, 1, 1], [0, 1, 1]))
+    assert tags_of(tmp_path, lists, "train.jsonl", label_names="x,y,a")[:2] == [("a|y",), ("x",)]
+    numbers = json_lines("labels", [[0, 1]] * 4)
+    assert {*tags_of(tmp_path, numbers, "train.jsonl", label_names="x,y,a")} == {("x|y",)}
     with pytest.raises(InputError, match=r"\[0, 1\].*labels.*line 1"):
-        load_corpus(tmp_path, ReadingOptions(label_names="x,y"), targets="sets")
-    numbers = load_corpus(tmp_path, targets="sets")
-    assert any("label_names" in doubt for doubt in check_corpus(numbers).doubts)
+        read_sets(tmp_path, numbers, "train.jsonl", label_names="x,y")
+    doubts = check_corpus(read_sets(tmp_path, numbers, "train.jsonl")).doubts
+    assert any("label_names" in doubt for doubt in doubts)
 
 
 def test_one_named_column_of_0_and_1_is_a_class_and_none_is_named_twice(tmp_path):
     text = "text\tprice\tspeed\nFine\t1\t0\nBad\t0\t1\nWhat\t\t0\n"
-    (tmp_path / "train.tsv").write_text(text, "utf-8")
-    price = load_corpus(tmp_path, ReadingOptions(target="price"), targets="sets")
-    assert [s.tags for s in price["train"]] == [("price",), ("",), None]
-    numbers = ReadingOptions(target="price", label_names="no,yes")
-    assert load_corpus(tmp_path, numbers, targets="sets")["train"].labels == {"no", "yes", ""}
-    (tmp_path / "dev.tsv").write_text("text\tprice\tspeed\nFine\t2\t0\n", "utf-8")
-    both = load_corpus(tmp_path, ReadingOptions(target="price"), targets="sets")
+    assert tags_of(tmp_path, text, target="price") == [("price",), ("",), None]
+    named = read_sets(tmp_path, text, target="price", label_names="no,yes")
+    assert named["train"].labels == {"no", "yes", ""}
+    dev = "text\tprice\tspeed\nFine\t2\t0\n"
+    both = read_sets(tmp_path, dev, "dev.tsv", target="price")
     assert both["train"].labels | both["dev"].labels == {"0", "1", "2", ""}
     with pytest.raises(InputError, match="price twice"):
-        load_corpus(tmp_path, ReadingOptions(target="price,speed,Price"), targets="sets")
+        read_sets(tmp_path, dev, "dev.tsv", target="price,speed,Price")
 
 
 def test_all_parts_have_the_classes_of_train(tmp_path):
     def tags(test: str, **options: str) -> list[tuple[str, ...] | None]:
-        (tmp_path / "test.csv").write_text(test, "utf-8")
-        corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="sets")
-        return [s.tags for s in corpus["test"]]
+        return [s.tags for s in read_sets(tmp_path, test, "test.csv", **options)["test"]]
 
     train = tmp_path / "train.csv"
     train.write_text("text,price,room\nFine,1,0\nBad,0,1\nSo,1,1\n", "utf-8")
@@ -251,27 +229,22 @@ def test_all_parts_have_the_classes_of_train(tmp_path):
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "id"])
 @pytest.mark.parametrize("first", [0, 1])
 def test_numbers_of_rows_are_no_class(tmp_path, name, first):
-    rows = [f"{n},Fine,{n % 2},0\n" for n in range(first, 4)]
-    (tmp_path / "train.csv").write_text(f"{name},text,price,room\n{''.join(rows)}", "utf-8")
-    train = load_corpus(tmp_path, targets="sets")["train"]
+    rows = "".join(f"{n},Fine,{n % 2},0\n" for n in range(first, 4))
+    train = read_sets(tmp_path, f"{name},text,price,room\n{rows}", "train.csv")["train"]
     assert train.labels == {"price", ""}
     assert train.notes.answer_columns == ("price", "room")
 
 
 def write_sets(folder: Path) -> Path:
     """A corpus in which words say which classes a text has."""
-    rng = np.random.default_rng(0)
+    rng, names = np.random.default_rng(0), {"cheap": "price", "quick": "speed", "good": "quality"}
     folder.mkdir()
     for name, n in (("train", 60), ("dev", 30), ("test", 30)):
         rows = []
         for _ in range(n):
-            has = rng.random(3) < 0.4
-            words = [w for w, given in zip(("cheap", "quick", "good"), has, strict=True) if given]
-            words = [*words, *rng.choice(["it", "was", "the", "film"], 3)]
-            classes = [
-                c for c, given in zip(("price", "speed", "quality"), has, strict=True) if given
-            ]
-            rows.append(json.dumps({"text": " ".join(words), "labels": classes}) + "\n")
+            words = [w for w, given in zip(names, rng.random(3) < 0.4, strict=True) if given]
+            text = " ".join([*words, *rng.choice(["it", "was", "the", "film"], 3)])
+            rows.append(json.dumps({"text": text, "labels": [names[w] for w in words]}) + "\n")
         (folder / f"{name}.jsonl").write_text("".join(rows), "utf-8")
     return folder
 
@@ -281,41 +254,30 @@ def test_a_class_is_renamed_or_removed():
     assert get_task("multilabel").rename(["price|speed", "speed", ""], mapping) == ["cost", "", ""]
 
 
-def test_frozen_and_tuned_runs_learn_are_compared_and_used(workspace: Workspace):
+def test_frozen_and_tuned_runs_learn_and_answer_by_their_thresholds(workspace: Workspace):
     corpus = write_sets(workspace.folder / "sets")
     options = ("--task", "multilabel", "--data", corpus, "--precision", "fp32", "--batch-size", "4")
-    store = ("--model", workspace.model, "--cache-dir", workspace.cache)
-    frozen = (*store, "--layers", "embeddings", "--body", "linear")
-    ok(workspace.call("check", corpus, "--task", "multilabel"))
-    places = ("--runs-dir", workspace.runs, "--epochs", "30", "--learning-rate", "0.1")
-    ok(workspace.call("train", *options, *frozen, *places))
-    ok(
-        workspace.finetune(
-            *options, "--epochs", "12", "--learning-rate", "3e-3", "--thresholds", "each"
-        )
-    )
-    table = json.loads(ok(workspace.compare("--format", "json")).stdout)
-    assert table
+    frozen = ("--layers", "embeddings", "--body", "linear", "--epochs", "30")
+    where = ("--runs-dir", workspace.runs, "--cache-dir", workspace.cache)
+    model = ("--model", workspace.model, "--learning-rate", "0.1")
+    ok(workspace.call("train", *options, *frozen, *model, *where))
+    tuned = ("--epochs", "12", "--learning-rate", "3e-3", "--thresholds", "each")
+    ok(workspace.finetune(*options, *tuned))
+    text = workspace.folder / "texts.txt"
+    text.write_text("cheap it was\nthe film\n", "utf-8")
     for run in find_runs(workspace.runs):
-        record = run.record
+        record, found = run.record, run.predictions("test")
         assert record.targets.classes == ("price", "quality", "speed")
         assert record.scores["test"].values["micro_f1"] > 0.7, run.name
         assert isinstance(record.threshold, list) == (record.tuning == "full")
-        found = run.predictions("test")
-        task = run.task
-        assert task.score(found.gold, found.predicted).values == record.scores["test"].values
-        text = workspace.folder / "texts.txt"
-        text.write_text("cheap it was\nthe film\n", "utf-8")
-        answers = workspace.call(
-            "predict", run.folder, text, "--runs-dir", workspace.runs, "--format", "jsonl"
-        )
+        assert run.task.score(found.gold, found.predicted).values == record.scores["test"].values
+        answers = workspace.call("predict", run.folder, text, "--format", "jsonl")
         rows = [json.loads(line) for line in ok(answers).stdout.splitlines()]
         assert "price" in rows[0]["answer"]
         for row in rows:
             limits = np.broadcast_to(np.array(record.threshold), 3)
             above = zip(row["probabilities"].items(), limits, strict=True)
             assert row["answer"] == [name for (name, share), t in above if share > t]
-        where = ("--runs-dir", workspace.runs, "--cache-dir", workspace.cache)
         ok(workspace.call("evaluate", run.folder, "--data", corpus, *where))
     ok(workspace.compare("--report", workspace.folder / "page.html", "--by", "class"))
 

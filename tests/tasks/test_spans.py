@@ -184,13 +184,8 @@ def test_predictions_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 def test_breakdowns_add_up_to_the_whole() -> None:
     split = split_of(["0:Rome is  old", "0:Rome"], [""], ["9:old"])
-    found = Predictions(
-        [list(s.words) for s in split],
-        [list(t) for t in split.tags],
-        [["0:Rome"], ["0:Rome"], [""]],
-        [1, 2, 3],
-        [(3, 7)] * 3,
-    )
+    words, gold = [list(s.words) for s in split], [list(t) for t in split.tags]
+    found = Predictions(words, gold, [["0:Rome"], ["0:Rome"], [""]], [1, 2, 3], [(3, 7)] * 3)
     parts = TASK.break_down([*TASK.facets], found)
     total = TASK.counts(found.gold, found.predicted).sum(axis=0)
     for buckets in parts.values():

@@ -3,24 +3,26 @@
 import dataclasses
 import errno
 import os
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 import torch
 
 from featbert.errors import FeatbertError
-from featbert.models.model import Model
 from featbert.training import checkpoint as module
-from featbert.training.checkpoint import Checkpoint, Learner, Pace
+from featbert.training.checkpoint import Checkpoint, Pace
+from featbert.training.fitting import Fitting
 from featbert.training.loop import GoldAnswers, TrainingText
-from featbert.training.optimizer import make_optimizer
+from tests.failing import failing
 from tests.models.support import stored
-from tests.training.test_loop import N_LABELS, N_WORDS, OFFSETS, VectorInputs, fit, values
+from tests.training.test_loop import CPU, N_LABELS, N_WORDS, OFFSETS, VectorInputs, values
 from tests.training.test_loop import SETTINGS as SHORT
 
 SETTINGS = SHORT.but(epochs=5, dropout=0.3)
 LABELS = np.random.default_rng(1).integers(0, N_LABELS, N_WORDS)
 STATES = torch.randn(2, N_WORDS, 6, generator=torch.Generator().manual_seed(2))
+TEXT = TrainingText(VectorInputs(STATES), GoldAnswers(torch.from_numpy(LABELS), OFFSETS))
 
 
 @pytest.fixture(autouse=True)
@@ -29,48 +31,29 @@ def every_epoch(monkeypatch) -> None:
     monkeypatch.setattr(module, "COST", 1e9)
 
 
-def model_of() -> Model:
+def fitting_of(path=None, settings=SETTINGS, identity="a training") -> Fitting:
     torch.manual_seed(4)
     given = {"lstm_size": 5, "lstm_layers": 1, "dropout": 0.3}
-    return stored("weighted:0-1", N_LABELS, hidden=6, layers=2, **given)
+    model = stored("weighted:0-1", N_LABELS, hidden=6, layers=2, **given)
+    checkpoint = None if path is None else Checkpoint(path, identity)
+    return Fitting(model, TEXT, settings, CPU, seed=7, checkpoint=checkpoint)
 
 
-def resumed(path, identity="a training", settings=SETTINGS):
-    """How far the checkpoint is, for a model like the one that it is of, and its best weights."""
-    model = model_of()
-    optimizer = make_optimizer(model, settings)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda _: 1.0)
-    scaler = torch.amp.GradScaler("cpu", enabled=False)
-    names = [name for name, _ in model.named_parameters()]
-    learner = Learner(
-        model, names, {"optimizer": optimizer, "schedule": schedule, "scaler": scaler}
-    )
-    found = Checkpoint(path, identity).resume(learner)
-    return None if found is None else (found, learner.best)
+def resumed(path, identity="a training"):
+    """How far a training is that goes on from the file, and its best weights; or None."""
+    fitting = fitting_of(path, identity=identity)
+    return (fitting.progress, fitting.trainer.learner.best) if fitting.progress.history else None
 
 
-def train(path=None, *, f1=(0.1, 0.4, 0.3, 0.2, 0.35), stop_in=None, settings=SETTINGS):
+def train(path=None, *, stop_in=None, settings=SETTINGS):
     """Weights and result of a training, which stops in an epoch's scoring where asked."""
-    model = model_of()
-    begun = resumed(path, settings=settings) if path is not None else None
-    scored = iter(range(len(begun[0].history) if begun else 0, len(f1)))
-
-    def score_dev():
-        place = next(scored)
+    fitting = fitting_of(path, settings)
+    for epoch in fitting.epochs():
         torch.rand(3)  # what scoring draws is part of the random state, too
-        if place + 1 == stop_in:
+        if epoch.epoch == stop_in:
             raise KeyboardInterrupt
-        return values(f1[place])
-
-    fitted = fit(
-        model,
-        TrainingText(VectorInputs(STATES), GoldAnswers(torch.from_numpy(LABELS), OFFSETS)),
-        settings,
-        seed=7,
-        score_dev=score_dev,
-        checkpoint=None if path is None else Checkpoint(path, "a training"),
-    )
-    return model.state_dict(), fitted
+        fitting.add(epoch, values((0.1, 0.4, 0.3, 0.2, 0.35)[epoch.epoch - 1]))
+    return fitting.model.state_dict(), fitting.end()
 
 
 def timeless(rows):
@@ -86,38 +69,30 @@ def path(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("stop_in", "bias_correction"), [(1, True), (2, False), (5, True)])
-def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, bias_correction) -> None:
-    settings = SETTINGS.but(bias_correction=bias_correction)
+@pytest.mark.parametrize(
+    ("stop_in", "given", "epochs"),
+    [
+        (1, {}, 5),
+        (2, {"bias_correction": False}, 5),
+        (5, {}, 5),
+        (4, {"patience": 2}, 4),
+        (None, {"patience": 2}, 4),  # killed after the last epoch: nothing is trained again
+    ],
+)
+def test_it_goes_on_to_the_same_weights_and_history(tmp_path, stop_in, given, epochs) -> None:
+    settings, path = SETTINGS.but(**given), tmp_path / "checkpoint"
     expected, whole = train(settings=settings)
-    path = tmp_path / "checkpoint"
-    with pytest.raises(KeyboardInterrupt):
+    assert len(whole.history) == epochs
+    with pytest.raises(KeyboardInterrupt) if stop_in else nullcontext():
         train(path, stop_in=stop_in, settings=settings)
-    assert path.exists() == (stop_in > 1)
+    assert path.exists() == (stop_in != 1)
     weights, fitted = train(path, settings=settings)
     assert weights.keys() == expected.keys()
     assert all(torch.equal(weights[name], expected[name]) for name in expected)
     assert timeless(fitted.history) == timeless(whole.history)
     for name in ("best_epoch", "trained", "flops"):
         assert getattr(fitted, name) == getattr(whole, name)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint"]
-
-
-def test_patience_counts_across_an_interruption(tmp_path) -> None:
-    settings = SETTINGS.but(patience=2)
-    _, whole = train(settings=settings)
-    assert len(whole.history) == 4
-    path = tmp_path / "checkpoint"
-    with pytest.raises(KeyboardInterrupt):
-        train(path, stop_in=4, settings=settings)
-    _, fitted = train(path, settings=settings)
-    assert timeless(fitted.history) == timeless(whole.history)
-    # Killed after the last epoch that counts: nothing is trained, the best weights are there.
-    (tmp_path / "other").mkdir()
-    path = tmp_path / "other" / "checkpoint"
-    train(path, settings=settings)
-    _, again = train(path, settings=settings)
-    assert timeless(again.history) == timeless(whole.history)
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_another_training_s_or_a_damaged_file_is_not_gone_on_from(path) -> None:
@@ -177,16 +152,10 @@ def test_a_full_disk_keeps_the_one_before(path, monkeypatch) -> None:
 @pytest.mark.parametrize(
     "error", [PermissionError(errno.EACCES, "no"), OSError(errno.EIO, "no"), MemoryError()]
 )
-def test_a_file_that_cannot_be_read_now_is_not_written_anew(path, monkeypatch, error) -> None:
+def test_a_file_that_cannot_be_read_now_is_not_written_anew(path, error) -> None:
     before = path.read_bytes()
-
-    def refused(*_):
-        raise error
-
-    with monkeypatch.context() as patch:
-        patch.setattr(module, "ZipFile", refused)
-        with pytest.raises((MemoryError, FeatbertError)) as caught:
-            resumed(path)
-    assert isinstance(caught.value, MemoryError) == isinstance(error, MemoryError)
+    kind = MemoryError if isinstance(error, MemoryError) else FeatbertError
+    with failing(module, "ZipFile", error=error), pytest.raises(kind):
+        resumed(path)
     assert path.read_bytes() == before
     assert resumed(path) is not None

@@ -13,7 +13,6 @@ import torch
 from featbert.api import extract
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device, autocast
-from featbert.encoders.encoding import WordCasing
 from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
@@ -120,29 +119,3 @@ def test_at_bf16_the_approaches_begin_close(encoder_folder, tmp_path, family):
     assert 0 < distance(stored, exact) < 0.02
     assert 0 < distance(tuned, exact) < 0.02
     assert distance(stored, tuned) < 0.02
-
-
-def test_truecased_words_are_the_same_words_in_both_approaches(encoder_folder, tmp_path):
-    """A sentence in capitals is read as the training split writes its words, by both."""
-    texts = [
-        "The lazy Hamilton of EU",
-        "said the lazy Hamilton of the EU",
-        "THE LAZY HAMILTON OF THE EU",
-    ]
-    corpus = corpus_of(train=texts)
-    source = find_encoder(str(encoder_folder("bert")))
-    options = {"precision": "fp32", "store_dtype": "float32", "device": "cpu"}
-    plain, cased = (
-        extract(corpus, source, cache_dir=tmp_path, casing=casing, **options)
-        for casing in ("original", "truecased")
-    )
-    assert cased.path != plain.path
-    encoder = load_encoder(source)
-    words = WordCasing(corpus, "truecased")(corpus["train"].sentences)
-    assert " ".join(words[2].words) == "The lazy Hamilton of the EU"
-    pieces = PieceInputs(align(words, encoder.wordpieces, positions=40), encoder, CPU)
-    with torch.inference_mode():
-        tuned = encoder(pieces.batch(np.arange(3))).numpy()
-    np.testing.assert_allclose(cased.read("train", [3])[0], tuned, **TOLERANCE["float32"])
-    assert np.abs(cased.read("train", [3]) - plain.read("train", [3]))[0, -6:].max() > 0.05
-    np.testing.assert_array_equal(cased.read("train", [3])[0, :5], plain.read("train", [3])[0, :5])

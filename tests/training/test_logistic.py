@@ -14,6 +14,7 @@ from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from featbert.training import checkpoint
 from featbert.training.tracking import scalars
+from tests.failing import failing
 
 TEXTS = {"good": ["a fine fox", "the quick lamb won", "Jordan beat the Herald", "fine EU"]}
 TEXTS["bad"] = ["a lazy dog", "rejects British lamb", "the dog rejects EU", "lazy Hamilton"]
@@ -63,11 +64,6 @@ def answers_of(run, store, folder):
     return loaded.shares(inputs, test_set.sentences)[:2]
 
 
-def vectors_of(store, split, layers=(2,)):
-    states = store.read(split, layers, kind="mean").astype(float)
-    return np.concatenate([*states], axis=1)
-
-
 def answers_in(store, split):
     return [row[0] for row in store.corpus[split].tags]
 
@@ -75,6 +71,21 @@ def answers_in(store, split):
 def chosen(run):
     (value,) = run.record.history[run.record.best_epoch - 1].step_value.values()
     return value
+
+
+def vectors_in(store, layers):
+    """Standardised vectors of train and of test."""
+    train_set, test_set = (
+        np.concatenate([*store.read(split, layers, kind="mean").astype(float)], axis=1)
+        for split in ("train", "test")
+    )
+    scaler = StandardScaler().fit(train_set)
+    return scaler.transform(train_set), scaler.transform(test_set)
+
+
+def logistic(run, weighting):
+    balance = None if weighting == "none" else weighting
+    return LogisticRegression(C=chosen(run), max_iter=1000, tol=1e-8, class_weight=balance)
 
 
 @pytest.mark.parametrize("weighting", ["none", "balanced"])
@@ -86,14 +97,11 @@ def test_classes_are_as_scikit_learn_predicts_them(stores, tmp_path, weighting):
         10 ** (-4 + np.arange(7) / 2)
     )
     assert scalars(record.history[2])["train/C"] == pytest.approx(1e-3)
-    shares = answers_of(run, store, tmp_path)[1]
-    scaler = StandardScaler().fit(vectors_of(store, "train"))
-    balance = None if weighting == "none" else weighting
-    solver = LogisticRegression(C=chosen(run), max_iter=1000, tol=1e-8, class_weight=balance)
-    solver.fit(scaler.transform(vectors_of(store, "train")), answers_in(store, "train"))
+    train_set, test_set = vectors_in(store, (2,))
+    solver = logistic(run, weighting).fit(train_set, answers_in(store, "train"))
     order = [list(solver.classes_).index(label) for label in record.targets.classes]
-    expected = solver.predict_proba(scaler.transform(vectors_of(store, "test")))[:, order]
-    np.testing.assert_allclose(shares, expected, atol=2e-3)
+    shares = answers_of(run, store, tmp_path)[1]
+    np.testing.assert_allclose(shares, solver.predict_proba(test_set)[:, order], atol=2e-3)
 
 
 @pytest.mark.parametrize("weighting", ["none", "balanced"])
@@ -101,21 +109,13 @@ def test_independent_classes_have_a_regression_each(stores, tmp_path, weighting)
     store = stores("multilabel")
     run = run_of(store, tmp_path, "multilabel", "concat:1,2", epochs=6, class_weight=weighting)
     classes = run.record.targets.classes
-    shares = answers_of(run, store, tmp_path)[1]
-
-    def members(split):
-        rows = [answer.split("|") for answer in answers_in(store, split)]
-        return np.array([[name in row for name in classes] for row in rows]).astype(int)
-
-    scaler = StandardScaler().fit(vectors_of(store, "train", [1, 2]))
-    train_set, test_set = (
-        scaler.transform(vectors_of(store, split, [1, 2])) for split in ("train", "test")
-    )
-    balance = None if weighting == "none" else weighting
-    solver = LogisticRegression(C=chosen(run), max_iter=1000, tol=1e-8, class_weight=balance)
-    solver = OneVsRestClassifier(solver)
+    rows = [answer.split("|") for answer in answers_in(store, "train")]
+    members = np.array([[name in row for name in classes] for row in rows]).astype(int)
+    train_set, test_set = vectors_in(store, (1, 2))
+    solver = OneVsRestClassifier(logistic(run, weighting))
     with pytest.warns(UserWarning, match="text|present"):  # one class is in all texts
-        solver.fit(train_set, members("train"))
+        solver.fit(train_set, members)
+    shares = answers_of(run, store, tmp_path)[1]
     np.testing.assert_allclose(shares, solver.predict_proba(test_set), atol=2e-3)
     assert (shares[:, classes.index("text")] == 1).all()
     assert run.record.threshold is not None
@@ -125,17 +125,15 @@ def test_independent_classes_have_a_regression_each(stores, tmp_path, weighting)
 def test_scores_are_of_ridge_regression(stores, tmp_path, layers, indices):
     """With more texts than numbers in a vector, and with fewer."""
     store = stores("regression")
-    vectors = vectors_of(store, "train", indices)
+    vectors, test_set = vectors_in(store, indices)
     assert (len(vectors) < vectors.shape[1]) is (layers != "last")
     run = run_of(store, tmp_path, "regression", layers, epochs=9)
     alphas = [row.step_value["alpha"] for row in run.record.history]
     assert alphas == pytest.approx(10 ** (4 - np.arange(9) / 2))
     losses = [row.train_loss for row in run.record.history]
     assert losses == sorted(losses, reverse=True)
-    scaler = StandardScaler().fit(vectors)
     scores = np.array(answers_in(store, "train"), dtype=float)
-    solver = Ridge(alpha=chosen(run)).fit(scaler.transform(vectors), scores)
-    expected = solver.predict(scaler.transform(vectors_of(store, "test", indices)))
+    expected = Ridge(alpha=chosen(run)).fit(vectors, scores).predict(test_set)
     predicted = np.array(answers_of(run, store, tmp_path)[0], dtype=float).ravel()
     np.testing.assert_allclose(predicted, expected, atol=1e-3)
 
@@ -149,7 +147,6 @@ def test_the_record_has_what_it_reads_and_no_more(stores, tmp_path, task):
     assert {"body", "epochs", "patience", "token_budget"} <= first.record.settings.keys()
     assert first.record.weights == second.record.weights
     assert first.name != second.name
-    defaults("none").check_given(["learning_rate"])
 
 
 @pytest.mark.parametrize(
@@ -165,40 +162,34 @@ def test_the_record_has_what_it_reads_and_no_more(stores, tmp_path, task):
         ("classification", {"epochs": 21}, "20"),
         ("regression", {"epochs": 21}, "20"),
     ],
+    ids=str,
 )
 def test_what_it_cannot_use_is_refused(stores, tmp_path, task, given, name):
     options = {"layers": "last", "body": BODIES[task], "device": "cpu"} | given
-    with pytest.raises(InputError, match=name) as refusal:
+    with pytest.raises(InputError, match=name):
         train(stores(task), task=task, runs_dir=tmp_path, progress=False, **options)
-    assert "\n" not in str(refusal.value)
     assert not [*tmp_path.iterdir()]
 
 
-def test_words_are_refused():
-    settings = defaults("none", "entities", "logistic")
-    with pytest.raises(InputError, match="words"):
-        settings.trainer.load().check(settings, get_task("entities"), parse_layers("last", 2))
+def resumed(monkeypatch, trainer, epochs, make):
+    """What `make` gives after a kill before each of these epochs of a trainer."""
+    monkeypatch.setattr(checkpoint, "COST", 1e9)
+    for killed_at in epochs:
+        killed = failing(trainer, "train", lambda _, epoch, *rest, at=killed_at: epoch == at)
+        with killed, pytest.raises(KeyboardInterrupt):
+            make()
+    return make()
 
 
 @pytest.mark.parametrize("task", BODIES)
 def test_it_resumes_to_the_same_weights(stores, tmp_path, monkeypatch, task):
-    whole = run_of(stores(task), tmp_path / "whole", task, epochs=5)
-    monkeypatch.setattr(checkpoint, "COST", 1e9)
-    path = defaults("none", task, BODIES[task]).trainer.load()
-    plain = path.train
+    def make(name="other"):
+        return run_of(stores(task), tmp_path / name, task, epochs=5).record
 
-    def killed(self, epoch, *parts):
-        if epoch == 4:
-            raise KeyboardInterrupt
-        return plain(self, epoch, *parts)
-
-    with monkeypatch.context() as patched:
-        patched.setattr(path, "train", killed)
-        with pytest.raises(KeyboardInterrupt):
-            run_of(stores(task), tmp_path / "other", task, epochs=5)
-    resumed = run_of(stores(task), tmp_path / "other", task, epochs=5)
-    assert len(resumed.record.history) == 5
-    assert resumed.record.weights == whole.record.weights
+    trainer = defaults("none", task, BODIES[task]).trainer.load()
+    whole, other = make("whole"), resumed(monkeypatch, trainer, (4,), make)
+    assert len(other.history) == 5
+    assert other.weights == whole.weights
 
 
 def test_train_and_dev_end_at_the_chosen_value(stores, tmp_path):
@@ -233,3 +224,9 @@ def test_an_encoder_is_tuned_from_its_head(stores, tmp_path, small_bert):
     (tuned,) = finetune(store.corpus, model=str(small_bert), task="classification", **how, **where)
     assert tuned.record.settings["head_from"] == head.id
     assert tuned.record.settings["body"] == "linear"
+
+
+def test_words_are_refused():
+    settings = defaults("none", "entities", "logistic")
+    with pytest.raises(InputError, match="words"):
+        settings.trainer.load().check(settings, get_task("entities"), parse_layers("last", 2))

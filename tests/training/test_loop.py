@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from featbert.config import Settings
+from featbert.config import Settings, defaults
 from featbert.encoders.alignment import align
-from featbert.encoders.batching import TokenBudget, length_batches, ranges
+from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import Device
 from featbert.errors import InputError
-from featbert.models.model import BatchLayout, Model
+from featbert.models.model import Model
 from featbert.progress import heard_by
 from featbert.training.fitting import Fitting
 from featbert.training.history import Progress
-from featbert.training.inputs import PieceInputs
+from featbert.training.inputs import FeatureInputs, PieceInputs
 from featbert.training.loop import (
     Backend,
     GoldAnswers,
@@ -35,38 +35,24 @@ N_LABELS = 3
 LENGTHS = np.random.default_rng(5).integers(1, 9, size=24)
 OFFSETS = np.concatenate([[0], np.cumsum(LENGTHS)])
 N_WORDS = int(LENGTHS.sum())
-SETTINGS = settings_of(
-    "none", epochs=3, batch_size=8, learning_rate=1e-2, dropout=0.0, token_budget=10_000
-)
+GIVEN = {"batch_size": 8, "learning_rate": 1e-2, "dropout": 0.0, "token_budget": 10_000}
+SETTINGS = settings_of("none", epochs=3, clip_norm=0.9, **GIVEN)
 
 
-class VectorInputs:
-    """Random vectors of words as features; what the loop draws is kept."""
+class VectorInputs(FeatureInputs):
+    """Vectors of words as features; what the loop draws is kept."""
 
     prediction_factor: ClassVar = {"cpu": 1.0}
 
     def __init__(self, states: torch.Tensor, lengths=LENGTHS) -> None:
-        self.offsets = np.concatenate([[0], np.cumsum(lengths)])
-        self.lengths = lengths
-        self.states = states  # (k, N, H)
+        ends = np.cumsum(lengths)
+        places = np.stack([ends - lengths, ends], axis=1)[:, None]
+        super().__init__(states, places, torch.device("cpu"))
         self.drawn: list[list[int]] = []
-
-    def parts(self, sentences, token_budget):
-        for part in length_batches(self.lengths[sentences], token_budget):
-            yield sentences[part]
-
-    def layout(self, sentences):
-        return BatchLayout(self.lengths[sentences])
-
-    def tokens(self, sentences) -> int:
-        return len(sentences) * int(self.lengths[sentences].max())
-
-    def flops(self, model, sentences, *, training) -> float:
-        return float(self.lengths[sentences].sum()) * (3 if training else 1)
 
     def batch(self, sentences, token_budget=None) -> torch.Tensor:
         self.drawn.append(sentences.tolist())
-        return self.states[:, ranges(self.offsets[sentences], self.lengths[sentences])]
+        return super().batch(sentences)
 
 
 def model_of(*, seed=0, dropout=0.0) -> Model:
@@ -144,12 +130,13 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit(inputs):
 
 @pytest.fixture
 def gradients(monkeypatch) -> list[list[torch.Tensor]]:
-    """Those of every parameter, step by step."""
+    """Those of every parameter, step by step, before they are clipped to the norm of SETTINGS."""
     found, plain = [], GradientWatch.clip
 
-    def clip(watch, *args):
+    def clip(watch, norm, *rest):
+        assert norm == SETTINGS.clip_norm != defaults("none").clip_norm
         found.append([p.grad.clone() for _, p in watch._named])
-        plain(watch, *args)
+        plain(watch, norm, *rest)
 
     monkeypatch.setattr(GradientWatch, "clip", clip)
     return found
@@ -193,19 +180,6 @@ def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients):
     assert fitted.history[0].train_loss == pytest.approx(loss.item(), rel=1e-5)
 
 
-def test_gradients_are_clipped_over_the_whole_batch(inputs, monkeypatch):
-    norms, plain = [], GradientWatch.clip
-
-    def clip(watch, *args):
-        plain(watch, *args)
-        norms.append(float(torch.stack([p.grad.norm() for _, p in watch._named]).norm()))
-
-    monkeypatch.setattr(GradientWatch, "clip", clip)
-    run(inputs, model_of(), SETTINGS.but(clip_norm=1e-3, token_budget=10))
-    assert len(norms) == 9  # once a step, not once a part
-    np.testing.assert_allclose(norms, 1e-3, rtol=1e-2)
-
-
 def test_the_best_epochs_weights_are_kept_and_the_first_of_equals(inputs):
     model, seen = model_of(dropout=0.3), []
     scores = iter([0.2, 0.7, 0.5, 0.7, 0.1])
@@ -234,7 +208,8 @@ def test_the_history(inputs):
     # Nine steps, one of warmup: the highest rate of an epoch is that of its first full step.
     rates = [row.groups[0].learning_rate / SETTINGS.learning_rate for row in rows]
     assert rates == pytest.approx([1, 6 / 8, 3 / 8])
-    assert fitted.flops == 3 * 3 * N_WORDS  # as the inputs count them, each part once
+    of_epoch = inputs.flops(model, np.arange(24), training=True)
+    assert fitted.flops == pytest.approx(3 * of_epoch)  # each part once
     assert fitted.trained == {n: p.numel() for n, p in model.named_parameters()}
     # Without dev all epochs are trained and the last weights kept; a rising dev keeps them, too.
     model, last = model_of(), model_of()

@@ -1,0 +1,35 @@
+"""Functions that fail at certain calls: what is killed, full or refused on the way."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+
+@contextmanager
+def failing(
+    place: Any,
+    name: str,
+    when: Callable[..., object] | None = None,
+    *,
+    at: int = 0,
+    error: BaseException | type[BaseException] = KeyboardInterrupt,
+) -> Iterator[None]:
+    """In the block, a function raises an error.
+
+    Args:
+        when: says for the arguments of a call whether it fails. If None, call number `at` fails
+            and those after it.
+    """
+    plain, calls = getattr(place, name), itertools.count()
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        if next(calls) >= at if when is None else when(*arguments, **options):
+            raise error
+        return plain(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place, name, call)
+        yield
