@@ -383,7 +383,7 @@ class EncoderTuning(Section):
     usual = frozenset()
     tuning: str = "full"
     """Parameters of the encoder to train, such as lora or top:2 (the two upper layers)."""
-    discriminative: Annotated[float, Option(name="--layer-decay")] = Field(1.0, ge=1, lt=100)
+    layer_decay: float = Field(1.0, ge=1, lt=100)
     """Layer decay: each layer has the learning rate of the layer above it, divided by this number,
     such as 2.6 (Howard and Ruder 2018). With 1, all layers have the same rate."""
     unfreeze: Annotated[int | None, Option("N")] = Field(None, ge=1)
@@ -407,7 +407,7 @@ class EncoderTuning(Section):
     """LoRA's updates are scaled by alpha / rank."""
     adapter_dropout: float = Field(0.1, ge=0, lt=1)
     """Dropout of the inputs to LoRA's updates."""
-    targets: Annotated[str | None, Option(name="--target-modules")] = None
+    target_modules: str | None = None
     """Linear layers that get adapters, by the ends of their names, such as query,value, or all. By
     default the usual layers of the architecture."""
     dora: bool = False

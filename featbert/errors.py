@@ -21,8 +21,8 @@ output_dir=runs_dir ls=runs list=runs remove=rm delete=rm eval=evaluate test=eva
 ner=entities pos=labels gpu=cuda half=fp16 md=markdown tex=latex last4=concat_last4
 truecase=casing baseline=against classification=classes regression=scores choice=choices
 on=evaluated_on no_text=no_sentences figures=figures_dir text=predictions output=out
-discriminative=layer_decay layer_decay=discriminative targets=target_modules
-target_modules=targets scheme=file_scheme share=predict_share
+discriminative=layer_decay targets=target_modules
+scheme=file_scheme share=predict_share
 mlm_probability=predict_share"""
 SYNONYMS = dict(pair.split("=") for pair in _MEANT.split())
 

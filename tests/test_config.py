@@ -40,8 +40,8 @@ def test_settings_that_play_no_part_are_left_out():
     assert stored.used(weighted=True).keys() - stored.used().keys() == {"mix_learning_rate"}
     assert {"lstm_size", "lstm_layers"} <= stored.used().keys()
     assert {"lstm_size", "lstm_layers"}.isdisjoint(stored.but(body="linear").used())
-    assert {"unfreeze", "freeze_to", "discriminative"} <= tuned.used().keys()
-    assert {"unfreeze", "freeze_to", "discriminative"}.isdisjoint(stored.used())
+    assert {"unfreeze", "freeze_to", "layer_decay"} <= tuned.used().keys()
+    assert {"unfreeze", "freeze_to", "layer_decay"}.isdisjoint(stored.used())
     assert {"lstm_size"} <= tuned.but(body="bilstm").used().keys()
     for settings, name in ((tuned, "rank"), (tuned, "lstm_size"), (stored, "mix_learning_rate")):
         with pytest.raises(InputError, match=name):

@@ -186,7 +186,7 @@ def plan_tuned_run(
     tuning = get_tuning(settings.tuning)
     tuning.check(settings, layers)
     # Whether the first and the last layer are trained in different ways in some epoch
-    differ = settings.discriminative != 1 or any(
+    differ = settings.layer_decay != 1 or any(
         tuning.trains("", 1, settings, layers, epoch)
         != tuning.trains("", layers, settings, layers, epoch)
         for epoch in range(1, min(settings.epochs, layers + 2) + 1)

@@ -30,7 +30,7 @@ def make_optimizer(model: Model, settings: Settings) -> Optimizer:
     """
     set_trained(model, settings, settings.epochs)
     used = settings.used()  # only settings that affect this tuning
-    slower = used.get("discriminative", 1)
+    slower = used.get("layer_decay", 1)
     by_layer = slower != 1 or any(used.get(name) is not None for name in ("unfreeze", "freeze_to"))
     depths = model.parameter_depths()
     top = max(depths.values())

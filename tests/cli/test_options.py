@@ -85,7 +85,7 @@ def test_finetune(workspace):
         )
     assert done.exit_code == 0, done.output
     (run,) = find_runs(workspace.runs)
-    expected = TRAINING | {"discriminative": 1.5, "freeze_to": 0, "unfreeze": 2}
+    expected = TRAINING | {"layer_decay": 1.5, "freeze_to": 0, "unfreeze": 2}
     expected["head_learning_rate"] = 0.02
     assert {name: run.record.settings[name] for name in expected} == expected
     assert (run.record.seed, run.record.reading) == (3, READING)

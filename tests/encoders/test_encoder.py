@@ -325,7 +325,7 @@ def test_a_tuned_model_against_torch_s_counter(encoder_folder, family, pooling) 
         *((name, {}) for name in TUNED),
         *(("full", {"freeze_to": k}) for k in (0, 3)),
         ("lora", {"dora": True}),
-        ("lora", {"targets": "all", "rank": 1}),
+        ("lora", {"target_modules": "all", "rank": 1}),
     ],
 )
 def test_training_against_torch_s_counter(tiny_bert, tuning, given) -> None:

@@ -205,14 +205,14 @@ def test_corpora_and_alternatives_change_the_files_keys(read, caplog):
         epochs = 4
         [[variant]]
         [[variant]]
-        finetune.discriminative = 2.6
+        finetune.layer_decay = 2.6
         finetune.epochs = 5
     """
     caplog.set_level("INFO")
     experiment = read(text, "corpora.en=else/where", "finetune.epochs=9")
     assert [line.count("finetune.epochs=9") for line in caplog.messages] == [1]
     found = [
-        (c.data, c.language, c.encoding, s.epochs, s.discriminative)
+        (c.data, c.language, c.encoding, s.epochs, s.layer_decay)
         for c in experiment.configurations
         for s in [c.settings("finetune")]
     ]

@@ -38,7 +38,7 @@ SMALL = {
         "seeds=[1]",
         "finetune.epochs=2",
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
-        'variant=[{},{adapt={epochs=1,max_length=32},finetune={discriminative=1.6,unfreeze=12}}]',
+        'variant=[{},{adapt={epochs=1,max_length=32},finetune={layer_decay=1.6,unfreeze=12}}]',
     ),
     "squad": (
         "seeds=[1]",

@@ -85,7 +85,7 @@ def test_every_tuning_begins_from_them(encoder_folder, tmp_path, family):
     options = {"precision": "fp32", "store_dtype": "float32", "device": "cpu"}
     stored = extract(corpus, folder, cache_dir=tmp_path, **options).read("train")
     for tuning in TUNED if family == "bert" else ("lora", "ia3"):  # these put something into it
-        for given in [{}, {"dora": True, "targets": "all"}] if tuning == "lora" else [{}]:
+        for given in [{}, {"dora": True, "target_modules": "all"}] if tuning == "lora" else [{}]:
             encoder = tuned(folder, tuning=tuning, **given).eval().encoder
             words = corpus["train"].sentences
             alignment = align(words, encoder.wordpieces, positions=encoder.positions)

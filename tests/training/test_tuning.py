@@ -94,7 +94,7 @@ def test_layers_that_share_weights_are_trained_together(encoder_folder, tmp_path
         options = RunOptions(1, SETTINGS.but(**given), tmp_path, Device("cpu", "", 1))
         return plan_tuned_run(source, corpus, options, EncodingOptions())
 
-    for given in ({"freeze_to": 1}, {"unfreeze": 1, "epochs": 4}, {"discriminative": 2.0}):
+    for given in ({"freeze_to": 1}, {"unfreeze": 1, "epochs": 4}, {"layer_decay": 2.0}):
         with pytest.raises(InputError, match="albert"):
             planned(**given)
     for given in ({}, {"freeze_to": 0}, {"freeze_to": 3}, {"tuning": "bitfit"}):
@@ -119,7 +119,7 @@ def test_gradual_unfreezing_by_hand():
 def test_the_history_says_what_was_trained_and_how_fast(encoder_folder):
     model = model_of(encoder_folder("bert"))
     expected = sizes(model)
-    settings = SETTINGS.but(unfreeze=1, discriminative=2.0, warmup=0.0, schedule="constant")
+    settings = SETTINGS.but(unfreeze=1, layer_decay=2.0, warmup=0.0, schedule="constant")
     history = trained(model, settings).history
     found = [{g.name: (g.parameters, g.learning_rate) for g in row.groups} for row in history]
     rates = {"head": 1e-2, "layer 3": 5e-3, "layer 2": 2.5e-3, "layer 1": 1.25e-3}
@@ -138,7 +138,7 @@ def test_the_history_says_what_was_trained_and_how_fast(encoder_folder):
 CASES = [
     *((name, {}) for name in TUNED if get_tuning(name).trainer == "gradient"),
     *(("full", {"freeze_to": k}) for k in (0, 3)),
-    ("lora", {"dora": True, "rank": 2, "targets": "intermediate.dense, value"}),
+    ("lora", {"dora": True, "rank": 2, "target_modules": "intermediate.dense, value"}),
 ]
 
 
@@ -182,7 +182,7 @@ def test_dropout_is_on_where_something_is_trained(encoder_folder):
 
 def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
     model = model_of(encoder_folder("bert"), tuning="lora")
-    settings = SETTINGS.but(tuning="lora", head_learning_rate=0.5, discriminative=2.0)
+    settings = SETTINGS.but(tuning="lora", head_learning_rate=0.5, layer_decay=2.0)
     names, rates = groups_of(model, settings)
     assert names["head matrices"] | names["head vectors"] == HEAD
     assert {name: rate for name, (rate, _) in rates.items()} == {
@@ -237,8 +237,8 @@ def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family, mo
 @pytest.mark.parametrize(
     ("family", "given", "value"),
     [
-        ("bert", {"targets": "value,gate"}, "'gate'.*attention.self.query, .*output.dense"),
-        ("bert", {"targets": ""}, "''.*attention.self.query"),
+        ("bert", {"target_modules": "value,gate"}, "'gate'.*attention.self.query, .*output.dense"),
+        ("bert", {"target_modules": ""}, "''.*attention.self.query"),
         ("bert", {"rank": 17}, "rank is 17.* 16"),
         ("modernbert", {"tuning": "bitfit"}, "ModernBertModel"),  # it has no bias
     ],

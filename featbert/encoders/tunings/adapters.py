@@ -35,13 +35,13 @@ def target_names(
     if targets == "all":
         return ends, [*linear.values()]
     if targets is None and kind not in defaults:
-        raise InputError(f"has no default for {kind}; give it: {choices}", setting="targets")
+        raise InputError(f"has no default for {kind}; give it: {choices}", setting="target_modules")
     names = [*defaults[kind]] if targets is None else [n.strip() for n in targets.split(",")]
     layers: list[nn.Linear] = []
     for name in names:
         matches = [linear[n] for n in linear if f".{n}".endswith(f".{name}")]
         if not name or not matches:
-            raise InputError(f"names no linear layer with {name!r}; {choices}", setting="targets")
+            raise InputError(f"names no linear layer with {name!r}; {choices}", setting="target_modules")
         layers += matches
     return names, layers
 

@@ -42,7 +42,7 @@ TUNING = Tuning(
     "fine-tuning",
     {"body": "linear"},
     _trains,
-    settings=("discriminative", "unfreeze", "freeze_to"),
+    settings=("layer_decay", "unfreeze", "freeze_to"),
     check=_check,
     by_width=True,
 )

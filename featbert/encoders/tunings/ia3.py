@@ -28,7 +28,7 @@ def _prepare(model: Any, settings: Any) -> None:
     defaults = _TARGETS | constants.TRANSFORMERS_MODELS_TO_IA3_TARGET_MODULES_MAPPING
     forward = {kind: names[-1:] for kind, names in _TARGETS.items()}
     forward |= constants.TRANSFORMERS_MODELS_TO_IA3_FEEDFORWARD_MODULES_MAPPING
-    targets, _ = target_names(model, settings.targets, defaults)
+    targets, _ = target_names(model, settings.target_modules, defaults)
     ends = tuple(forward.get(model.config.model_type, ()))
     feedforward = [name for name in targets if name.endswith(ends)]
     add_adapters(model, IA3Config(target_modules=targets, feedforward_modules=feedforward))
@@ -39,6 +39,6 @@ TUNING = Tuning(
     "IA3",
     {"body": "linear", "learning_rate": 3e-2},
     lambda name, *_: "ia3_" in name,
-    settings=("targets",),
+    settings=("target_modules",),
     prepare=_prepare,
 )

@@ -30,7 +30,7 @@ def _prepare(model: Any, settings: Any) -> None:
     from peft import LoraConfig
     from peft.utils.constants import TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING as KNOWN
 
-    targets, layers = target_names(model, settings.targets, _TARGETS | KNOWN)
+    targets, layers = target_names(model, settings.target_modules, _TARGETS | KNOWN)
     least = min(min(layer.in_features, layer.out_features) for layer in layers)
     if settings.rank > least:
         raise InputError(f"is {settings.rank}, but a target has {least} dimensions", setting="rank")
@@ -50,6 +50,6 @@ TUNING = Tuning(
     "LoRA",
     {"body": "linear", "learning_rate": 2e-3},
     lambda name, *_: "lora_" in name,
-    settings=("rank", "alpha", "adapter_dropout", "targets", "dora", "rslora"),
+    settings=("rank", "alpha", "adapter_dropout", "target_modules", "dora", "rslora"),
     prepare=_prepare,
 )
