@@ -148,10 +148,8 @@ def test_a_foreign_truncated_or_partial_file_is_refused(store, interrupted):
 def test_damaged_vectors_are_found_by_verify_and_named(store):
     flip(store.path, "train/layers/01", word=12)
     flip(store.path, "dev/layers/02")
-    assert FeatureStore(store.path).verify() == [
-        "train, layer 1, words 10 to 14",
-        "dev, layer 2, words 0 to 3",
-    ]
+    damaged = ["train, layer 1, words 10 to 14", "dev, layer 2, words 0 to 3"]
+    assert FeatureStore(store.path).verify() == damaged
 
 
 @pytest.mark.parametrize("word", [0, 12, 21])
