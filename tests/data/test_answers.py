@@ -69,10 +69,10 @@ def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing, gi
     assert sum(report.labels.values()) == report.answers == len(classes) - report.unlabelled
 
 
-@pytest.mark.parametrize("label", [["a", "b"], "['a', 'b']", "['a' 'b']"], ids=str)
+@pytest.mark.parametrize("label", [["a", "b"], [["a", "b"]], "['a', 'b']", "['a' 'b']"], ids=str)
 def test_a_list_of_classes_is_no_class(tmp_path, label):
     """In the notation of JSON, Python or numpy: it is for several classes per text."""
-    with pytest.raises(InputError, match=r"\['a', 'b'\].*multilabel.*line 2"):
+    with pytest.raises(InputError, match=r"\['a', 'b'\].*multilabel.*line 2 of .*train\.jsonl"):
         read(tmp_path, train=lines(labelled("a", label)))
 
 
@@ -124,12 +124,8 @@ def test_a_part_without_answers_hides_them(tmp_path, targets, train, test):
 
 
 def test_a_class_of_train_is_one_in_a_part_with_no_other(tmp_path):
-    corpus = read(
-        tmp_path,
-        train=lines(labelled(-1, 0, 1)),
-        dev=lines(labelled(0, 1)),
-        test=lines(labelled(-1, -1)),
-    )
+    labels = {"train": (-1, 0, 1), "dev": (0, 1), "test": (-1, -1)}
+    corpus = read(tmp_path, **{name: lines(labelled(*row)) for name, row in labels.items()})
     assert answers(corpus["test"]) == ["-1", "-1"]
     corpus = read(tmp_path, train=lines(labelled("+", "-")), test=lines(labelled("-", "-")))
     assert answers(corpus["test"]) == ["-", "-"]
@@ -233,10 +229,7 @@ def test_what_annotators_rejected_is_no_answer(tmp_path):
     # Options, of which one is accepted
     options = {"options": [{"id": name, "text": name.lower()} for name in "AB"]}
     chosen = (["A"], "accept"), ([], "accept"), (["B"], "reject"), (["B"], "accept")
-    rows = [
-        {"text": t} | options | {"accept": c, "answer": a}
-        for t, (c, a) in zip(TEXTS[:4], chosen, strict=True)
-    ]
+    rows = [{"text": "It."} | options | {"accept": c, "answer": a} for c, a in chosen]
     assert answers(read(tmp_path, train=lines(rows))["train"]) == ["A", None, None, "B"]
     rows[1]["accept"] = ["A", "B"]
     with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
@@ -274,11 +267,8 @@ def test_rejected_spans_are_not_read(tmp_path):
 
 # Words --------------------------------------------------------------------------------------------
 
-CONLLU = (
-    "1\tRome\t_\tPROPN\t_\t_\t2\tnsubj\t_\t_\n"
-    "2\tgrew\t_\t{}\t_\t_\t0\troot\t_\t_\n"
-    "3\t.\t_\tPUNCT\t_\t_\t2\t_\t_\t_\n\n"
-)
+EMPTY = "\t_" * 6 + "\n"
+CONLLU = f"1\tRome\t_\tPROPN{EMPTY}2\tgrew\t_\t{{}}{EMPTY}3\t.\t_\tPUNCT{EMPTY}\n"
 
 
 def test_words_without_a_part_of_speech(tmp_path):
@@ -294,8 +284,7 @@ def test_words_without_a_part_of_speech(tmp_path):
     assert features["train"].labels == {"_"}  # which says that there are none
     with pytest.raises(InputError, match=r"train\.conllu"):
         load_corpus(tmp_path, ReadingOptions(tag_column="xpos"), targets="labels")
-    blind = "1\tRome\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
-    test = read(tmp_path, "conllu", "labels", test=blind)["test"]
+    test = read(tmp_path, "conllu", "labels", test=f"1\tRome\t_\t_{EMPTY}\n")["test"]
     assert (test.is_tagged, test.notes.missing) == (False, {})
 
 
@@ -331,11 +320,7 @@ def test_cells_of_words_that_are_no_tag(tmp_path):
         ("jsonl", "labels", lines([{"tokens": ["Ada", "sang"], "tags": ["NOUN", "_"]}])),
         ("jsonl", "classes", lines(labelled("a", "_", "b"))),
         ("jsonl", "scores", lines(labelled(1.5, "_", 2, column="score"))),
-        (
-            "jsonl",
-            "choices",
-            lines(labelled(0, "_", 1, context="c", endings=["it was", "the end"])),
-        ),
+        ("jsonl", "choices", lines(labelled(0, "_", 1, context="c", endings=["it", "the end"]))),
         ("jsonl", "sets", lines(labelled(["a"], "_", ["a", "b"], column="labels"))),
         ("tsv", "sets", "text\tlabels\nFine\ta|b\nBad\t_\n"),
         ("tsv", "sets", "text\ta\tb\nFine\t1\t0\nBad\t_\t_\n"),
@@ -393,6 +378,7 @@ QAS = [
     {"id": 2, "question": "Why?", "is_impossible": True, "answers": []},
 ]
 PARAGRAPH = {"context": "Ada lives in Oslo.", "qas": QAS}
+QUESTION = {"question": "Where?", "context": "Ada lives in Oslo."}
 
 
 @pytest.mark.parametrize(
@@ -431,13 +417,9 @@ def test_articles_or_paragraphs(tmp_path, whole):
     ids=str,
 )
 def test_notations_of_answers(tmp_path, values, tags):
-    row = {"question": "Where?", "context": PARAGRAPH["context"]}
-    none = row | {"answers": {"text": [], "answer_start": []}}
-    corpus = read(tmp_path, targets="spans", train=lines([row | values, none]))
+    none = QUESTION | {"answers": {"text": [], "answer_start": []}}
+    corpus = read(tmp_path, targets="spans", train=lines([QUESTION | values, none]))
     assert corpus["train"].sentences[0].tags == tags
-
-
-QUESTION = {"question": "Where?", "context": PARAGRAPH["context"]}
 
 
 @pytest.mark.parametrize(
@@ -446,9 +428,6 @@ QUESTION = {"question": "Where?", "context": PARAGRAPH["context"]}
         *(
             ("classes", *labelled(["a"], value, column=column), {})
             for column, value in (
-                ("label", ["pos", "neg"]),
-                ("label", [["pos", "neg"]]),
-                ("label", "['a', 'b']"),
                 ("label", {"name": "pos"}),
                 ("cats", {"POS": 1, "NEG": 1}),
                 ("cats", {"POS": 0.7, "NEG": 0.3}),

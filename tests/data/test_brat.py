@@ -12,6 +12,7 @@ from featbert.errors import InputError
 
 ROME = "Rome is old.\n"
 T1 = "T1\tLOC 0 4\tRome\n"
+TRAIN = {"train_txt": ROME, "train_ann": T1}
 
 
 def write(folder, **files):
@@ -89,9 +90,8 @@ ENTITIES = [
 
 
 def test_a_folder_of_splits(tmp_path, caplog):
-    write(
-        tmp_path / "train", a_txt=TEXT, a_ann="\n".join(ENTITIES), b_txt="Not annotated.", x_md=""
-    )
+    annotated = {"a_txt": TEXT, "a_ann": "\n".join(ENTITIES)}
+    write(tmp_path / "train", **annotated, b_txt="Not annotated.", x_md="")
     write(tmp_path / "Valid", d_txt=ROME, d_ann=T1, e_txt="\nNo name.", e_ann="", README_txt="x")
     write(tmp_path / "test", t_txt="Oslo is cold.\n")
     write(tmp_path / "train" / "more", a_txt=ROME, a_ann=T1)
@@ -107,19 +107,10 @@ def test_a_folder_of_splits(tmp_path, caplog):
     assert tagged(corpus["dev"]) == ["Rome/B-LOC is/O old/O ./O", "No/O name/O ./O"]
     assert [s.tags for s in corpus["test"]] == [None]
     notes = corpus["train"].notes
-    assert (notes.cut_entities, notes.discontinuous_entities, notes.overlapping_entities) == (
-        1,
-        1,
-        1,
-    )
+    assert notes.cut_entities == notes.discontinuous_entities == notes.overlapping_entities == 1
     assert (notes.other_annotations, notes.missing) == (3, {"no annotation": 3})
-    for part in (
-        "'e.ann'",
-        "'North and South America', line 5 of",
-        "'Bank of",
-        "South America (LOC)",
-    ):
-        assert sum(part in line for line in caplog.messages) == 1
+    named = ("'e.ann'", "'North and South America', line 5 of", "'Bank of", "South America (LOC)")
+    assert [sum(part in line for line in caplog.messages) for part in named] == [1] * 4
     assert len(caplog.messages) == 5
     assert caplog.messages[0].endswith("train/more/")
     assert check_corpus(corpus).not_read == ["annotation.conf", "train/more/"]
@@ -136,11 +127,8 @@ def test_nested_entities_of_brat(tmp_path):
     ("files", "splits"),
     [
         ({"a_txt": ROME, "a_ann": T1, "b_txt": ROME}, {"train": "ab"}),
-        (
-            {"train_txt": ROME, "train_ann": T1, "test-2_txt": ROME},
-            {"train": ["train"], "test": ["test-2"]},
-        ),
-        ({"train_txt": ROME, "train_ann": T1, "b_txt": ROME}, {"train": ["b", "train"]}),
+        (TRAIN | {"test-2_txt": ROME}, {"train": ["train"], "test": ["test-2"]}),
+        (TRAIN | {"b_txt": ROME}, {"train": ["b", "train"]}),
         ({"train_txt": "Rome B-LOC\n", "b_txt": ROME, "b_ann": T1}, {}),
         ({"train_conll": "Rome B-LOC\n", "b_txt": ROME, "b_ann": T1}, {}),
         ({"b_txt": ROME}, {}),
@@ -154,24 +142,21 @@ def test_which_split_texts_are_of(tmp_path, files, splits):
         assert check_corpus(load_corpus(folder)).not_read == []
 
 
+OLD_ROME = "Rome/B-LOC is/O old/O ./O"
+
+
 def test_one_text_or_a_folder_by_its_name(tmp_path):
     write(tmp_path / "dev", a_txt=ROME, a_ann=T1, train_txt=ROME, train_ann=T1)
-    for name, split in (
-        ("dev", "dev"),
-        ("dev/a.txt", "test"),
-        ("dev/a.ann", "test"),
-        ("dev/train.ann", "train"),
-    ):
+    splits = {"dev": "dev", "dev/a.txt": "test", "dev/a.ann": "test", "dev/train.ann": "train"}
+    for name, split in splits.items():
         corpus = load_corpus(tmp_path / name, ReadingOptions(alone="test"))
-        assert {*tagged(corpus[split])} == {"Rome/B-LOC is/O old/O ./O"}
+        assert {*tagged(corpus[split])} == {OLD_ROME}
 
 
 def test_a_limit_and_words_alone(tmp_path):
     write(tmp_path, a_txt=ROME * 2, a_ann=T1, b_txt=ROME, b_ann="no annotation", c_ann="")
     (tmp_path / "c.ann").unlink()
-    assert tagged(load_corpus(tmp_path, ReadingOptions(limit=1))["train"]) == [
-        "Rome/B-LOC is/O old/O ./O"
-    ]
+    assert tagged(load_corpus(tmp_path, ReadingOptions(limit=1))["train"]) == [OLD_ROME]
     more = ["T2\tLOC 13 17;21 24\tRome old", "T3\tLOC 90 95\tOslo", "T4\tLOC 0 99\tRom"]
     write(tmp_path, a_ann=T1 + "\n".join(more))
     notes = load_corpus(tmp_path, ReadingOptions(limit=1))["train"].notes

@@ -7,8 +7,8 @@ import pytest
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from tests.data.reading import read
 
 
 def test_labels_and_what_a_part_adds_to_train():
@@ -27,13 +27,23 @@ def test_labels_and_what_a_part_adds_to_train():
     assert (report.against_train, test.documents, test.labels) == ({}, None, {})
 
 
+def doubts(folder, parts, ending="conll", targets="entities", **options):
+    corpus = read(folder, "", ending, targets, parts=parts, **options)
+    return check_corpus(corpus).doubts
+
+
+def table(header, answers):
+    """Parts of texts with these answers; no text is in two of them."""
+    return {
+        part: header + "".join(f"{part} {i}\t{answer}\n" for i, answer in enumerate(answers))
+        for part in ("train", "dev")
+    }
+
+
 def conll_2003(*, words: int = 0, entities: int = 0, sentences: int = 0) -> str | None:
     """What a corpus with the published counts, off in dev by the numbers given, is said to be."""
-    counts = {
-        "train": (14_041, 203_621, 23_499),
-        "dev": (3_250 + sentences, 51_362 + words, 5_942 + entities),
-        "test": (3_453, 46_435, 5_648),
-    }
+    dev = (3_250 + sentences, 51_362 + words, 5_942 + entities)
+    counts = {"train": (14_041, 203_621, 23_499), "dev": dev, "test": (3_453, 46_435, 5_648)}
     reports = {
         name: SimpleNamespace(sentences=n, words=n_words, labels={"PER": 1, "LOC": n_entities - 1})
         for name, (n, n_words, n_entities) in counts.items()
@@ -52,15 +62,14 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
     assert conll_2003(sentences=1) is None
 
 
+NAMED = "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n"
+
+
 @pytest.mark.parametrize(
     ("text", "targets", "advice"),
     [
         ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "token_column=2"),
-        (
-            "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n",
-            "entities",
-            "token_column='Wort'",
-        ),
+        (NAMED, "entities", "token_column='Wort'"),
         ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
         ("EU;B-ORG;O\nis;O;O\n", None, "delimiter=';'"),
         ("Rome O\n. O\n", "entities", "tag_column"),
@@ -71,15 +80,13 @@ def test_conll_2003_is_recognised_by_its_counts(off, noted):
     ],
 )
 def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, advice):
-    for name in ("train", "dev"):
-        (tmp_path / f"{name}.conll").write_text(text, "utf-8")
-    *found, overlap = check_corpus(load_corpus(tmp_path, targets=targets)).doubts
+    *found, overlap = doubts(tmp_path, {"train": text, "dev": text}, targets=targets)
     assert "also in train" in overlap
     assert [(advice in doubt, doubt.split(":")[0]) for doubt in found] == [
         (True, "train, dev")
     ] * bool(advice)
     (tmp_path / "dev.conll").unlink()
-    assert "dev_share" in check_corpus(load_corpus(tmp_path, targets=targets)).doubts[-1]
+    assert "dev_share" in doubts(tmp_path, {}, targets=targets)[-1]
 
 
 @pytest.mark.parametrize(
@@ -112,12 +119,12 @@ ROME, RAIN = "Rome B-LOC\n. O\n\n", "It O\n. O\n\n"
     ],
 )
 def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
-    for i, (name, text) in enumerate(parts.items()):
-        (tmp_path / f"{name}.conll").write_text(text.replace(".", "." * (i + 1)), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options))).doubts
-    assert [
-        (where, advice[where] in text) for where, text in (d.split(": ", 1) for d in found)
-    ] == [(where, True) for where in advice]
+    other = {n: text.replace(".", "." * i) for i, (n, text) in enumerate(parts.items(), 1)}
+    found = doubts(tmp_path, other, **options)
+    places = [doubt.split(": ", 1) for doubt in found]
+    assert [(where, advice[where] in text) for where, text in places] == [
+        (where, True) for where in advice
+    ]
     if any("B-" in text for text in parts.values()) and not options:
         assert "tag_column" not in "".join(found)
 
@@ -134,13 +141,11 @@ def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
     ],
 )
 def test_classes_in_their_order(tmp_path, classes, options, advice):
-    for part in ("train", "dev"):
-        rows = [f"{part} {i}\t{kind}\n" for i, kind in enumerate(classes)]
-        (tmp_path / f"{part}.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options), targets="classes")).doubts
+    parts = table("text\tlabel\n", classes)
+    found = doubts(tmp_path, parts, "tsv", "classes", **options)
     assert [advice in doubt for doubt in found] == [True] * bool(advice)
-    (tmp_path / "dev.tsv").write_text("text\tlabel\na\tp\nb\tp\n", "utf-8")
-    found = check_corpus(load_corpus(tmp_path, targets="classes")).doubts
+    parts["dev"] = "text\tlabel\na\tp\nb\tp\n"
+    found = doubts(tmp_path, parts, "tsv", "classes")
     assert [doubt.startswith("dev: ") for doubt in found] == [len({*classes}) > 1]
 
 
@@ -157,21 +162,15 @@ def test_classes_in_their_order(tmp_path, classes, options, advice):
     ],
 )
 def test_sets_that_are_probably_misread(tmp_path, answers, options, advice):
-    for part in ("train", "dev"):
-        rows = [f"{part} {i}\t{answer}\n" for i, answer in enumerate(answers)]
-        (tmp_path / f"{part}.tsv").write_text("text\tlabels\n" + "".join(rows), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, ReadingOptions(**options), targets="sets")).doubts
+    found = doubts(tmp_path, table("text\tlabels\n", answers), "tsv", "sets", **options)
     assert [*{advice in doubt for doubt in found}] == [True] * bool(advice)
 
 
 @pytest.mark.parametrize("sign", "|;,")
 def test_classes_with_a_separator_may_be_several(tmp_path, sign):
-    answers = ["a", f"a{sign}b", "b", "c"]
-    rows = [f"text {i}\t{answer}\n" for i, answer in enumerate(answers)]
-    (tmp_path / "train.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
-    found = check_corpus(load_corpus(tmp_path, targets="classes")).doubts
-    advice = f"task='multilabel' class_separator={sign!r}"
-    assert [advice in doubt for doubt in found if "dev" not in doubt] == [True]
+    parts = table("text\tlabel\n", ["a", f"a{sign}b", "b", "c"])
+    found = doubts(tmp_path, parts, "tsv", "classes")
+    assert [f"task='multilabel' class_separator={sign!r}" in doubt for doubt in found] == [True]
 
 
 def test_the_samples_raise_no_doubt():

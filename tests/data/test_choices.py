@@ -21,12 +21,9 @@ HELLASWAG = [
     {"context": "Gym: A man sits.", "endings": ["He stands.", "He is.", "No."], "label": 2},
     {"context": "Two dogs run.", "endings": ["They bark.", "They read."], "label": "0"},
 ]
-COPA = [
-    {"premise": "He fell.", "choice1": "He ran.", "choice2": "No.", "question": "cause"},
-    {"premise": "It rained.", "choice1": "I got wet.", "choice2": "I sang.", "question": "effect"},
-]
-COPA[0] |= {"label": 1}
-COPA[1] |= {"label": 0, "choice3": "No."}
+FELL = {"premise": "He fell.", "choice1": "He ran.", "choice2": "No.", "question": "cause"}
+RAIN = {"premise": "It rained.", "choice1": "I got wet.", "choice2": "I sang.", "choice3": "No."}
+COPA = [FELL | {"label": 1}, RAIN | {"question": "effect", "label": 0}]
 
 
 def read(folder, content, ending="jsonl", targets="choices", split="train", **options) -> Corpus:
@@ -49,7 +46,9 @@ def examples(corpus, split="train"):
 
 RACE = {"id": "a1", "article": "Rome is old.", "questions": ["What?", "How?"]}
 RACE |= {"options": [["Rome", "Bonn"], ["new", "old"]], "answers": ["A", "B"]}
-EMPTY = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n"
+
+
+EMPTY = [("a", ["b", "c"], 1), ("a", ["", "b", "c"], 2)]
 
 
 @pytest.mark.parametrize(
@@ -66,10 +65,7 @@ EMPTY = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n
         (
             lines(HELLASWAG),
             "jsonl",
-            [
-                ("Gym: A man sits.", ["He stands.", "He is.", "No."], 2),
-                ("Two dogs run.", ["They bark.", "They read."], 0),
-            ],
+            [(row["context"], row["endings"], int(row["label"])) for row in HELLASWAG],
         ),
         (
             lines(COPA),
@@ -79,15 +75,17 @@ EMPTY = "context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n
                 ("It rained. What happened as a result?", ["I got wet.", "I sang.", "No."], 0),
             ],
         ),
-        (EMPTY, "tsv", [("a", ["b", "c"], 1), ("a", ["", "b", "c"], 2)]),
+        ("context\tending0\tending1\tending2\tlabel\na\tb\tc\t\t1\na\t\tb\tc\t2\n", "tsv", EMPTY),
         (
             lines([RACE, RACE | {"id": "a2", "article": "So is Bonn."}]),
             "jsonl",
             [
-                ("Rome is old. What?", ["Rome", "Bonn"], 0),
-                ("Rome is old. How?", ["new", "old"], 1),
-                ("So is Bonn. What?", ["Rome", "Bonn"], 0),
-                ("So is Bonn. How?", ["new", "old"], 1),
+                (f"{article} {question}", choices, right)
+                for article in ("Rome is old.", "So is Bonn.")
+                for question, choices, right in (
+                    ("What?", ["Rome", "Bonn"], 0),
+                    ("How?", ["new", "old"], 1),
+                )
             ],
         ),
     ],
@@ -97,7 +95,7 @@ def test_published_forms(tmp_path, content, ending, expected):
     corpus = read(tmp_path, content, ending)
     assert examples(corpus) == expected
     notes = corpus["train"].notes
-    assert (notes.empty_texts, notes.repeated_ids) == (content == EMPTY, 0)
+    assert (notes.empty_texts, notes.repeated_ids) == (expected == EMPTY, 0)
 
 
 def test_a_limit_counts_questions_of_an_article(tmp_path):
@@ -107,31 +105,24 @@ def test_a_limit_counts_questions_of_an_article(tmp_path):
     assert len(examples(corpus)) == 5
 
 
+def rights(corpus, split="train"):
+    return [right for _, _, right in examples(corpus, split)]
+
+
 def test_numbers_may_be_texts_of_choices(tmp_path):
-    rows = [("1", [*"1352"], 0), ("2", [*"4123"], 2), (3, [*"3947"], 0)]
-    rows = [({"question": "a", "choices": c, "answer": n}, right) for n, c, right in rows]
-    content = lines([row for row, _ in rows])
-    assert [right for *_, right in examples(read(tmp_path, content))] == [n for _, n in rows]
-    read_as_numbers = examples(read(tmp_path, content, first_choice=0))
-    assert [right for *_, right in read_as_numbers] == [1, 2, 3]
+    rows = [("1", [*"1352"]), ("2", [*"4123"]), (3, [*"3947"])]
+    content = lines({"question": "a", "choices": c, "answer": n} for n, c in rows)
+    assert rights(read(tmp_path, content)) == [0, 2, 0]
+    assert rights(read(tmp_path, content, first_choice=0)) == [1, 2, 3]
     other = {"question": "a", "choices": ["x", "y"], "answer": 0}
-    assert [right for *_, right in examples(read(tmp_path, content + lines([other])))] == [
-        1,
-        2,
-        3,
-        0,
-    ]
+    assert rights(read(tmp_path, content + lines([other]))) == [1, 2, 3, 0]
 
 
 def test_numbers_that_may_count_from_1_are_doubted(tmp_path, caplog):
     rows = [{"ctx": "a", "endings": [*"bcd"], "label": n} for n in (1, 2, 1)]
     for options, n_notices in (({}, 1), ({"first_choice": 0}, 0)):
         caplog.clear()
-        assert [right for *_, right in examples(read(tmp_path, lines(rows), **options))] == [
-            1,
-            2,
-            1,
-        ]
+        assert rights(read(tmp_path, lines(rows), **options)) == [1, 2, 1]
         assert sum("first_choice=1" in message for message in caplog.messages) == n_notices
 
 
@@ -155,18 +146,19 @@ def test_a_share_of_train_has_whole_examples(tmp_path):
     assert sorted(c for part in found for c, _, _ in part) == sorted(row["ctx"] for row in rows)
 
 
+TWO = {"context": "a", "endings": ["b", "c"]}
+
+
 @pytest.mark.parametrize(
     ("row", "named"),
     [
-        ({"context": "a", "endings": ["b"], "label": 0}, "line 2"),
-        ({"context": "a", "endings": "b c", "label": 0}, "line 2"),
-        ({"context": "a", "endings": ["b", 3], "label": 0}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"], "label": 3}, "0 to 1"),
-        ({"context": "a", "endings": ["b", "c"], "label": 0.5}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"], "label": 10**400}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"], "label": ["b", 1]}, "line 2"),
-        ({"context": "a", "endings": ["b", "c"]}, "target"),
-        ({"context": None, "endings": ["b", "c"], "label": 0}, "line 2"),
+        (TWO | {"endings": ["b"], "label": 0}, "line 2"),
+        (TWO | {"endings": "b c", "label": 0}, "line 2"),
+        (TWO | {"endings": ["b", 3], "label": 0}, "line 2"),
+        (TWO | {"label": 3}, "0 to 1"),
+        *((TWO | {"label": label}, "line 2") for label in (0.5, 10**400, ["b", 1])),
+        (TWO, "target"),
+        (TWO | {"context": None, "label": 0}, "line 2"),
         ({"endings": ["b", "c"], "label": 0}, "context"),
         ({"context": "a", "label": 0}, "choices"),
     ],
@@ -177,13 +169,17 @@ def test_what_is_refused_names_its_place(tmp_path, row, named):
         read(tmp_path, lines([HELLASWAG[0], row]))
 
 
-def test_other_targets_are_refused(tmp_path):
-    with pytest.raises(InputError, match="choices"):
-        read(tmp_path, '{"sentence1": "a", "sentence2": "b", "label": 0}\n')
-    with pytest.raises(InputError, match="text and pair"):
-        read(tmp_path, lines(COPA), text="premise")
-    with pytest.raises(InputError, match=r"'Start'.*'Right'"):
-        read(tmp_path, "Start\tOne\tOther\tRight\na\tb\tc\t1\n", split="dev", ending="tsv")
+@pytest.mark.parametrize(
+    ("content", "ending", "options", "named"),
+    [
+        ('{"sentence1": "a", "sentence2": "b", "label": 0}\n', "jsonl", {}, "choices"),
+        (lines(COPA), "jsonl", {"text": "premise"}, "text and pair"),
+        ("Start\tOne\tOther\tRight\na\tb\tc\t1\n", "tsv", {}, r"'Start'.*'Right'"),
+    ],
+)
+def test_other_columns_are_refused(tmp_path, content, ending, options, named):
+    with pytest.raises(InputError, match=named):
+        read(tmp_path, content, ending, **options)
 
 
 def test_check_counts_examples(tmp_path):
@@ -203,8 +199,11 @@ def test_hellaswag_is_read(shared_data):
     assert examples(corpus, "dev") == [(r["context"], r["endings"], r["label"]) for r in rows]
 
 
+ARC = {"text": ["no", "yes"], "label": ["1", "2"]}
+
+
 def named(labels):
-    return [{"label": n, "text": t} for n, t in zip(labels, ("no", "yes"), strict=True)]
+    return [{"label": n, "text": t} for n, t in zip(labels, ARC["text"], strict=True)]
 
 
 @pytest.mark.parametrize(
@@ -226,12 +225,7 @@ def named(labels):
         ({"question": "Who?", "choices": ["yes", "no"], "label": [True, False]}, "Who?", 0),
         ({"question": {"stem": "ใคร?", "choices": named("12")}, "answerKey": "2"}, "ใคร?", 1),
         ({"question": "Who?", "choices": named("AB"), "answerKey": "B"}, "Who?", 1),
-        (
-            {"question": "Who?", "choices": {"text": ["no", "yes"], "label": ["1", "2"]}}
-            | {"answerKey": "2"},
-            "Who?",
-            1,
-        ),
+        ({"question": "Who?", "choices": ARC, "answerKey": "2"}, "Who?", 1),
     ],
     ids=lambda value: str(value)[:40],
 )

@@ -1,5 +1,6 @@
 """Column files: read layout by layout, CoNLL-U, and written so that they read back the same."""
 
+import re
 import tempfile
 from pathlib import Path
 
@@ -9,10 +10,10 @@ from hypothesis import strategies as st
 
 from featbert.data.conll import read_conll, write_conll
 from featbert.data.corpus import Sentence
-from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, MissingError
+from tests.data.reading import read as read_corpus
 
 
 @pytest.fixture
@@ -76,6 +77,11 @@ MARKS = ["-DOCSTART-", "-DOCSTART- O", "-DOCSTART- -X- -X- O", "-DOCSTART-\tO", 
 KEYS = ["# doc_id = {}", "#doc {}", "# x2022:document_id = {}", "# Document: {}"]
 
 
+OF_DOCUMENTS = "doc_id sentence_id word tag\n1 0 a O\n1 0 b O\n2 0 c O\n2 1 d O\n"
+MARKUP = '<doc id="1" lang="en">\n<s>\na O\nb O\n</s>\n</doc>\n'
+MARKUP += '<doc id="2">\n<s>\n<b> O\n</s>\n<s>\nc O\n</s>\n</doc>\n'
+
+
 @pytest.mark.parametrize(
     ("text", "documents"),
     [
@@ -95,6 +101,21 @@ KEYS = ["# doc_id = {}", "#doc {}", "# x2022:document_id = {}", "# Document: {}"
 def test_marks_of_documents(read, text, documents):
     found = read(text, **{"token_column": 2} if text[0] == "1" else {}).sentences
     assert [(len(s.words), s.document) for s in found] == [(1, n) for n in documents]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences", "comments"),
+    [
+        (OF_DOCUMENTS, [("a b", 0), ("c", 1), ("d", 1)], 0),
+        ("document word tag\na w O\n\na x O\nb y O\n", [("w", 0), ("x", 0), ("y", 1)], 0),
+        (MARKUP, [("a b", 0), ("<b>", 1), ("c", 1)], 10),
+        (MARKUP.replace(" O", "\tO"), [("a b", 0), ("<b>", 1), ("c", 1)], 10),
+    ],
+)
+def test_columns_and_markup_of_sentences_and_documents(read, text, sentences, comments):
+    raw = read(text)
+    assert [(" ".join(s.words), s.document) for s in raw.sentences] == sentences
+    assert raw.notes.comment_lines == comments
 
 
 @pytest.mark.parametrize(
@@ -125,18 +146,6 @@ def test_they_are_no_words(read, marks, columns):
     assert raw.notes.dialects == ()
 
 
-def test_columns_of_documents_and_sentences(read):
-    head, words = "doc_id sentence_id word tag\n", [(1, 0), (1, 0), (2, 0), (2, 0), (2, 1)]
-    text = head + "".join(f"{d} {s} w{i} O\n" for i, (d, s) in enumerate(words))
-    assert [(s.words, s.document) for s in read(text).sentences] == [
-        (("w0", "w1"), 0),
-        (("w2", "w3"), 1),
-        (("w4",), 1),
-    ]
-    text = "document word tag\na w O\n\na x O\nb y O\n"
-    assert [s.document for s in read(text).sentences] == [0, 0, 1]
-
-
 QUOTED = ['"', "Rome", '5"', "b"]
 
 
@@ -161,42 +170,23 @@ def test_quoted_words_in_columns(read):
         assert sentence.words == ("a", "b")
 
 
-@pytest.mark.parametrize("separator", [" ", "\t"])
-def test_markup_ends_sentences_and_begins_documents(read, separator):
-    text = (
-        '<doc id="1" lang="en">\n<s>\nAda|O\nsings|O\n</s>\n<s>\nTom|O\n</s>\n</doc>\n'
-        '<doc id="2">\n<s>\n<b>|O\nx|O\n</s>\n</doc>\n'
-    )
-    raw = read(text.replace("|", separator))
-    assert [(s.words, s.document) for s in raw.sentences] == [
-        (("Ada", "sings"), 0),
-        (("Tom",), 0),
-        (("<b>", "x"), 1),
-    ]
-    assert raw.notes.comment_lines == 10
+WORDS_2012 = """bc/x 0 0 Jane NNP (TOP* - - - Sp (PERSON* (A0* -
+bc/x 0 1 Roe NNP (TOP* - - - Sp *) *) -
+bc/x 0 2 # VB (TOP* - - - Sp * * -
+"""
+OSLO_2012 = "bc/x 0 0 Oslo NNP (TOP* - - - Sp (GPE) * * * -\n"
 
 
 def test_conll_2012(read):
-    word = "bc/x 0 {} {} {} (TOP* - - - Sp {} {} -\n"
     text = "#begin document (bc/x); part 00{}\n{}\n#end document\n"
-    first = "".join(
-        word.format(i, *cells)
-        for i, cells in enumerate(
-            [
-                ("Jane", "NNP", "(PERSON*", "(A0*"),
-                ("Roe", "NNP", "*)", "*)"),
-                ("#", "VB", "*", "*"),
-            ]
-        )
-    )
-    second = word.format(0, "Oslo", "NNP", "(GPE)", "* * *")
-    raw = read(text.format(0, first + "\n" + second) + text.format(1, second), "entities")
-    names = (["Jane", "Roe", "#"], ["(PERSON*", "*)", "*"]), (["Oslo"], ["(GPE)"])
-    assert rows(raw) == [*names, names[1]]
+    whole = text.format(0, WORDS_2012 + "\n" + OSLO_2012) + text.format(1, OSLO_2012)
+    raw = read(whole, "entities")
+    oslo = (["Oslo"], ["(GPE)"])
+    assert rows(raw) == [(["Jane", "Roe", "#"], ["(PERSON*", "*)", "*"]), oslo, oslo]
     assert [s.document for s in raw.sentences] == [0, 0, 1]
-    assert rows(read(text.format(0, second), "labels")) == [(["Oslo"], ["NNP"])]
+    assert rows(read(text.format(0, OSLO_2012), "labels")) == [(["Oslo"], ["NNP"])]
     with pytest.raises(InputError, match="line 4 of"):
-        read(text.format(0, first[:-20]))
+        read(text.format(0, WORDS_2012[:-20]))
 
 
 @pytest.mark.parametrize(
@@ -211,10 +201,7 @@ def test_a_sentence_a_line(read, text, sentences):
     raw = read(text)
     assert [list(s.words) for s in raw.sentences] == [one.split(" ") for one in sentences]
     assert [s.tags[0] for s in raw.sentences] == ["I-P", "O"]
-    assert [{*s.lines} for s in raw.sentences] == [
-        {1},
-        {text[: text.rindex("\n")].count("\n") + 1},
-    ]
+    assert [{*s.lines} for s in raw.sentences] == [{1}, {text[:-1].count("\n") + 1}]
     assert len(raw.notes.dialects) == 1
     assert rows(read(text, targets=None))[1][0] == sentences[1].split(" ")
 
@@ -269,20 +256,21 @@ def test_another_column_with_entities_of_the_same_types_is_named(read, text, riv
 
 
 def test_splits_have_the_same_columns(tmp_path):
-    train, dev = tmp_path / "train.conll", tmp_path / "dev.conll"
-    train.write_text("O show\nB-X 5\n", "utf-8")
-    dev.write_text("O out\n\n" * 9, "utf-8")
-    with pytest.raises(InputError, match=r"dev\.conll.*token_column"):  # train is too short
-        load_corpus(tmp_path)
-    train.write_text("O show\nB-X 5\n\n" * 9, "utf-8")
-    assert load_corpus(tmp_path)["dev"].sentences[8].words == ("out",)
-    for text in ("O out\n\n" * 10, "O x out\n"):
-        dev.write_text(text, "utf-8")
+    def corpus(train, dev, **columns):
+        parts = {"train": train, "dev": dev}
+        return read_corpus(tmp_path, ending="conll", targets="entities", parts=parts, **columns)
+
+    long = "O show\nB-X 5\n\n" * 9
+    for train, dev in (
+        ("O show\nB-X 5\n", "O out\n\n" * 9),  # train is too short
+        (long, "O out\n\n" * 10),
+        (long, "O x out\n"),
+    ):
         with pytest.raises(InputError, match=r"dev\.conll.*token_column"):
-            load_corpus(tmp_path)
-    dev.write_text("O out\n\n" * 10, "utf-8")
-    corpus = load_corpus(tmp_path, ReadingOptions(token_column=2, tag_column=1))
-    assert corpus["dev"].sentences[0].words == ("out",)
+            corpus(train, dev)
+    assert corpus(long, "O out\n\n" * 9)["dev"].sentences[8].words == ("out",)
+    named = corpus(long, "O out\n\n" * 10, token_column=2, tag_column=1)
+    assert named["dev"].sentences[0].words == ("out",)
 
 
 @pytest.mark.parametrize(
@@ -294,11 +282,11 @@ def test_splits_have_the_same_columns(tmp_path):
     ],
 )
 def test_a_short_part_has_the_columns_of_the_longer_one(tmp_path, train, dev, word):
-    (tmp_path / "train.conll").write_text(train * 3, "utf-8")
-    (tmp_path / "dev.conll").write_text(dev, "utf-8")
-    corpus = load_corpus(tmp_path)
-    assert corpus["dev"].sentences[0].words[0] == word
-    assert {*corpus["dev"].sentences[0].tags} <= {"O", "B-X"}
+    parts = {"train": train * 3, "dev": dev}
+    corpus = read_corpus(tmp_path, ending="conll", targets="entities", parts=parts)
+    first = corpus["dev"].sentences[0]
+    assert first.words[0] == word
+    assert {*first.tags} <= {"O", "B-X"}
     assert corpus["train"].sentences[0].words[0] in ("the", "Ada")
 
 
@@ -311,10 +299,8 @@ def test_a_header_names_the_columns_of_parts_without_one(tmp_path, head, tag, wi
     line = " ".join(cells[name] for name in head.split()) + "\n"
     other = " ".join({"tag": "O"}.get(name, f"B-{name}") for name in head.split()) + "\n\n"
     text = "".join(line.format(n=n) + other for n in range(30))
-    for split in ("train", "dev"):
-        content = f"{head}\n{text}" if split == with_header else text
-        (tmp_path / f"{split}.conll").write_text(content, "utf-8")
-    corpus = load_corpus(tmp_path, ReadingOptions(limit=20))
+    parts = dict.fromkeys(("train", "dev"), text) | {with_header: f"{head}\n{text}"}
+    corpus = read_corpus(tmp_path, ending="conll", targets="entities", parts=parts, limit=20)
     for split in corpus.splits.values():
         assert len(split) == 20
         assert split.sentences[1].words == ("w1", "B-word")
@@ -327,46 +313,21 @@ def test_spaces_between_characters(read):
     assert raw.notes.spaces == 2
 
 
-def conllu(*lines: str) -> str:
-    """`ID FORM UPOS XPOS` as lines of CoNLL-U; others as they are."""
-    text = ""
-    for line in lines:
-        if line[:1].isdigit():
-            number, form, upos, xpos = line.split(" ")
-            line = "\t".join([number, form, f"l{number}", upos, xpos, *"_____"])
-        text += f"{line}\n"
-    return text
-
-
-TEXT = conllu(
-    "# newdoc id = a",
-    "# text = vámonos al mar",
-    "1-2 vámonos _ _",
-    "1 vamos VERB V",
-    "2 nos PRON P",
-    "3-4 al _ _",
-    "3 a ADP A",
-    "4 el DET D",
-    "4.1 oculto NOUN N",
-    "5 mar NOUN N",
-    "",
-    "# newdoc id = b",
-    "0.1 sí _ _",
-    "1 New\u00a0York PROPN _",
-    "",
-)
+TEXT = "# newdoc id = a\n# text = vámonos al mar\n1-2 vámonos _ _\n1 vamos VERB V\n2 nos PRON P\n"
+TEXT += "3-4 al _ _\n3 a ADP A\n4 el DET D\n4.1 oculto NOUN N\n5 mar NOUN N\n\n"
+TEXT += "# newdoc id = b\n0.1 sí _ _\n1 New\u00a0York PROPN _\n"
 
 
 def test_ranges_and_empty_nodes_are_not_words(read):
-    raw = read(TEXT)
+    columns = r"\1\t\2\tlemma\t\3\t\4" + r"\t_" * 5
+    raw = read(re.sub(r"^(\d.*) (.*) (.*) (.*)$", columns, TEXT, flags=re.MULTILINE))
     assert rows(raw) == [
         (["vamos", "nos", "a", "el", "mar"], ["VERB", "PRON", "ADP", "DET", "NOUN"]),
         (["New\u00a0York"], ["PROPN"]),
     ]
     assert [s.document for s in raw.sentences] == [0, 1]
     assert (raw.notes.comment_lines, raw.notes.non_words) == (3, 4)
-    first = raw.sentences[0]
-    assert [*first.lines] == [4, 5, 7, 8, 10]
+    assert [*raw.sentences[0].lines] == [4, 5, 7, 8, 10]
 
 
 @pytest.mark.parametrize("key", ["NER", "name", "Entity"])

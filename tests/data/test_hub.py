@@ -196,18 +196,18 @@ def test_questions_and_choices(tmp_path, name):
     assert read.tag_fingerprint == kept.tag_fingerprint
 
 
-GLUE_TASKS = {
-    "cola": "classification:matthews",
-    "sst2": "classification",
-    "mrpc": "classification",
-    "stsb": "regression",
-    "mnli": "classification",
-}
-GLUE_CLASSES = {
-    "cola": ["unacceptable", "acceptable"],
-    "sst2": ["negative", "positive"],
-    "mrpc": ["not_equivalent", "equivalent"],
-    "mnli": ["entailment", "neutral", "contradiction"],
+PAIR = ("sentence1", "sentence2")
+# By configuration: its task, the names of its classes, its columns of texts.
+GLUE = {
+    "cola": ("classification:matthews", ["unacceptable", "acceptable"], ("sentence",)),
+    "sst2": ("classification", ["negative", "positive"], ("sentence",)),
+    "mrpc": ("classification", ["not_equivalent", "equivalent"], PAIR),
+    "stsb": ("regression", None, PAIR),
+    "mnli": (
+        "classification",
+        ["entailment", "neutral", "contradiction"],
+        ("premise", "hypothesis"),
+    ),
 }
 
 
@@ -215,14 +215,9 @@ GLUE_CLASSES = {
 def glue(offline, tmp_path_factory):
     """A copy of some of GLUE, as the Hub has it: classes with names, hidden test answers."""
     folder, card = tmp_path_factory.mktemp("copy") / "glue", ["---", "configs:"]
-    number = datasets.Value("float32")
-    answers = dict.fromkeys(GLUE_TASKS, number) | {
-        config: datasets.ClassLabel(names=names) for config, names in GLUE_CLASSES.items()
-    }
-    texts = {"mnli": ("premise", "hypothesis"), "cola": ("sentence",), "sst2": ("sentence",)}
-    for config, answer in answers.items():
+    for config, (_, names, keys) in GLUE.items():
         card += [f"- config_name: {config}", "  data_files:"]
-        keys = texts.get(config, ("sentence1", "sentence2"))
+        answer = datasets.ClassLabel(names=names) if names else datasets.Value("float32")
         types = dict.fromkeys(keys, TEXT) | {"label": answer, "idx": datasets.Value("int32")}
         parts = ["train", "validation", "test"]
         if config == "mnli":
@@ -230,7 +225,7 @@ def glue(offline, tmp_path_factory):
             parts = ["train", *held_out]
         (folder / config).mkdir(parents=True)
         for part in parts:
-            labels = [-1, -1] if "test" in part else [0.5, 4.25] if answer is number else [1, 0]
+            labels = [-1, -1] if "test" in part else [1, 0] if names else [0.5, 4.25]
             rows = {key: [f"{part} of {key}.", "Two."] for key in keys}
             made(rows | {"label": labels, "idx": [0, 1]}, datasets.Features(types)).to_parquet(
                 folder / config / f"{part}.parquet"
@@ -240,28 +235,25 @@ def glue(offline, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("config", "name"), GLUE_TASKS.items())
-def test_data_sets_of_glue(glue, config, name):
+@pytest.mark.parametrize("config", GLUE)
+def test_data_sets_of_glue(glue, config, caplog):
+    name, names, keys = GLUE[config]
     data = f"hf:{glue}:{config}"
     assert Data(data=data, task="classification").task == name
     assert Data(data=data, task="classification:accuracy").task == "classification:accuracy"
     assert Data(data=data, task="labels").task == "labels"
     corpus = load_corpus(data, targets=get_task(name).targets)
     assert list(corpus.splits) == ["train", "dev", "test"]
-    names = GLUE_CLASSES.get(config)
-    expected = [("0.5",), ("4.25",)] if names is None else [(names[1],), (names[0],)]
+    expected = [(names[1],), (names[0],)] if names else [("0.5",), ("4.25",)]
     assert corpus["train"].tags == corpus["dev"].tags == expected
     assert not corpus["test"].is_tagged
-    pair = config not in ("cola", "sst2")
-    assert all((s.pair is not None) == pair for split in corpus.splits.values() for s in split)
+    is_pair = {s.pair is not None for split in corpus.splits.values() for s in split}
+    assert is_pair == {len(keys) == 2}
     wanted = "validation_matched" if config == "mnli" else "validation"
     assert corpus["dev"].sentences[0].texts[0].startswith(f"{wanted} of ")
-
-
-def test_parts_that_are_not_read_are_named(glue, caplog):
-    load_corpus(f"hf:{glue}:mnli", targets="classes")
-    (line,) = caplog.messages
-    assert ("validation_mismatched" in line, "_matched" in line) == (True, False)
+    # The other dev part of MultiNLI is named.
+    unread = [("validation_mismatched" in m, "_matched" in m) for m in caplog.messages]
+    assert unread == [(True, False)] * (config == "mnli")
 
 
 def test_numbers_without_a_name_are_no_answers(saved):

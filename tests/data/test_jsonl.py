@@ -77,19 +77,15 @@ NOTES = [
 ]
 
 # The offsets of HyperText count in an element of the page, its global ones in the text.
-HYPERTEXT = [
-    {
-        "type": "hypertextlabels",
-        "value": {
-            "start": "/p[1]/text()[1]",
-            "startOffset": 0,
-            "globalOffsets": {"start": start, "end": end},
-            "text": ADA[start:end],
-            "hypertextlabels": [kind],
-        },
-    }
-    for start, end, kind in SPANS
-]
+ELEMENT = {"start": "/p[1]/text()[1]", "startOffset": 0}
+
+
+def hypertext(start, end, kind):
+    value = {"globalOffsets": {"start": start, "end": end}, "text": ADA[start:end]}
+    return {"type": "hypertextlabels", "value": ELEMENT | value | {"hypertextlabels": [kind]}}
+
+
+HYPERTEXT = [hypertext(*span) for span in SPANS]
 
 
 def keyed(*keys):
@@ -145,26 +141,14 @@ def test_rows_below_a_key(read, key):
 def test_texts_that_nobody_annotated_have_no_answers(read):
     rows = [label_studio(*RESULTS), label_studio(was_cancelled=True), label_studio()]
     raw = read(*rows, {"annotations": [], "data": {"text": ADA}})
-    assert [{*s.tags} for s in raw.sentences] == [
-        {"B-PER", "I-PER", "O", "B-LOC"},
-        {""},
-        {"O"},
-        {""},
-    ]
+    annotated = {"B-PER", "I-PER", "O", "B-LOC"}
+    assert [{*s.tags} for s in raw.sentences] == [annotated, {""}, {"O"}, {""}]
     assert raw.notes.missing == {"was_cancelled": 5, "no annotation": 5}
-    both = label_studio(*RESULTS)
-    for damage in (
-        5,
-        "x",
-        [None],
-        [{"result": None}],
-        [{"result": "x"}],
-        [{"result": [None]}],
-        [{}],
-    ):
+    damaged = (5, "x", [None], [{}], *([{"result": found}] for found in (None, "x", [None])))
+    for damage in damaged:
         with pytest.raises(InputError, match="line 4 of"):
             read(*rows, {"annotations": damage, "data": {"text": ADA}})
-    both["annotations"] *= 2
+    both = label_studio(*RESULTS) | {"annotations": rows[0]["annotations"] * 2}
     with pytest.raises(InputError, match=r"2 annotations .*line 2 of"):
         read(rows[0], both)
     with pytest.raises(InputError, match=r"label.*line 2 of"):

@@ -27,13 +27,9 @@ def folder(tmp_path):
 
 
 def test_a_folder(folder):
-    path = folder(
-        eng__testb="it O\n",
-        eng__train="-DOCSTART- O\n\n# text = x\nEU I-ORG\nis O\n",
-        eng__testa="Rome I-LOC\n",
-        README="",
-        __dev="x O\n",
-    )
+    train = "-DOCSTART- O\n\n# text = x\nEU I-ORG\nis O\n"
+    parts = {"eng__testb": "it O\n", "eng__train": train, "eng__testa": "Rome I-LOC\n"}
+    path = folder(**parts, README="", __dev="x O\n")
     (path / "test.conll").mkdir()
     corpus = load_corpus(path)
     assert list(corpus.splits) == ["train", "dev", "test"]
@@ -77,12 +73,8 @@ def test_a_language_before_every_word_is_no_part_of_it(tmp_path, form):
 
 def test_one_scheme_for_all_splits(folder):
     # dev alone would be IOB1, test alone BIO; train says BIOES.
-    path = folder(
-        train__txt="a B-X\nb E-X\n\na S-X\n",
-        dev__txt="a I-X\nb I-X\n\nc O\n",
-        test__txt="a B-X\nb I-X\n",
-    )
-    corpus = load_corpus(path)
+    train, dev = "a B-X\nb E-X\n\na S-X\n", "a I-X\nb I-X\n\nc O\n"
+    corpus = load_corpus(folder(train__txt=train, dev__txt=dev, test__txt="a B-X\nb I-X\n"))
     assert {s.notes.scheme for s in corpus.splits.values()} == {"BIOES"}
     assert [s.notes.repaired_tags for s in corpus.splits.values()] == [0, 2, 1]
     assert tags(corpus, "train") == ["B-X I-X", "B-X"]
@@ -129,11 +121,9 @@ def test_conllu_has_labels_and_entities_only_where_named(folder):
     assert load_corpus(path, targets=None)["train"].sentences[0].words == ("Rome",)
     with pytest.raises(InputError, match=r"en-ud-train\.conllu"):
         load_corpus(path)
-    one = load_corpus(
-        path, ReadingOptions(token_column="lemma", tag_column="xpos"), targets="labels"
-    )
-    assert one["train"].sentences[0].words == ("rome",)
-    assert tags(one, "train") == ["NNP"]
+    options = ReadingOptions(token_column="lemma", tag_column="xpos")
+    named = load_corpus(path, options, targets="labels")
+    assert (named["train"].sentences[0].words, tags(named, "train")) == (("rome",), ["NNP"])
 
 
 FILES = {

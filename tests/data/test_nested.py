@@ -37,25 +37,6 @@ SPANS = st.tuples(
 ).map(lambda t: entity(t[0], *sorted(t[1:])))
 
 
-def cross(a, b):
-    return overlap(a, b) and not (words_of(a) <= words_of(b) or words_of(b) <= words_of(a))
-
-
-@given(st.lists(SPANS, max_size=8))
-def test_nested_entities_by_what_contains_what(entities):
-    distinct = [*dict.fromkeys(entities)]
-    laminar = []
-    for span in distinct:
-        if not any(cross(span, other) or words_of(span) == words_of(other) for other in laminar):
-            laminar.append(span)
-    outer = {s for s in laminar if not any(words_of(s) < words_of(o) for o in laminar)}
-    inner = {s for s in laminar if not any(words_of(s) > words_of(o) for o in laminar)}
-    for rule, expected in (("outermost", outer), ("innermost", inner)):
-        by_word, overlapping = flat_entities(laminar, rule)
-        assert {*by_word.values()} == expected
-        assert len(overlapping) == len(laminar) - len(expected)
-
-
 @given(st.lists(SPANS, max_size=7), st.sampled_from([*NESTED]))
 def test_crossing_entities_by_enumeration(entities, rule):
     """Of all sets without a shared word the first in lexical order of the rule is read."""

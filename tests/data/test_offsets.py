@@ -91,19 +91,21 @@ def test_the_texts_of_spans_show_their_unit(tmp_path, unit, caplog):
     assert (str(unit) in caplog.text) == (unit != UNITS[0])
 
 
+def questions(folder, context, answers):
+    """A question for each list of answers, which are texts with their starts."""
+    rows = [
+        {"id": str(n), "question": "?", "context": context}
+        | {"answers": [{"text": text, "answer_start": start} for text, start in given]}
+        for n, given in enumerate(answers)
+    ]
+    (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return load_corpus(folder, targets="spans")["train"]
+
+
 @pytest.mark.parametrize("unit", [u for u in UNITS if not u.inclusive], ids=str)
 def test_the_texts_of_answers_show_their_unit(tmp_path, unit):
-    rows = [
-        {
-            "id": word,
-            "question": "?",
-            "context": TEXT,
-            "answers": [{"text": word, "answer_start": marked(TEXT, TEXT.index(word), 9, unit)[0]}],
-        }
-        for word, _ in ENTITIES
-    ]
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    split = load_corpus(tmp_path, targets="spans")["train"]
+    starts = {word: marked(TEXT, TEXT.index(word), 9, unit)[0] for word, _ in ENTITIES}
+    split = questions(tmp_path, TEXT, ([(word, start)] for word, start in starts.items()))
     assert split.tags == [(f"{TEXT.index(word)}:{word}",) for word, _ in ENTITIES]
     assert (split.notes.moved_answers, split.notes.misplaced_answers) == (0, 0)
 
@@ -157,12 +159,6 @@ def test_a_character_of_two_units_is_likelier_than_offsets_from_1(tmp_path, capl
 
 def test_a_question_whose_answers_are_nowhere_has_none(tmp_path):
     answers = [[("Oslo", 9)], [("Ana", 0), ("Eva", 2)], [("Eva", 2)], []]
-    rows = [
-        {"id": str(i), "question": "?", "context": "Ana left Oslo.", "answers": given}
-        for i, texts in enumerate(answers)
-        for given in [[{"text": text, "answer_start": start} for text, start in texts]]
-    ]
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    split = load_corpus(tmp_path, targets="spans")["train"]
+    split = questions(tmp_path, "Ana left Oslo.", answers)
     assert [s.tags for s in split] == [("9:Oslo",), ("0:Ana",), None, ("",)]
     assert split.notes.misplaced_answers == 2

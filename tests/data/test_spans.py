@@ -1,6 +1,7 @@
 """Questions that a passage answers: every form of file gives the same questions."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.check import check_corpus
-from featbert.data.corpus import Sentence
+from featbert.data.corpus import Sentence, Split
 from featbert.data.examples import split_text
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
@@ -53,6 +54,10 @@ def write(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
+def questions(folder: Path, text: str, name: str = "train.jsonl") -> Split:
+    return load_corpus(write(folder, name, text), targets="spans")["train"]
+
+
 FORMS = {
     "train-v2.0.json": json.dumps(nested(ROWS)),
     "train.json": json.dumps(nested(ROWS), indent=1),
@@ -94,13 +99,8 @@ def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
         ("e", "", PASSAGE, []),  # no question
     ]
     corpus = load_corpus(write(tmp_path / "c", "train.jsonl", lines(odd)), targets="spans")
-    split = corpus["train"]
-    words = [
-        s.words[first : last + 1]
-        for s in split
-        if (at := answer_words(s.places, s.pair, s.tags[0])) is not None
-        for first, last in [at]
-    ]
+    places = [(s, answer_words(s.places, s.pair, s.tags[0])) for s in corpus["train"]]
+    words = [s.words[place[0] : place[1] + 1] for s, place in places if place is not None]
     assert words == [("Rhône",), ("Rhône",), ("from",), ("Celtic", ".")]
     checked = check_corpus(corpus)
     rows = [("b", "?", PASSAGE, [(0, "Rhône")]), ("c", "?", PASSAGE, [(0, "Gletsch"), (9, "a")])]
@@ -109,24 +109,21 @@ def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
     doubts = [str(found.doubts) for found in (checked, check_corpus(wrong))]
     assert ["answer_start" in found for found in doubts] == [False, True]
     report = checked.splits["train"]
-    places = report.moved_answers, report.misplaced_answers, report.partial_words
-    assert (places, report.empty_texts) == ((1, 1, 2), 1)
+    counts = report.moved_answers, report.misplaced_answers, report.partial_words
+    assert (counts, report.empty_texts) == ((1, 1, 2), 1)
     assert (report.documents, report.answers) == (1, 5)
-
-
-def test_a_moved_answer_has_no_words_beyond_its_text(tmp_path: Path) -> None:
-    rows = [("a", "?", "Old Rome is nice", [(9, " Rome ")])]
-    (s,) = load_corpus(write(tmp_path / "c", "train.jsonl", lines(rows)), targets="spans")["train"]
-    assert (s.tags, answer_words(s.places, s.pair, s.tags[0])) == (("4:Rome",), (2, 2))
 
 
 def test_blanks_at_the_ends_of_an_answer_do_not_matter(tmp_path: Path) -> None:
     passage = "Rome is old; the Tiber, Rome."
     answers = [(0, " Rome "), (13, "the Tiber "), (12, " the Tiber "), (7, " old")]
     rows = [(str(n), "?", passage, [answer]) for n, answer in enumerate(answers)]
-    split = load_corpus(write(tmp_path / "c", "train.jsonl", lines(rows)), targets="spans")["train"]
+    split = questions(tmp_path, lines(rows))
     assert split.tags == [("0:Rome",), ("13:the Tiber",), ("13:the Tiber",), ("7: old",)]
     assert (split.notes.moved_answers, split.notes.misplaced_answers) == (0, 0)
+    (moved,) = questions(tmp_path, lines([("a", "?", "Old Rome is nice", [(9, " Rome ")])]))
+    assert moved.tags == ("4:Rome",)
+    assert answer_words(moved.places, moved.pair, moved.tags[0]) == (2, 2)
 
 
 def test_hidden_answers(tmp_path: Path) -> None:
@@ -236,9 +233,8 @@ def test_an_answer_has_the_words_that_have_a_character_of_it(text: str, data) ->
 )
 def test_answers_inside_a_clause_without_spaces(tmp_path: Path, passage: str, answer: str) -> None:
     at = passage.index(answer)
-    path = write(tmp_path / "c", "train.jsonl", lines([("a", "?", passage, [(at, answer)])]))
-    split = load_corpus(path, targets="spans")["train"]
-    (question,) = split.sentences
+    split = questions(tmp_path, lines([("a", "?", passage, [(at, answer)])]))
+    (question,) = split
     first, last = answer_words(question.places, question.pair, question.tags[0])
     assert answer_of(question, first, last) == question.tags[0] == f"{at}:{answer}"
     assert split.notes.partial_words == 0
@@ -247,14 +243,11 @@ def test_answers_inside_a_clause_without_spaces(tmp_path: Path, passage: str, an
 def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
     """Whatever their order in the file."""
     rows = [(f"{n}", "?", f"passage {n % 5}", []) for n in range(40)]
-    path = write(tmp_path / "c", "train.jsonl", lines(rows))
-    corpus = load_corpus(path, ReadingOptions(dev_share=0.4), targets="spans")
-    texts = load_corpus(
-        path, ReadingOptions(dev_share=0.4), targets=None
-    )  # as `featbert extract` reads them
-    assert {n: s.text_fingerprint for n, s in texts.splits.items()} == {
-        n: s.text_fingerprint for n, s in corpus.splits.items()
-    }
+    path, share = write(tmp_path, "train.jsonl", lines(rows)), ReadingOptions(dev_share=0.4)
+    corpus = load_corpus(path, share, targets="spans")
+    texts = load_corpus(path, share, targets=None)  # as `featbert extract` reads them
+    for name, split in corpus.splits.items():
+        assert split.text_fingerprint == texts[name].text_fingerprint
     sides = [{s.texts[1] for s in corpus[name]} for name in ("train", "dev")]
     assert not sides[0] & sides[1]
     assert [len(corpus[name]) for name in ("train", "dev")] == [24, 16]
@@ -287,22 +280,20 @@ COLUMNS = [
 
 @pytest.mark.parametrize(("row", "tag"), COLUMNS)
 def test_answers_in_columns(tmp_path, row, tag):
-    path = write(tmp_path, "train.jsonl", json.dumps({"question": "How long?"} | row) + "\n")
-    train = load_corpus(path, targets="spans")["train"]
+    train = questions(tmp_path, json.dumps({"question": "How long?"} | row) + "\n")
     assert (train.tags, train.notes.partial_words) == ([(tag,)], 0)
 
 
-def test_questions_without_ids_are_numbered(tmp_path):
-    found = nested(ROWS[:2])
-    for article in found["data"]:
-        for question in article["paragraphs"][0]["qas"]:
-            del question["id"]
-    train = load_corpus(write(tmp_path, "train.json", json.dumps(found)), targets="spans")["train"]
-    assert [s.id for s in train] == ["1", "2"]
-
-
-@pytest.mark.parametrize("empty", [None, ""])
-def test_questions_with_empty_ids_are_numbered(tmp_path, empty):
-    rows = [json.dumps({"question": "How long?", **row, "id": empty}) for row, _ in COLUMNS[:2]]
-    train = load_corpus(write(tmp_path, "train.jsonl", "\n".join(rows)), targets="spans")["train"]
-    assert [s.id for s in train] == ["1", "2"]
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("train.json", re.sub(r'"id": "\w+", ', "", json.dumps(nested(ROWS)))),
+        *(
+            ("train.jsonl", re.sub(r'"id": ("q\d"|7)', f'"id": {empty}', lines(ROWS)))
+            for empty in ("null", '""')
+        ),
+    ],
+    ids=["none", "null", "empty"],
+)
+def test_questions_without_ids_are_numbered(tmp_path, name, text):
+    assert [s.id for s in questions(tmp_path, text, name)] == ["1", "2", "3", "4"]

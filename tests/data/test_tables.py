@@ -66,25 +66,6 @@ def test_what_csv_writes_reads_back(tmp_path_factory, rows, separator):
     assert read(folder, content) == rows
 
 
-@pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        ('"Go!" she said.', '"Go!" she said.'),  # more after the mark
-        ('She said "no.', 'She said "no.'),
-        ('"Never', '"Never'),
-        ('"Go!"', '"Go!"'),  # could be both, and others have none
-        ('""', '""'),
-        ('"A ""b"" c"', 'A "b" c'),  # doubled inside of a quoted field
-        ("'Go'", "'Go'"),
-    ],
-)
-def test_quotation_marks_of_tsv(tmp_path, text, first):
-    content = f'sentence\tlabel\n{text}\t1\nOther.\t0\nA "b" c.\t1\n'
-    rest = [("Other.", "0"), ('A "b" c.', "1")]
-    assert read(tmp_path, content, "tsv") == [(first, "1"), *rest]
-    assert read(tmp_path, content, "tsv", quoting="none") == [(text, "1"), *rest]
-
-
 QUOTED = 'text\tlabel\n"A ""b"" c"\t1\nNo.\t0\n'
 COMMAS = 'text\tlabel\n"Good, but"\t1\nNo.\t0\n'
 MARKS = 'text\tlabel\n"Go!" she said.\t1\nNo.\t0\n'
@@ -113,7 +94,28 @@ ESCAPED = 'text,label\n"He said \\"no, never\\", twice",1\nYes.,0\n'
 TWICE = [('He said "no, never", twice', "1"), ("Yes.", "0")]
 LONE = 'text\tlabel\n"Oh\t1\nYes.\t0\nwell"\t1\nNo.\t0\n'
 SINGLE = "text,label\n'It{}s new, and good','a'\n'Old','b'\n'No','a'\n"
+
+
 BY_NUMBER = {"text": 1, "target": 2}
+CLEAR = [("Good.", "1"), ("Bad.", "0")]
+COMMENT = [("I like it, comment, and so on", "pos"), ("bad film", "neg")]
+QUOTES_OF_TSV = {
+    '"Go!" she said.': '"Go!" she said.',  # more after the mark
+    'She said "no.': 'She said "no.',
+    '"Never': '"Never',
+    '"Go!"': '"Go!"',  # could be both, and others have none
+    '""': '""',
+    '"A ""b"" c"': 'A "b" c',  # doubled inside of a quoted field
+    "'Go'": "'Go'",
+}
+
+
+def of_tsv(text, first, **options):
+    """A case: a text in a file whose other texts show that marks are part of them."""
+    content = f'sentence\tlabel\n{text}\t1\nOther.\t0\nA "b" c.\t1\n'
+    return content, "tsv", options, [(first, "1"), ("Other.", "0"), ('A "b" c.', "1")]
+
+
 OWN_QUOTES = [("'Tis", "a"), ("'No'", "b"), ("I's", "a"), ("'Yes'", "'b'")]
 SO = [("So it is.", "0")] * 2
 THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
@@ -122,6 +124,8 @@ THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
 @pytest.mark.parametrize(
     ("content", "ending", "options", "expected"),
     [
+        *(of_tsv(text, first) for text, first in QUOTES_OF_TSV.items()),
+        *(of_tsv(text, text, quoting="none") for text in QUOTES_OF_TSV),
         (LONE, "tsv", {}, [('"Oh', "1"), ("Yes.", "0"), ('well"', "1"), ("No.", "0")]),
         (LONE, "tsv", {"quoting": "double"}, [("Oh\t1\nYes.\t0\nwell", "1"), ("No.", "0")]),
         (ESCAPED, "csv", {}, TWICE),
@@ -135,37 +139,26 @@ THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
         (SINGLE.format("''"), "csv", {}, THREE),
         (SINGLE.format("\\'"), "csv", {}, THREE),
         ("text,label\n'Tis,a\n'No',b\nI's,a\n'Yes','b'\n", "csv", {}, OWN_QUOTES),
-        (
-            'text\tlabel\nSay \\"x\\"\ta\nThen "y"\tb\n',
-            "tsv",
-            {},
-            [('Say \\"x\\"', "a"), ('Then "y"', "b")],
-        ),
+        ('text\tlabel\nA \\"x\\"\ta\nA "y"\tb\n', "tsv", {}, [('A \\"x\\"', "a"), ('A "y"', "b")]),
         ('label,text\n1,He, "no"\n' + "0,So it is.\n" * 2, "csv", {}, [('He, "no"', "1"), *SO]),
+        # Usual names of columns between other signs are part of a text.
+        (table("\t", csv.QUOTE_NONE, COMMENT), "tsv", BY_NUMBER, COMMENT),
+        # Rows with more fields than the header, and headers of other programs
+        ('"text","label"\n"1","Good.",1\n"2","Bad.",0\n', "csv", {}, CLEAR),  # R's row names
+        ("text\tlabel\n1\tGood.\t1\n2\tBad.\t0\n", "tsv", {}, CLEAR),
+        (",text,label\n0,Good.,1\n1,Bad.,0\n", "csv", {}, CLEAR),  # the index of pandas
+        ("text,label,,,\nGood.,1,,,\nBad.,0,,,\n", "csv", {}, CLEAR),  # as Kaggle's spam
+        ("text,label\nGood.,1,\nBad.,0,,\n", "csv", {}, CLEAR),  # a separator at the end
+        ("text\tlabel\t\nGood.\t1\t\nBad.\t0\t\n", "tsv", {}, CLEAR),
+        ("sep=;\ntext;label\nGood.;1\nBad.;0\n", "csv", {}, CLEAR),
+        ('"sep=|"\r\ntext|label\r\nGood.|1\r\nBad.|0\r\n', "csv", {}, CLEAR),
+        ("text,label\rGood.,1\rBad.,0\r", "csv", {}, CLEAR),  # ends of old Macs
+        ('label, text\n1, "Good."\n0, "Bad."\n', "csv", {}, CLEAR),
+        ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt", {}, CLEAR),  # R's separator
     ],
 )
-def test_quotes_escapes_and_separators_inside_fields(tmp_path, content, ending, options, expected):
+def test_quotes_escapes_separators_and_headers(tmp_path, content, ending, options, expected):
     assert read(tmp_path, content, ending, **options) == expected
-
-
-@pytest.mark.parametrize(
-    ("content", "ending"),
-    [
-        ('"text","label"\n"1","Good.",1\n"2","Bad.",0\n', "csv"),  # R's row names
-        ("text\tlabel\n1\tGood.\t1\n2\tBad.\t0\n", "tsv"),
-        (",text,label\n0,Good.,1\n1,Bad.,0\n", "csv"),  # the index of pandas
-        ("text,label,,,\nGood.,1,,,\nBad.,0,,,\n", "csv"),  # as Kaggle's spam
-        ("text,label\nGood.,1,\nBad.,0,,\n", "csv"),  # a separator at the end
-        ("text\tlabel\t\nGood.\t1\t\nBad.\t0\t\n", "tsv"),
-        ("sep=;\ntext;label\nGood.;1\nBad.;0\n", "csv"),
-        ('"sep=|"\r\ntext|label\r\nGood.|1\r\nBad.|0\r\n', "csv"),
-        ("text,label\rGood.,1\rBad.,0\r", "csv"),  # ends of old Macs
-        ('label, text\n1, "Good."\n0, "Bad."\n', "csv"),
-        ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt"),  # R's usual separator
-    ],
-)
-def test_rows_that_are_clear(tmp_path, content, ending):
-    assert read(tmp_path, content, ending) == [("Good.", "1"), ("Bad.", "0")]
 
 
 @pytest.mark.parametrize(
@@ -208,17 +201,37 @@ def test_what_is_ambiguous_is_refused(tmp_path, content, ending, named):
         read(tmp_path, content, ending)
 
 
+@pytest.mark.parametrize(
+    ("scores", "read_as"),
+    [
+        (["4,5", "3", "3,667"], ["4.5", "3.0", "3.667"]),
+        (["0,125", "1,000", "-2,5"], ["0.125", "1.0", "-2.5"]),
+        (["4.5", "3,25"], ["4.5", "3.25"]),
+        (["1,000", "3,250", "7"], None),  # thousands, or not
+        (["1,5", "1.234,5"], None),
+        (["7", "1_000"], None),
+    ],
+)
+def test_decimal_commas(tmp_path, scores, read_as):
+    path = tmp_path / "train.csv"
+    path.write_text("text;score\n" + "".join(f"a b;{score}\n" for score in scores), "utf-8")
+    refused = pytest.raises(InputError, match=r"1[,_]000|1\.234,5")
+    with refused if read_as is None else nullcontext():
+        assert load_corpus(path, targets="scores")["train"].tags == [(n,) for n in read_as]
+
+
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-16"])
 def test_utf_16_is_recognised(tmp_path, codec):
+    path = tmp_path / "train.csv"
     for text in ("text,label\nGood.,1\n", "text,label\nGöod.,1\n"):
-        (tmp_path / "train.csv").write_bytes(text.encode(codec))
+        path.write_bytes(text.encode(codec))
         with pytest.raises(InputError, match=rf"train\.csv.*{codec}"):
-            load_corpus(tmp_path, targets="classes")
-        found = load_corpus(tmp_path, ReadingOptions(encoding=codec), targets="classes")["train"]
+            load_corpus(path, targets="classes")
+        found = load_corpus(path, ReadingOptions(encoding=codec), targets="classes")["train"]
         assert [s.texts for s in found] == [(text.partition("\n")[2][:5],)]
     if codec != "utf-16":
         with pytest.raises(InputError, match="utf-16-le"):
-            load_corpus(tmp_path, ReadingOptions(encoding="utf-16"), targets="classes")
+            load_corpus(path, ReadingOptions(encoding="utf-16"), targets="classes")
 
 
 PARTS = {
@@ -296,11 +309,6 @@ def test_columns_without_names_are_found_if_they_are_clear(tmp_path, rows, colum
     assert [tag for (tag,) in split.tags] == [row[columns[2] - 1] for row in rows]
 
 
-def test_usual_names_between_other_signs_are_part_of_a_text(tmp_path):
-    rows = [("I like it, comment, and so on", "pos"), ("bad film", "neg")]
-    assert read(tmp_path, table("\t", csv.QUOTE_NONE, rows), "tsv", text=1, target=2) == rows
-
-
 def test_a_stream_is_not_read_ahead():
     lines = iter(["text,label", *["a b,1"] * 5000])
     rows = Table(lines, Path("x.csv"), ReadingOptions()).rows()
@@ -315,45 +323,20 @@ def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
     assert split.tags == [("B-PER", "O"), ("B-LOC",)]
 
 
-@pytest.mark.parametrize(
-    ("scores", "read_as"),
-    [
-        (["4,5", "3", "3,667"], ["4.5", "3.0", "3.667"]),
-        (["0,125", "1,000", "-2,5"], ["0.125", "1.0", "-2.5"]),
-        (["4.5", "3,25"], ["4.5", "3.25"]),
-        (["1,000", "3,250", "7"], None),  # thousands, or not
-        (["1,5", "1.234,5"], None),
-        (["7", "1_000"], None),
-    ],
-)
-def test_decimal_commas(tmp_path, scores, read_as):
-    content = "text;score\n" + "".join(f"a b;{score}\n" for score in scores)
-    (tmp_path / "train.csv").write_text(content, "utf-8")
-    refused = pytest.raises(InputError, match=r"1[,_]000|1\.234,5")
-    with refused if read_as is None else nullcontext():
-        tags = load_corpus(tmp_path, targets="scores")["train"].tags
-        assert tags == [(score,) for score in read_as]
-
-
-STS = [("x", "1.5", "It rains.", "It is wet."), ("y", "2.5", "He sings.", "He is loud.")]
-
-
 def test_columns_after_those_that_numbers_name(tmp_path, caplog):
     path = tmp_path / "train.csv"
-    rows = [STS[0], (*STS[1], "http://a", "free"), STS[0]]
-    path.write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
-    options = {"text": 3, "pair": 4, "target": 2}
-    train = load_corpus(path, ReadingOptions(**options), targets="scores")["train"]
-    assert [(*s.texts, *s.tags) for s in train] == [
-        ("It rains.", "It is wet.", "1.5"),
-        ("He sings.", "He is loud.", "2.5"),
-        ("It rains.", "It is wet.", "1.5"),
-    ]
+    longer = "y\t2.5\tHe sings.\tHe is loud.\thttp://a\tfree"
+    rows = ["x\t1.5\tIt rains.\tIt is wet.", longer, "x\t1.5\tIt rains.\tIt is wet."]
+    path.write_text("\n".join(rows) + "\n", "utf-8")
+    columns = {"text": 3, "pair": 4}
+    train = load_corpus(path, ReadingOptions(**columns, target=2), targets="scores")["train"]
+    rain, song = ("It rains.", "It is wet."), ("He sings.", "He is loud.")
+    assert [s.texts for s in train] == [rain, song, rain]
+    assert train.tags == [("1.5",), ("2.5",), ("1.5",)]
     assert "line 2\n" in caplog.text
-    lines = path.read_text("utf-8").splitlines()
-    columns = ReadingOptions(text=3, pair=4)
-    streamed = read_texts(iter(lines), "input", "csv", pairs=True, options=columns)
-    assert [s.texts for s in streamed] == [s.texts for s in train]
+    options = ReadingOptions(**columns)
+    streamed = read_texts(iter(rows), "input", "csv", pairs=True, options=options)
+    assert [s.texts for s in streamed] == [rain, song, rain]
     with pytest.raises(InputError, match="line 2"):
         load_corpus(path, targets="scores")
 

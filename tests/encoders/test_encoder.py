@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 from torch.utils.flop_counter import FlopCounterMode
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.alignment import align
 from featbert.encoders.encoder import Encoder, _usable_positions
 from featbert.encoders.flops import forward_flops
 from featbert.encoders.kernels import PRODUCT_FLOPS
@@ -43,24 +42,26 @@ CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 @pytest.fixture(scope="module")
 def tiny(encoder_folder):
     """(encoder, plain oracle) by family and pooling; loaded once a module."""
-    loaded = {}
 
+    @functools.cache
     def get(family, pooling="first") -> tuple[Encoder, Plain]:
-        if (family, pooling) not in loaded:
-            source = find_encoder(str(encoder_folder(family)))
-            plain = loaded[family, "first"][1] if (family, "first") in loaded else None
-            loaded[family, pooling] = (
-                load_encoder(source, pooling=pooling),
-                plain or Plain(encoder_folder(family)),
-            )
-        return loaded[family, pooling]
+        return loaded(encoder_folder(family), pooling=pooling), Plain(encoder_folder(family))
 
     return get
 
 
+def loaded(folder, **options) -> Encoder:
+    return load_encoder(find_encoder(str(folder)), **options)
+
+
+def plain_states(plain, texts) -> np.ndarray:
+    """(L + 1, W, H) as transformers gives them, of texts of up to 64 positions."""
+    return np.concatenate([plain.word_states(text.split(), 62) for text in texts], axis=1)
+
+
 def states_of(encoder, texts, order=None) -> np.ndarray:
     """(L + 1, W, H) of the sentences `order`, in one batch."""
-    alignment = align(sentences_of(texts), encoder.wordpieces, positions=encoder.positions)
+    alignment = encoder.align(sentences_of(texts))
     ids = np.arange(len(texts)) if order is None else np.array(order)
     with torch.inference_mode():
         batch = encoder.batcher.words(alignment, ids)
@@ -72,12 +73,7 @@ def test_word_vectors_of_every_layer_are_those_of_transformers(tiny, family):
     encoder, plain = tiny(family)
     assert (encoder.num_layers, encoder.hidden_size) == (3, 16)
     found = states_of(encoder, TEXTS)
-    expected = []
-    for text in TEXTS:
-        ids, words = plain.encode(text.split(" "))
-        states = plain.run(ids)
-        expected.append(states[:, [words.index(w) for w in range(len(text.split(" ")))]])
-    np.testing.assert_allclose(found, torch.cat(expected, dim=1).numpy(), **CLOSE)
+    np.testing.assert_allclose(found, plain_states(plain, TEXTS), **CLOSE)
     # Layers differ, or the comparison would not see one put for another.
     assert all(np.abs(found[i] - found[i + 1]).max() > 0.1 for i in range(3))
 
@@ -93,20 +89,19 @@ def padded_or_sparse(folder, name, **options):
 def test_longformer_s_own_padding_moves_no_vector(tmp_path):
     """It pads each sequence to a multiple of its attention window, after the batch is made."""
     folder = padded_or_sparse(tmp_path, "Longformer", attention_window=16)
-    plain, found = Plain(folder), states_of(load_encoder(find_encoder(str(folder))), TEXTS)
-    expected = np.concatenate([plain.word_states(text.split(), 62) for text in TEXTS], axis=1)
-    np.testing.assert_allclose(found, expected, **CLOSE)
+    expected = plain_states(Plain(folder), TEXTS)
+    np.testing.assert_allclose(states_of(loaded(folder), TEXTS), expected, **CLOSE)
 
 
 def test_bigbird_attends_to_all_subwords_whatever_it_read_before(tmp_path):
     """transformers changes the attention for good at the first short batch."""
     folder = padded_or_sparse(tmp_path, "BigBird", block_size=2, num_random_blocks=1)
-    plain, encoder = Plain(folder), load_encoder(find_encoder(str(folder)))
+    plain, encoder = Plain(folder), loaded(folder)
     plain.model.set_attention_type("original_full")
     long = " ".join(TEXTS)
     for texts in ([long], ["Jordan"], [long], ["Jordan", long]):
-        expected = np.concatenate([plain.word_states(text.split(), 62) for text in texts], axis=1)
-        np.testing.assert_allclose(states_of(encoder, texts), expected, **CLOSE)
+        found = states_of(encoder, texts)
+        np.testing.assert_allclose(found, plain_states(plain, texts), **CLOSE)
 
 
 def test_states_of_another_length_than_the_batch_are_refused(encoder_folder):
@@ -121,7 +116,7 @@ def test_states_of_another_length_than_the_batch_are_refused(encoder_folder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_cut_encoder_gives_the_states_of_the_lowest_layers(tiny, encoder_folder, family):
     whole, _ = tiny(family)
-    cut = load_encoder(find_encoder(f"{encoder_folder(family)}:2"), pooling="first")
+    cut = loaded(f"{encoder_folder(family)}:2", pooling="first")
     assert cut.num_layers == 2
     sizes = [sum(p.numel() for p in one.parameters()) for one in (cut, whole)]
     assert sizes[0] < sizes[1] or family == "albert"
@@ -131,19 +126,27 @@ def test_a_cut_encoder_gives_the_states_of_the_lowest_layers(tiny, encoder_folde
     assert np.array_equal(found[same], expected[same])
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_pooling(tiny, family, pooling):
+POOL = {"first": lambda s: s[:, 0], "last": lambda s: s[:, -1], "mean": lambda s: s.mean(1)}
+
+
+@pytest.mark.parametrize("pooling", POOL)
+@pytest.mark.parametrize(
+    ("family", "words", "longest"),
+    [
+        *((family, TEXTS[0].split(), 1) for family in ("bert", "roberta")),
+        ("roberta", ["fox", "ab" * 60, "."], 76),  # more than two windows, which own its pieces
+    ],
+    ids=["bert", "roberta", "a word longer than a window"],
+)
+def test_pooling(tiny, family, words, longest, pooling):
     encoder, plain = tiny(family, pooling)
-    words = TEXTS[0].split(" ")
     pieces = plain.pieces(words)
-    assert max(map(len, pieces)) > 1
-    by_word = plain.run_pieces(pieces)
-    pool = {"first": lambda s: s[:, 0], "last": lambda s: s[:, -1], "mean": lambda s: s.mean(1)}
-    expected = torch.stack([pool[pooling](s) for s in by_word], dim=1).numpy()
-    np.testing.assert_allclose(states_of(encoder, TEXTS[:1]), expected, **CLOSE)
-    # and the same inside a padded batch
-    np.testing.assert_allclose(states_of(encoder, TEXTS, [3, 0])[:, 3:], expected, **CLOSE)
+    assert max(map(len, pieces)) > longest
+    by_word = torch.split(plain.piece_states(pieces, 38), [*map(len, pieces)], dim=1)
+    expected = torch.stack([POOL[pooling](s) for s in by_word], dim=1).numpy()
+    np.testing.assert_allclose(states_of(encoder, [words]), expected, **CLOSE)
+    padded = states_of(encoder, [words, "EU beat Jordan"], [1, 0])
+    np.testing.assert_allclose(padded[:, 3:], expected, **CLOSE)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -158,19 +161,6 @@ def test_the_longest_sequence_is_read_and_is_the_longest(tiny, family):
             plain.run([piece] * 41)
 
 
-@pytest.mark.parametrize("pooling", ["first", "last", "mean"])
-def test_a_word_longer_than_a_window_is_pooled_over_all_of_its_pieces(tiny, pooling):
-    """Each of them is read from the window that owns it."""
-    encoder, plain = tiny("roberta", pooling)
-    words = ["fox", "ab" * 60, "."]
-    pieces = plain.pieces(words)
-    assert len(pieces[1]) > 2 * 38
-    begin = len(pieces[0])
-    word = plain.piece_states(pieces, 38)[:, begin : begin + len(pieces[1])]
-    expected = {"first": word[:, 0], "last": word[:, -1], "mean": word.mean(1)}[pooling]
-    np.testing.assert_allclose(states_of(encoder, [words])[:, 1], expected.numpy(), **CLOSE)
-
-
 def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(encoder_folder, tmp_path):
     def change(weights):
         weights |= {k: v.half() for k, v in weights.items() if v.is_floating_point()}
@@ -180,8 +170,7 @@ def test_the_dtype_is_the_one_asked_for_not_the_checkpoints(encoder_folder, tmp_
     config.write_text(config.read_text("utf-8").replace('"float32"', '"float16"'), "utf-8")
     assert '"float16"' in config.read_text("utf-8")
     for dtype in (torch.float32, torch.bfloat16):
-        encoder = load_encoder(find_encoder(str(folder)), dtype=dtype)
-        assert {p.dtype for p in encoder.parameters()} == {dtype}
+        assert {p.dtype for p in loaded(folder, dtype=dtype).parameters()} == {dtype}
 
 
 def test_missing_weights_are_refused(encoder_folder, tmp_path):
@@ -193,7 +182,7 @@ def test_missing_weights_are_refused(encoder_folder, tmp_path):
     folder = changed(encoder_folder("bert"), tmp_path / "missing", "model.safetensors", change)
     assert gone
     with pytest.raises(InputError, match=rf"{len(gone)} weights.*layer.1.attention"):
-        load_encoder(find_encoder(str(folder)))
+        loaded(folder)
 
 
 @pytest.mark.parametrize("gone", ["config.json", "model.safetensors", "tokenizer*.json"])
@@ -206,18 +195,24 @@ def test_an_incomplete_folder_is_refused(tmp_path, gone):
     assert gone.replace("*", "") in str(caught.value)
 
 
-def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path):
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda state: state["model"]["vocab"].update(fox=900),
+        lambda state: state["post_processor"]["special_tokens"]["[CLS]"].update(ids=[900]),
+        lambda state: state["added_tokens"].append(
+            dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+            | {"id": 160, "content": "fox"}
+        ),
+    ],
+    ids=["piece", "special", "added"],
+)
+def test_more_pieces_than_embeddings_are_refused(encoder_folder, tmp_path, change):
     """Tokenizer and weights of two checkpoints: an id without a row would fail in the middle."""
-    name = "embeddings.word_embeddings.weight"
-    rows = len(load_file(encoder_folder("bert") / "model.safetensors")[name]) - 3
-
-    def change(weights):
-        weights[name] = weights[name][:rows].clone()
-
-    half = changed(encoder_folder("bert"), tmp_path / "half", "model.safetensors", change)
-    folder = changed(half, tmp_path / "mixed", "config.json", lambda c: c.update(vocab_size=rows))
-    with pytest.raises(InputError, match=rf"up to {rows + 2}, .* 0 to {rows - 1};"):
-        load_encoder(find_encoder(str(folder)))
+    folder = changed(encoder_folder("bert"), tmp_path / "mixed", "tokenizer.json", change)
+    rows = len(load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"])
+    with pytest.raises(InputError, match=rf"{folder} .* up to (900|{rows}), .* 0 to {rows - 1};"):
+        loaded(folder)
 
 
 def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder, monkeypatch):
@@ -232,15 +227,15 @@ def test_encoders_that_read_no_mask_or_any_length_are_refused(encoder_folder, mo
         _usable_positions(endless)
     monkeypatch.setattr("featbert.encoders.source.DECODERS", ())  # it is not known as one
     with pytest.raises(InputError, match="llama"):
-        load_encoder(find_encoder(str(encoder_folder("llama"))))
+        loaded(encoder_folder("llama"))
 
 
 SHORT = ["The unaffordable fox jumps .", "Jordan", "EU rejects lamb"]
 
 
 def prepared(folder):
-    encoder = load_encoder(find_encoder(str(folder)))
-    alignment = align(sentences_of(SHORT), encoder.wordpieces, positions=encoder.positions)
+    encoder = loaded(folder)
+    alignment = encoder.align(sentences_of(SHORT))
     return encoder, alignment, encoder.batcher.words(alignment, np.arange(3))
 
 
@@ -268,9 +263,8 @@ def test_a_decoder_reads_windows_whose_memory_is_bounded(encoder_folder, tmp_pat
     long = {"max_position_embeddings": 32768}
     source = encoder_folder(family)
     folder = changed(source, tmp_path / family, "config.json", lambda c: c.update(long))
-    encoder = load_encoder(find_encoder(str(folder)))
+    encoder, _, batch = prepared(folder)
     assert (encoder.positions, encoder.pooling) == (512, "last")
-    _, _, batch = prepared(folder)
     assert encoder.model(batch.ids, batch.mask).past_key_values is None
 
 
@@ -290,6 +284,11 @@ def test_flops_count_no_layer_above(encoder_folder):
 count = functools.partial(FlopCounterMode, display=False, custom_mapping=PRODUCT_FLOPS)
 
 
+def inputs_of(model, reads="words") -> PieceInputs:
+    text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
+    return PieceInputs(model.encoder.align(text), model.encoder, torch.device("cpu"), reads=reads)
+
+
 @pytest.mark.parametrize(
     ("family", "pooling"),
     [
@@ -299,24 +298,16 @@ count = functools.partial(FlopCounterMode, display=False, custom_mapping=PRODUCT
 )
 def test_a_tuned_model_against_torch_s_counter(encoder_folder, family, pooling) -> None:
     model = tuned(encoder_folder(family), sentence_pooling=pooling).eval()
-    encoder = model.encoder
-    encoder.model.set_attn_implementation("eager")  # the counter ignores fused attention
-    text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
-    alignment = align(text, encoder.wordpieces, positions=encoder.positions)
-    firsts = pooling in ("cls", "pooler")
-    inputs = PieceInputs(
-        alignment, encoder, torch.device("cpu"), reads="cls" if firsts else "words"
-    )
+    model.encoder.model.set_attn_implementation("eager")  # the counter ignores fused attention
+    inputs = inputs_of(model, "cls" if pooling in ("cls", "pooler") else "words")
     counted = 0
-    for sentence in range(len(text)):  # one at a time: nothing is padded
-        number = np.array([sentence])
+    for number in (np.array([0]), np.array([1])):  # one at a time: nothing is padded
         with count() as counter, torch.no_grad():
             logits_of(model, inputs.batch(number), inputs.layout(number).lengths)
         counted += counter.get_total_flops()
         if family == "deberta-v3":  # queries and keys of 8 relative positions, in each of 3 layers
             counted -= 2 * 2 * 8 * 16 * 16 * 3
-    everything = np.arange(len(text))
-    assert inputs.flops(model, everything, training=False) == pytest.approx(counted, rel=1e-6)
+    assert inputs.flops(model, np.arange(2), training=False) == pytest.approx(counted, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -331,16 +322,13 @@ def test_a_tuned_model_against_torch_s_counter(encoder_folder, family, pooling) 
 def test_training_against_torch_s_counter(tiny_bert, tuning, given) -> None:
     """What is not trained has no gradients, and nothing passes below the lowest that is."""
     model = tuned(tiny_bert, tuning=tuning, **given).train()
-    encoder = model.encoder
     settings = settings_of(tuning, **given)
     set_trained(model, settings, settings.epochs)
-    text = [Sentence(("The", "quick", "Hamilton", "fox")), Sentence(("Jordan", "said", "EU"))]
-    alignment = align(text, encoder.wordpieces, positions=encoder.positions)
-    inputs = PieceInputs(alignment, encoder, torch.device("cpu"))
+    inputs = inputs_of(model)
     state = torch.random.get_rng_state()
     found = sum(inputs.flops(model, np.array([n]), training=True) for n in range(2))
     assert torch.equal(torch.random.get_rng_state(), state)  # dropout goes on as it would
-    encoder.model.set_attn_implementation("eager")
+    model.encoder.model.set_attn_implementation("eager")
     with count() as counter:
         for number in (np.array([0]), np.array([1])):
             logits_of(model, inputs.batch(number), inputs.lengths[number]).sum().backward()

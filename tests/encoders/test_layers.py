@@ -73,12 +73,8 @@ def test_refused(spec, num_layers, names):
 
 
 def test_each_is_every_hidden_state_once():
-    assert each_layer(["last", "each", "layer:1"], 2) == [
-        "last",
-        "embeddings",
-        "layer:1",
-        "layer:2",
-    ]
+    layers = ["last", "embeddings", "layer:1", "layer:2"]
+    assert each_layer(["last", "each", "layer:1"], 2) == layers
 
 
 @pytest.mark.parametrize(

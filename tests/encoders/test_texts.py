@@ -61,6 +61,15 @@ def corpus_of(*examples: Sentence) -> Corpus:
     return Corpus("tiny", {"train": Split("train", examples)}, targets=None)
 
 
+def wordpieces_of(folder):
+    return load_wordpieces(find_encoder(str(folder)))
+
+
+def split(wordpieces, *sentences):
+    """Pieces, places of words among them, and the number of unknown pieces."""
+    return wordpieces.pieces([s.words for s in sentences], [s.touches for s in sentences])
+
+
 def stored(corpus, folder, cache, **options):
     fp32 = {"precision": "fp32", "store_dtype": "float32", "device": "cpu", "token_budget": 70}
     return extract(corpus, str(folder), cache_dir=cache, **fp32, **options)
@@ -196,19 +205,18 @@ def test_words_of_texts_have_the_pieces_that_have_a_character_of_them(
     encoder_folder, family, texts
 ):
     """In order, within their string, at most one piece of two neighbours; pieces of the string."""
-    wordpieces = load_wordpieces(find_encoder(str(encoder_folder(family))))
+    wordpieces = wordpieces_of(encoder_folder(family))
     examples = [*map(example, texts)]
-    pieces, words, _ = wordpieces.pieces([e.words for e in examples], [e.touches for e in examples])
+    pieces, words, _ = split(wordpieces, *examples)
     assert (np.diff(words)[:, 0] >= 1).all()
     assert (words[1:] >= words[:-1]).all()
     assert (words[1:, 0] >= words[:-1, 1] - 1).all()
     strings: list[list[str]] = []
     for one in examples:
         for word, touches in zip(one.words, one.touches, strict=True):
-            if touches:
-                strings[-1].append(word)
-            else:
-                strings.append([word])
+            if not touches:
+                strings.append([])
+            strings[-1].append(word)
     at = end = 0
     for string in strings:
         first, last = at, at + len(string)
@@ -248,28 +256,22 @@ def test_characters_of_a_clause_that_wordpiece_does_not_know_are_read_alone(
             vocab.setdefault(piece, len(vocab))
 
     folder = changed(encoder_folder("bert"), tmp_path / "thai", "tokenizer.json", known)
-    wordpieces = load_wordpieces(find_encoder(str(folder)))
-    read = example(text)
-    pieces, words, count = wordpieces.pieces([read.words], [read.touches])
-    found = [
-        w
-        for w, (a, b) in zip(read.words, words, strict=True)
-        if wordpieces.unknown_id in pieces[a:b]
-    ]
-    assert found == [*unknown]
+    wordpieces, read = wordpieces_of(folder), example(text)
+    pieces, places, count = split(wordpieces, read)
+    by_word = [(word, pieces[a:b]) for word, (a, b) in zip(read.words, places, strict=True)]
+    assert [word for word, ids in by_word if wordpieces.unknown_id in ids] == [*unknown]
     assert count == len(unknown) == np.sum(pieces == wordpieces.unknown_id)
     name = wordpieces.backend.id_to_token
-    for word, (start, end) in zip(read.words, words, strict=True):
+    for word, ids in by_word:
         if word not in unknown:
-            assert "".join(name(int(n)).removeprefix("##") for n in pieces[start:end]) == word
+            assert "".join(name(int(n)).removeprefix("##") for n in ids) == word
 
 
 @pytest.mark.parametrize("family", ["xlm-roberta", "qwen2"])
 def test_a_lone_space_is_no_character(encoder_folder, family):
-    wordpieces = load_wordpieces(find_encoder(str(encoder_folder(family))))
+    wordpieces = wordpieces_of(encoder_folder(family))
     space = wordpieces.space_id
-    read = example("世界 fox")
-    pieces, words, _ = wordpieces.pieces([read.words], [read.touches])
+    pieces, words, _ = split(wordpieces, example("世界 fox"))
     assert pieces[0] == space
     assert words[0, 0] == 1
     assert space not in pieces[words[0, 0] : words[1, 1]]

@@ -10,18 +10,18 @@ from featbert.data.corpus import Corpus, Sentence, Split
 # Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
 # gives a piece for, other scripts, inner spaces, and words of many pieces.
 ODD_WORDS = (
-    "\u200b",
-    "\u0301",
-    "\ufe0f",
-    "👩‍👩‍👧",
-    "🙂🙂",
-    "e\u0301te\u0301",
-    "नमस्ते",
-    "中文字",
-    "\u00a0x",
-    "New York",
-    "internationalisation" * 3,
-    "ab" * 60,
+    *(
+        "\u200b",
+        "\u0301",
+        "\ufe0f",
+        "👩‍👩‍👧",
+        "🙂🙂",
+        "e\u0301te\u0301",
+        "नमस्ते",
+        "中文字",
+        "\u00a0x",
+    ),
+    *("New York", "internationalisation" * 3, "ab" * 60),
 )
 WORDS = ("The", "quick", "fox", "jumps", "unaffordable", "Hamilton", ".", "Chelsea", "3", "Jordan")
 

@@ -118,16 +118,11 @@ def test_no_word_is_lost_whatever_the_batches_and_blocks(
 
 def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
     store = run(corpus, folder, tmp_path, context="document", dtype="float32")
-    found = store.read("train")
-    offsets = store.offsets("train")
+    found, offsets = store.read("train"), store.offsets("train")
     for first, end in ((0, 2), (2, 4), (4, 6)):
         words = [w for s in corpus["train"].sentences[first:end] for w in s.words]
-        np.testing.assert_allclose(
-            found[:, offsets[first] : offsets[end]],
-            plain.word_states(words, 38),
-            atol=2e-5,
-            rtol=1e-4,
-        )
+        part = found[:, offsets[first] : offsets[end]]
+        np.testing.assert_allclose(part, plain.word_states(words, 38), atol=2e-5, rtol=1e-4)
     alone = run(corpus, folder, tmp_path, dtype="float32")
     assert alone.path != store.path
     # Sentence 2 is read after sentence 1, or not: not so in the embeddings.
@@ -376,18 +371,11 @@ def test_what_a_store_is_named_by(corpus, folder, tmp_path):
     moved = corpus_of(train=TRAIN, dev=DEV, documents={**documents, "dev": [0, 0]})
     name = "embeddings.word_embeddings.weight"
     weights = changed(folder, tmp_path / "bert", "model.safetensors", lambda w: w[name].add_(1))
-    names = [
-        plain_name,
-        name_of(text, folder),
-        name_of(less, folder),
-        name_of(moved, folder),
-        name_of(corpus, weights),
-        name_of(corpus, folder, context="document"),
-        name_of(corpus, folder, pooling="last"),
-        name_of(corpus, folder, pooling="mean"),
-        name_of(corpus, folder, precision="bf16"),
-        name_of(corpus, folder, dtype="float32"),
-    ]
+    names = [plain_name, name_of(corpus, weights)]
+    names += [name_of(other, folder) for other in (text, less, moved)]
+    names += [name_of(corpus, folder, pooling=pooling) for pooling in ("last", "mean")]
+    for options in ({"context": "document"}, {"precision": "bf16"}, {"dtype": "float32"}):
+        names.append(name_of(corpus, folder, **options))
     assert len(set(names)) == len(names)
 
 

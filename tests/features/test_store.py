@@ -57,6 +57,8 @@ LENGTHS = st.dictionaries(
 )
 def test_what_is_written_is_read(lengths, block, layers, hidden, dtype, data):
     written = Written(lengths, block, layers=layers, hidden=hidden, dtype=dtype)
+    for states in written.states.values():
+        states.reshape(-1)[:4] = [-0.0, np.inf, np.nan, 1e-7][: states.size]
     with tempfile.TemporaryDirectory() as folder:
         store = written.to(Path(folder) / "a.h5")
         assert [p.name for p in Path(folder).iterdir()] == ["a.h5"]
@@ -68,20 +70,13 @@ def test_what_is_written_is_read(lengths, block, layers, hidden, dtype, data):
             assert store.offsets(split).tolist() == written.offsets[split].tolist()
             found = store.read(split)
             assert (found.dtype, found.shape) == (np.dtype(dtype), states.shape)
-            np.testing.assert_array_equal(found, states)
+            assert found.tobytes() == states.tobytes()
             wanted = data.draw(st.lists(st.sampled_from(layers), max_size=4))
             start, stop = (data.draw(st.integers(-25, 75)) for _ in range(2))
             rows = [layers.index(layer) for layer in wanted]
             np.testing.assert_array_equal(
                 store.read(split, wanted, words=slice(start, stop)), states[rows][:, start:stop]
             )
-
-
-def test_values_survive_to_the_bit(tmp_path):
-    plan = Written({"train": [4]}, block=4, hidden=4, layers=(0,), dtype="float32")
-    special = np.array([-0.0, np.inf, np.nan, 1e-45], dtype=np.float32)
-    plan.states["train"][0, 1] = special
-    assert plan.to(tmp_path / "a.h5").read("train")[0, 1].tobytes() == special.tobytes()
 
 
 def test_layers_splits_and_steps_not_held_are_refused(store):
@@ -153,10 +148,8 @@ def test_a_foreign_truncated_or_partial_file_is_refused(store, interrupted):
 def test_damaged_vectors_are_found_by_verify_and_named(store):
     flip(store.path, "train/layers/01", word=12)
     flip(store.path, "dev/layers/02")
-    assert FeatureStore(store.path).verify() == [
-        "train, layer 1, words 10 to 14",
-        "dev, layer 2, words 0 to 3",
-    ]
+    damaged = ["train, layer 1, words 10 to 14", "dev, layer 2, words 0 to 3"]
+    assert FeatureStore(store.path).verify() == damaged
 
 
 @pytest.mark.parametrize("word", [0, 12, 21])

@@ -188,11 +188,8 @@ def test_too_little_memory_is_no_damage(plan, path, monkeypatch):
     store = plan.to(path.with_name("whole.h5"))
     with monkeypatch.context() as patch:
         failing(h5py.Dataset, "__getitem__", MemoryError())(patch, 0)
-        for call in (
-            lambda: FeatureStore(store.path),
-            store.verify,
-            lambda: carried_out(plan, path),
-        ):
+        calls = (lambda: FeatureStore(store.path), store.verify, lambda: carried_out(plan, path))
+        for call in calls:
             with pytest.raises(MemoryError):
                 call()
     assert len(carried_out(plan, path)[1]) == 2

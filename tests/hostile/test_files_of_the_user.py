@@ -17,14 +17,13 @@ Put = Callable[[Path, Path], object]
 
 def content(folder: Path) -> dict[str, object]:
     """What is in a folder by path: where a link leads, the bytes of a file."""
-    return {
-        str(path.relative_to(folder)): os.readlink(path)
-        if path.is_symlink()
-        else path.read_bytes()
-        if path.is_file()
-        else None
-        for path in folder.rglob("*")
-    }
+    return {str(path.relative_to(folder)): of_path(path) for path in folder.rglob("*")}
+
+
+def of_path(path: Path) -> object:
+    if path.is_symlink():
+        return os.readlink(path)
+    return path.read_bytes() if path.is_file() else None
 
 
 def a_file(path: Path, target: Path) -> None:
