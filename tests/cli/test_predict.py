@@ -14,7 +14,7 @@ from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.features.vectors import check_vectors_file
 from featbert.inference.evaluate import plan_evaluations
-from featbert.inference.files import input_of
+from featbert.inference.files import Input
 from featbert.inference.load import LoadedRun
 from featbert.runs.run import Run, check_usable, find_runs
 from tests.runs.rows import tuned
@@ -93,7 +93,7 @@ def test_columns_of_training_are_read_if_a_file_has_them(
     path, record = tmp_path / name, texts_run.record
     path.write_text(content.replace("~", delimiter), "utf-8")
     record = dataclasses.replace(record, reading=record.reading | {"delimiter": delimiter})
-    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
+    source = Input(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
     loaded = load(texts_run, device="cpu")
     (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
     assert (json.loads(row)["text"] == "b") == fits
@@ -129,7 +129,7 @@ def test_columns_that_training_found_are_read_again(texts_run, tmp_path):
     found = {n: v for n, v in record.reading.items() if n not in ("text", "target")}
     run = Run(texts_run.folder, dataclasses.replace(record, reading=found))
     (tmp_path / "test.csv").write_text("text,review,label,stars\na,b,9,1\nc,d,9,2\n", "utf-8")
-    source = input_of(check_usable(run), str(tmp_path / "test.csv"), "auto", {}, "utf-8")
+    source = Input(check_usable(run), str(tmp_path / "test.csv"), "auto", {}, "utf-8")
     loaded = load(texts_run, device="cpu")
     rows = source.rows(lambda: loaded, "jsonl", bar=False)
     assert [json.loads(row)["text"] for row in rows] == ["b", "d"]
@@ -150,7 +150,7 @@ def test_numbers_of_columns_are_of_files_without_a_header(texts_run, tmp_path, c
     record = dataclasses.replace(texts_run.record, reading=reading, columns={})
     path = tmp_path / "x.tsv"
     path.write_text(content, "utf-8")
-    source = input_of(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
+    source = Input(check_usable(Run(texts_run.folder, record)), str(path), "auto", {}, "utf-8")
     loaded = load(texts_run, device="cpu")
     rows = source.rows(lambda: loaded, "jsonl", bar=False)
     assert [json.loads(row)["text"] for row in rows] == texts
@@ -161,7 +161,7 @@ def test_columns_without_names_are_found_in_files_to_predict(texts_run, tmp_path
     record = dataclasses.replace(texts_run.record, reading={}, columns={})
     path, run = tmp_path / "x.tsv", check_usable(Run(texts_run.folder, record))
     path.write_text("good\tgood film\nbad\tbad film\n" * 3, "utf-8")
-    rows = input_of(run, str(path), "auto", given, "utf-8").rows(
+    rows = Input(run, str(path), "auto", given, "utf-8").rows(
         lambda: load(texts_run, device="cpu"), "jsonl", bar=False
     )
     assert [json.loads(row)["text"] for row in rows] == ["good film", "bad film"] * 3
@@ -178,7 +178,7 @@ def test_an_error_says_how_texts_without_a_named_column_are_read(texts_run, tmp_
 def test_a_separator_is_named_once(texts_run, tmp_path, caplog):
     path = tmp_path / "x.csv"
     path.write_text("id;text\n1;good film\n", "utf-8")
-    source = input_of(check_usable(texts_run), str(path), "auto", {}, "utf-8")
+    source = Input(check_usable(texts_run), str(path), "auto", {}, "utf-8")
     loaded = load(texts_run, device="cpu")
     with caplog.at_level("INFO"):
         (row,) = source.rows(lambda: loaded, "jsonl", bar=False)
