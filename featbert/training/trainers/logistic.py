@@ -80,7 +80,7 @@ class LogisticPath(SolverPath):
             losses.append(loss / len(column))
             # Each iteration multiplies the vectors and the weights forward and backward.
             flops += 4.0 * int(solver.n_iter_.max()) * self.vectors.size * len(coefficients)
-        return weight, bias, float(np.mean(losses)), flops
+        return Solution(weight, bias, float(np.mean(losses)), flops)
 
     def state_dict(self) -> dict[str, Any]:
         """The solutions of the last epoch, from which the next one begins."""

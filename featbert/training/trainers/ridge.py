@@ -46,4 +46,4 @@ class RidgePath(SolverPath):
         # The matrix is made once.
         flops = size**3 / 3 + 2.0 * self.vectors.size * size / self.steps
         loss = float(np.mean(errors**2)) / self.output.reach**2  # as the output counts it
-        return weight[None], np.array([self.middle]), loss, flops
+        return Solution(weight[None], np.array([self.middle]), loss, flops)

@@ -10,6 +10,7 @@ dev chooses it as it chooses the epoch of other trainers.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -26,9 +27,21 @@ from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.loop import Backend, TrainingText
 
-# Weight (C, D) and bias (C,) of the output for standardised vectors, mean loss on the training text
-# without the penalty, and operations, estimated from shapes.
-Solution = tuple[NDArray[Any], NDArray[Any], float, float]
+
+@dataclass(frozen=True)
+class Solution:
+    """The solution for one value of a solver's parameter.
+
+    Attributes:
+        weight, bias: (C, D) and (C,) of the output, for standardised vectors.
+        loss: mean loss on the training text, without the penalty.
+        flops: operations, estimated from shapes.
+    """
+
+    weight: NDArray[Any]
+    bias: NDArray[Any]
+    loss: float
+    flops: float
 
 
 class SolverPath(ABC):
@@ -118,12 +131,12 @@ class SolverPath(ABC):
 
     def set_solution(self, value: float, progress: Progress) -> float:
         """Sets the output to the solution for a value, and returns its mean loss."""
-        weight, bias, loss, flops = self.solve(value)
-        weight = weight / self.scaler.scale_
-        bias = bias - weight @ self.scaler.mean_
+        solution = self.solve(value)
+        weight = solution.weight / self.scaler.scale_
+        bias = solution.bias - weight @ self.scaler.mean_
         self.output.set_linear(torch.from_numpy(weight), torch.from_numpy(bias))
-        progress.flops += flops
-        return loss
+        progress.flops += solution.flops
+        return solution.loss
 
     @abstractmethod
     def value(self, epoch: int) -> float:
