@@ -1165,7 +1165,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     were read.
     """
     from featbert.data.files import codec_name
-    from featbert.inference.files import COLUMNS, STDIN, input_of, questions_of
+    from featbert.inference.files import COLUMNS, STDIN, Input, questions_of
 
     file, passage = request.file, request.passage
     columns = request.model_dump(include=COLUMNS, exclude_none=True)
@@ -1183,7 +1183,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
         questions = questions_of(request.question, passage, request.encoding)
     usable = request.usable(request.run)
     place = None if questions is None else str(passage)
-    source = input_of(usable, file, request.input, columns, request.encoding, questions, place)
+    source = Input(usable, file, request.input, columns, request.encoding, questions, place)
 
     def load_run() -> LoadedRun:
         load_torch(request.threads)

@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -47,7 +46,6 @@ COLUMNS = {"text", "pair", "token_column", *DIALECT}
 ASKED = ("question", "context")
 
 
-@dataclass(frozen=True)
 class Input:
     """Input for a run: a file or stream, its kind, and the named columns.
 
@@ -56,14 +54,39 @@ class Input:
         questions: JSONL of questions about a passage, which replaces the file.
     """
 
-    run: UsableRun
-    file: str
-    name: str
-    kind: str
-    columns: Mapping[str, Any]
-    encoding: str
-    reader: type[TextReader]
-    questions: bytes | None = None
+    def __init__(
+        self,
+        run: UsableRun,
+        file: str,
+        kind: str,
+        columns: Mapping[str, Any],
+        encoding: str,
+        questions: bytes | None = None,
+        name: str | None = None,
+    ) -> None:
+        """The `kind` "auto" is inferred from the file's suffix.
+
+        InputError for a kind or columns that the run does not read.
+        """
+        name = name or ("standard input" if file == STDIN else file)
+        of_texts, suffix = run.task.of_texts, Path(file).suffix.lower()
+        if questions is not None:
+            kind, encoding = "jsonl", "utf-8"
+        elif kind == "auto":
+            kind = suffix[1:] if of_texts and suffix in (".tsv", ".csv") else file_kind(file)
+        reader = target_kind(run.task.targets).reader or TextReader
+        of_lines, tables = ["text"] * reader.of_lines, ["tsv", "csv"] if of_texts else ["conll"]
+        kinds = (*of_lines, *tables, "jsonl")
+        if kind not in kinds:
+            names = ["question", "passage"] if reader.names_of_texts == ASKED else ["input"]
+            readable, advice = " or ".join(kinds), " and ".join(map(spelling, names))
+            raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {advice}")
+        self.options = _reading_options(name, kind, columns)
+        if self.options.name_texts and not of_texts:
+            text_columns = f"{spelling('text')} and {spelling('pair')}"
+            raise InputError(f"{run.name} reads words, which {text_columns} do not name")
+        self.run, self.file, self.name, self.kind = run, file, name, kind
+        self.encoding, self.reader, self.questions = encoding, reader, questions
 
     def rows(self, load: Callable[[], LoadedRun], format: Format, *, bar: bool) -> Iterator[str]:
         """The answers as lines of text, lazily. `bar` shows the progress in bytes of a file."""
@@ -87,8 +110,7 @@ class Input:
             lines, ahead = tee(lines)
             trained = self._trained(ahead)
             del ahead
-            columns = ReadingOptions(**self.columns)
-            sentences = stream_as_trained(lines, self._sentences, trained, columns)
+            sentences = stream_as_trained(lines, self._sentences, trained, self.options)
             del lines
             if of_texts:
                 yield from answer_rows(predict_texts(loaded, sentences), format)
@@ -119,12 +141,11 @@ class Input:
             return record.columns | reading
         head, path = [first, *islice(lines, FIRST_LINES)], Path(self.name)
         dialect = {name: value for name, value in reading.items() if name in DIALECT}
-        asked_options = ReadingOptions(**self.columns)
         table = read_as_trained(
-            lambda options: Table(iter(head), path, options, self.kind), dialect, asked_options
+            lambda options: Table(iter(head), path, options, self.kind), dialect, self.options
         )
         if not table.has_header:
-            is_named = not {*TEXTS, "target"}.isdisjoint(asked_options.changed)
+            is_named = not {*TEXTS, "target"}.isdisjoint(self.options.changed)
             shown = {} if is_named or not self.reader.in_columns else table.shown_columns()
             are_pairs = record.signature.packing is not None
             return record.columns | (shown if ("pair" in shown) == are_pairs else {}) | reading
@@ -138,38 +159,11 @@ class Input:
         }
 
 
-def input_of(
-    run: UsableRun,
-    file: str,
-    kind: str,
-    columns: Mapping[str, Any],
-    encoding: str,
-    questions: bytes | None = None,
-    name: str | None = None,
-) -> Input:
-    """Input for a run. The `kind` "auto" is inferred from the file's suffix.
-
-    InputError for a kind or columns that the run does not read.
-    """
-    name = name or ("standard input" if file == STDIN else file)
-    of_texts, suffix = run.task.of_texts, Path(file).suffix.lower()
-    if questions is not None:
-        kind, encoding = "jsonl", "utf-8"
-    elif kind == "auto":
-        kind = suffix[1:] if of_texts and suffix in (".tsv", ".csv") else file_kind(file)
-    reader = target_kind(run.task.targets).reader or TextReader
-    kinds = (*(["text"] * reader.of_lines), *(["tsv", "csv"] if of_texts else ["conll"]), "jsonl")
-    if kind not in kinds:
-        names = ["question", "passage"] if reader.names_of_texts == ASKED else ["input"]
-        readable, advice = " or ".join(kinds), " and ".join(map(spelling, names))
-        raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {advice}")
+def _reading_options(name: str, kind: str, columns: Mapping[str, Any]) -> ReadingOptions:
     options = ReadingOptions(**columns)
     if kind == "text" and options != ReadingOptions():
         raise InputError(f"{name} is raw text, which has no columns; give {spelling('input')}")
-    if options.name_texts and not of_texts:
-        text_columns = f"{spelling('text')} and {spelling('pair')}"
-        raise InputError(f"{run.name} reads words, which {text_columns} do not name")
-    return Input(run, file, name, kind, columns, encoding, reader, questions)
+    return options
 
 
 def read_raw_texts(
@@ -184,9 +178,7 @@ def read_raw_texts(
     if kind == "auto":
         kind = suffix[1:] if suffix in (".tsv", ".csv") else file_kind(file)
         kind = "text" if kind == "conll" else kind
-    options = ReadingOptions(**columns)
-    if kind == "text" and options != ReadingOptions():
-        raise InputError(f"{name} is raw text, which has no columns; give {spelling('input')}")
+    options = _reading_options(name, kind, columns)
     stream: Any = sys.stdin.buffer if file == STDIN else opened(Path(file))
     if file == STDIN and sys.stdin.isatty():
         report("one text per line; end with Ctrl-D")

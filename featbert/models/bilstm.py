@@ -143,7 +143,9 @@ def bilstm(lstm: nn.LSTM, words: Tensor, order: WordOrder, dropout: nn.Module) -
 
     `dropout` is between its layers.
     """
-    can_fuse = has_fused_bf16() or not _casts_to_bf16()
+    casts = torch.is_autocast_enabled("cpu")
+    to_bf16 = casts and torch.get_autocast_dtype("cpu") == torch.bfloat16
+    can_fuse = has_fused_bf16() or not to_bf16
     direction = fused_states if lstm.hidden_size <= FUSED_UNITS and can_fuse else packed_states
     for layer in range(lstm.num_layers):
         if layer:
@@ -164,10 +166,6 @@ def bilstm(lstm: nn.LSTM, words: Tensor, order: WordOrder, dropout: nn.Module) -
 def has_fused_bf16() -> bool:
     """Whether oneDNN has an LSTM in bfloat16 for this processor. Without AVX-512 it has none."""
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def _casts_to_bf16() -> bool:
-    return torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
 
 
 def fused_states(words: Tensor, weights: list[Tensor], order: WordOrder) -> Tensor:

@@ -74,7 +74,7 @@ def transformers_model(
     with torch.no_grad():
         expected = model.vectors(batch, layout)[0].float() @ weight.T + bias
         for scales in _SCALES:
-            _fill(made, base, pooler, weight, bias, *scales)
+            _fill(made, pooler, weight, bias, *scales)
             if equal_logits(_logits(made, kind, batch), expected):
                 if pooler is not None and getattr(base, "pooler", None) is None:
                     base.pooler = pooler  # for featbert, which reads it
@@ -135,19 +135,14 @@ def _logits(made: Any, kind: str, batch: PieceBatch) -> Tensor:
 
 
 def _fill(
-    made: Any,
-    base: Any,
-    pooler: nn.Module | None,
-    weight: Tensor,
-    bias: Tensor,
-    scale: float,
-    total: float,
+    made: Any, pooler: nn.Module | None, weight: Tensor, bias: Tensor, scale: float, total: float
 ) -> None:
     """Puts W and b into the layers after the encoder. `scale` and `total` are s and t.
 
     `pooler` is our encoder's, if W reads its vectors.
     """
     after = [m for n, m in made.named_modules() if not n.startswith(f"{made.base_model_prefix}.")]
+    base = getattr(made, made.base_model_prefix)
     base_pooler = getattr(base, "pooler", None)
     poolers = base_pooler.modules() if base_pooler else ()
     *dense, classifier = [*_layers(poolers), *_layers(after)]

@@ -1,6 +1,5 @@
 """Tables as terminal text, Markdown and LaTeX. Comparisons as CSV and JSON."""
 
-import csv
 import dataclasses
 import io
 import textwrap
@@ -10,7 +9,7 @@ from typing import Any, Literal
 
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import to_json
-from featbert.analysis.frame import comparison_lines, has_value
+from featbert.analysis.frame import comparison_lines
 from featbert.errors import check_known
 from featbert.report.table import ONLY_WIDE, Cell, Column, Table
 from featbert.report.tables import overview_tables, tables, transfer_tables
@@ -277,22 +276,10 @@ def as_latex(table: Table) -> str:
 
 def _csv(lines: Iterable[Mapping[str, Any]]) -> str:
     """Unrounded: shares in [0, 1], seconds, bytes. A missing value is an empty field."""
-    lines = [*lines]
-    names = dict.fromkeys(name for line in lines for name in line)
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(map(harmless, names))
-    columns = (_fields([line.get(name) for line in lines]) for name in names)
-    writer.writerows(zip(*columns, strict=True))
-    return out.getvalue()
+    import pandas
 
-
-def _fields(values: Sequence[Any]) -> list[Any]:
-    """A column of CSV. Its numbers are whole only if all are, and none is missing."""
-    kinds = {type(value) if has_value(value) else None for value in values}
-    if kinds <= {int, float, None} and kinds != {int}:
-        return [float(value) if has_value(value) else "" for value in values]
-    return [harmless(value) if has_value(value) else "" for value in values]
+    rows = [{harmless(name): harmless(value) for name, value in line.items()} for line in lines]
+    return str(pandas.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
 def harmless(value: Any) -> Any:

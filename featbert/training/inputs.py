@@ -339,11 +339,8 @@ class GroupedInputs:
         """Longest first, as many together as the budget allows."""
         waiting = groups[np.argsort(-self.lengths[groups], kind="stable")]
         while len(waiting):
-            fits = 1
-            while fits < len(waiting) and self.tokens(waiting[: 2 * fits]) <= token_budget:
-                fits *= 2
-            sizes = range(fits + 1, min(2 * fits, len(waiting) + 1))
-            fits += bisect_right(sizes, token_budget, key=lambda n: self.tokens(waiting[:n]))
+            sizes = range(2, len(waiting) + 1)
+            fits = 1 + bisect_right(sizes, token_budget, key=lambda n: self.tokens(waiting[:n]))
             yield waiting[:fits]
             waiting = waiting[fits:]
 

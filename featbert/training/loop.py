@@ -6,7 +6,6 @@ before each step: one that is not finite would make every weight NaN. On a GPU t
 for each check, so it reads the result at the end of the epoch.
 """
 
-import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -23,7 +22,6 @@ from featbert.encoders.device import Device, Precision, Stopwatch, autocast, to_
 from featbert.errors import InputError, memory_lack, out_of_memory, spelling
 from featbert.models.model import Model
 from featbert.progress import Advance, stage
-from featbert.text import counted
 from featbert.training.assembly import set_trained
 from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
@@ -89,57 +87,6 @@ class TrainingText:
     name_of: Callable[[int], str] = "sentence {}".format
 
 
-class GradientWatch:
-    """Clips the gradients of a module's parameters and notes values that are not finite.
-
-    `is_immediate`: whether `problem` does not wait for a GPU, and can be read after each step.
-    """
-
-    def __init__(self, module: nn.Module, device: torch.device) -> None:
-        self._named = list(module.named_parameters())
-        self._wrong = torch.zeros((), dtype=torch.bool, device=device)
-        # (2 + P,) loss, step and norms of the first step in which something is not finite
-        self._record = torch.zeros(2 + len(self._named), dtype=torch.float64, device=device)
-        self._with_gradients: list[int] = []  # numbers of parameters
-        self._numbers = torch.empty(0, dtype=torch.int64, device=device)
-        self.is_immediate = device.type == "cpu"
-
-    def clip(self, clip_norm: float, step: int, loss: Tensor) -> None:
-        """Scales the gradients as `torch.nn.utils.clip_grad_norm_`, to `clip_norm` at most."""
-        with_gradients = [i for i, (_, p) in enumerate(self._named) if p.grad is not None]
-        parameters = [self._named[i][1] for i in with_gradients]
-        # As in torch's own clipping, which keeps the norm of each to itself: (P,)
-        norms = torch.stack(torch._foreach_norm([p.grad for p in parameters]))  # type: ignore[misc]
-        total = torch.linalg.vector_norm(norms)
-        nn.utils.clip_grads_with_norm_(parameters, clip_norm, total)
-        wrong = ~total.isfinite()
-        if self.is_immediate and not wrong:
-            return
-        if with_gradients != self._with_gradients:
-            self._with_gradients = with_gradients
-            self._numbers = 2 + torch.tensor(with_gradients, device=wrong.device)
-        record = torch.zeros_like(self._record).index_copy_(0, self._numbers, norms.double())
-        record[0], record[1] = loss.detach(), step
-        self._record = torch.where(self._wrong, self._record, record)
-        self._wrong = self._wrong | wrong
-
-    def problem(self) -> str | None:
-        """The first value since the last call that was not finite, with its step."""
-        if not self._wrong:
-            return None
-        self._wrong = torch.zeros_like(self._wrong)
-        loss, step, *norms = self._record.tolist()
-        pairs = zip(self._named, norms, strict=True)
-        names = [name for (name, _), norm in pairs if not math.isfinite(norm)]
-        fault = "the norm of the gradients is too large for float32"
-        if not math.isfinite(loss):
-            fault = f"the loss is {loss}"
-        elif names:
-            parameters = f"{counted(len(names), 'parameter')} ({names[0]} first)"
-            fault = f"the gradients of {parameters} are not finite"
-        return f"{fault} in step {int(step)}"
-
-
 class GradientSteps(Epochs):
     """A model that is fitted by steps of AdamW along the gradients of its loss.
 
@@ -166,7 +113,7 @@ class GradientSteps(Epochs):
         trained = [name for name, p in model.named_parameters() if p.requires_grad]
         self.schedule = make_schedule(self.optimizer, settings, total=self.steps)
         self.scaler = torch.amp.GradScaler(backend.device.kind, enabled=backend.precision == "fp16")
-        self.watch = GradientWatch(model, backend.device.torch)
+        self.checks_each_step = backend.device.kind == "cpu"
         parts = {"optimizer": self.optimizer, "schedule": self.schedule, "scaler": self.scaler}
         self.learner = Learner(model, trained, parts)
 
@@ -184,14 +131,16 @@ class GradientSteps(Epochs):
             for batch in pass_batches(self.lengths, number=number, **self.drawing)
         ]
 
-        first_step = progress.step
+        first_step, first_wrong = progress.step, torch.zeros((), device=self.backend.device.torch)
         for number, sequences in enumerate(batches, 1):
             loss_sum, flops = self._gradients(sequences, loss_sum)
             progress.flops += flops
             self.scaler.unscale_(self.optimizer)
-            self.watch.clip(self.settings.clip_norm, number, loss_sum)
-            if self.watch.is_immediate and (problem := self.watch.problem()):
-                raise _diverged(f"{problem} of epoch {epoch}, {self._place(sequences)}")
+            norm = nn.utils.clip_grad_norm_(self.parameters, self.settings.clip_norm)
+            is_wrong = ~norm.isfinite()
+            if self.checks_each_step and is_wrong:
+                raise _diverged(f"step {number} of epoch {epoch}, {self._place(sequences)}")
+            first_wrong = torch.where(is_wrong & (first_wrong == 0), number, first_wrong)
             self.scaler.step(self.optimizer)
             self.scaler.update()
             self.schedule.step()
@@ -199,12 +148,12 @@ class GradientSteps(Epochs):
             advance(1)
         # fp16 leaves out steps that overflow. Below a scale of 1 it would leave out all of them.
         overflows = self.scaler.is_enabled() and self.scaler.get_scale() >= 1
-        if (problem := self.watch.problem()) and not overflows:
-            raise _diverged(f"{problem} of epoch {epoch}")
+        if first_wrong and not overflows:
+            raise _diverged(f"step {int(first_wrong)} of epoch {epoch}")
         n_losses = self.text.answers.losses(np.arange(len(self.lengths))) * (passes[1] - passes[0])
         mean_loss = float(loss_sum) / n_losses
         if not np.isfinite(mean_loss):
-            raise _diverged(f"the loss is {mean_loss} in epoch {epoch}")
+            raise _diverged(f"epoch {epoch}")
         share = max(map(self.schedule.lr_lambdas[0], range(first_step, progress.step)))
         return Epoch(epoch, mean_loss, None, 0.0, describe_groups(self.optimizer, share))
 
@@ -247,9 +196,9 @@ class GradientSteps(Epochs):
         return f"in a batch with {self.text.name_of(int(sequences[0]))}"
 
 
-def _diverged(problem: str) -> InputError:
-    rate = spelling("learning_rate")
-    return InputError(f"{problem}; lower {rate}, or use {spelling('precision', 'fp32')}")
+def _diverged(place: str) -> InputError:
+    advice = f"lower {spelling('learning_rate')}, or use {spelling('precision', 'fp32')}"
+    return InputError(f"the loss or its gradients are not finite in {place}; {advice}")
 
 
 def prediction_budget(inputs: Inputs, settings: Settings, device: Device) -> TokenBudget:

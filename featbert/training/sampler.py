@@ -27,7 +27,9 @@ def pass_batches(
     """
     random = np.random.default_rng([seed, number])
     if documents is None:
-        batches = _length_buckets(random.permutation(len(lengths)), lengths, batch_size)
+        pools = _parts(random.permutation(len(lengths)), POOL_BATCHES * batch_size)
+        by_length = [pool[np.argsort(lengths[pool], kind="stable")] for pool in pools]
+        batches = [batch for pool in by_length for batch in _parts(pool, batch_size)]
     else:
         runs = _document_runs(documents, batch_size)
         batches = _packed([runs[i] for i in random.permutation(len(runs))], batch_size)
@@ -45,13 +47,6 @@ def count_steps(
         len(pass_batches(lengths, batch_size, seed=seed, number=number, documents=documents))
         for number in range(1, passes + 1)
     )
-
-
-def _length_buckets(shuffled: Ints, lengths: Ints, batch_size: int) -> list[Ints]:
-    batches = []
-    for pool in _parts(shuffled, POOL_BATCHES * batch_size):
-        batches += _parts(pool[np.argsort(lengths[pool], kind="stable")], batch_size)
-    return batches
 
 
 def _parts(ids: Ints, size: int) -> list[Ints]:

@@ -50,7 +50,6 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
         yield lambda row: None
         return
     name = folder.name.removeprefix(".")
-    check_known("tracker", [name], TRACKERS)
     if name == "csv":
         rows: list[dict[str, float]] = []
 

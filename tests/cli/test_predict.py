@@ -14,7 +14,7 @@ from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.features.vectors import check_vectors_file
 from featbert.inference.evaluate import plan_evaluations
-from featbert.inference.files import input_of
+from featbert.inference.files import Input
 from featbert.inference.load import LoadedRun
 from featbert.runs.run import Run, check_usable, find_runs
 from tests.failing import failing
@@ -76,7 +76,7 @@ def test_standard_input_is_raw_text(run):
 def texts_of(run: Run, path: Path, given: dict | None = None, **changes: object) -> list[str]:
     """The texts that a run with a changed record reads from a file."""
     changed = Run(run.folder, dataclasses.replace(run.record, **changes))
-    source = input_of(check_usable(changed), str(path), "auto", given or {}, "utf-8")
+    source = Input(check_usable(changed), str(path), "auto", given or {}, "utf-8")
     loaded = load(run, device="cpu")
     return [json.loads(row)["text"] for row in source.rows(lambda: loaded, "jsonl", bar=False)]
 

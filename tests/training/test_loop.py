@@ -1,7 +1,5 @@
 """The one training loop, on models it does not know; gradients are clipped as by torch."""
 
-import copy
-import re
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +20,7 @@ from featbert.training.inputs import FeatureInputs, PieceInputs
 from featbert.training.loop import (
     Backend,
     GoldAnswers,
-    GradientWatch,
+    GradientSteps,
     TrainingText,
     predict,
 )
@@ -131,14 +129,14 @@ def test_the_same_seed_gives_the_same_weights_to_the_bit(inputs):
 @pytest.fixture
 def gradients(monkeypatch) -> list[list[torch.Tensor]]:
     """Those of every parameter, step by step, before they are clipped to the norm of SETTINGS."""
-    found, plain = [], GradientWatch.clip
+    found, plain = [], nn.utils.clip_grad_norm_
 
-    def clip(watch, norm, *rest):
+    def clip(parameters, norm):
         assert norm == SETTINGS.clip_norm != defaults("none").clip_norm
-        found.append([p.grad.clone() for _, p in watch._named])
-        plain(watch, norm, *rest)
+        found.append([p.grad.clone() for p in parameters])
+        return plain(parameters, norm)
 
-    monkeypatch.setattr(GradientWatch, "clip", clip)
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", clip)
     return found
 
 
@@ -244,7 +242,7 @@ def test_patience(inputs, patience, epochs, best):
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_loss_that_is_not_finite_ends_training(inputs, value):
     inputs.states[:, 3] = value
-    with pytest.raises(InputError, match=r"nan.* epoch 1.*<0>"):
+    with pytest.raises(InputError, match=r"step 1 of epoch 1.*<0>"):
         run(inputs, model_of())
     model = model_of()
     with torch.no_grad():
@@ -294,7 +292,7 @@ def test_gradients_that_are_not_finite_end_training(inputs, sentence, on_gpu, mo
     """Before the step on a processor; at the end of the epoch on a GPU, for which nothing waits."""
     if on_gpu:
         late = property(lambda _: False, lambda *_: None)
-        monkeypatch.setattr(GradientWatch, "is_immediate", late, raising=False)
+        monkeypatch.setattr(GradientSteps, "checks_each_step", late, raising=False)
     model, ear = overflowing(inputs, sentence, monkeypatch), Ear()
     with (
         pytest.raises(
@@ -355,7 +353,7 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
     alignment = align(sentences, model.encoder.wordpieces, positions=40)
     pieces = PieceInputs(alignment, model.encoder, torch.device("cpu"))
     words = VectorInputs(torch.zeros(2, int(lengths.sum()), 6), lengths)
-    plain = GradientWatch.clip
+    plain = nn.utils.clip_grad_norm_
 
     def steps(model, inputs, tuning):
         drawn, found = [], []
@@ -364,12 +362,12 @@ def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
             inputs, "batch", lambda ids, _: (drawn.append(ids.tolist()), batch(ids))[1]
         )
 
-        def clip(watch, *args):
+        def clip(*args):
             found.append(sorted(s for part in drawn for s in part))
             drawn.clear()
-            plain(watch, *args)
+            return plain(*args)
 
-        monkeypatch.setattr(GradientWatch, "clip", clip)
+        monkeypatch.setattr(nn.utils, "clip_grad_norm_", clip)
         settings = settings_of(tuning, epochs=3, batch_size=3, token_budget=40)
         answers = GoldAnswers(torch.from_numpy(labels), inputs.offsets)
         fit(model, TrainingText(inputs, answers), settings, seed=4)
@@ -389,55 +387,16 @@ def test_a_sequence_with_one_loss_counts_once():
     assert [some.losses(np.array(rows)) for rows in ([0, 1], [0], [1])] == [2, 2, 0]
 
 
-LOSS = torch.tensor(2.5)
-
-
-def layers(scale: float) -> nn.Module:
-    """A module with gradients of about this size; one parameter has none."""
-    torch.manual_seed(1)
-    module = nn.Sequential(nn.Linear(5, 4), nn.Linear(4, 3), nn.Linear(3, 2))
-    module(torch.randn(8, 5)).pow(2).sum().mul(scale).backward()
-    module[1].bias.grad = None
-    return module
-
-
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_it_clips_to_the_numbers_of_torch(scale):
-    ours, theirs = layers(scale), layers(scale)
-    GradientWatch(ours, torch.device("cpu")).clip(0.5, 1, LOSS)
-    nn.utils.clip_grad_norm_(theirs.parameters(), 0.5)
-    for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
-        assert (a.grad is None) == (b.grad is None)
-        assert a.grad is None or torch.equal(a.grad, b.grad)
-
-
-@pytest.mark.parametrize("at_once", [True, False], ids=["processor", "GPU"])
-def test_steps_are_counted_and_the_first_is_named(at_once):
-    module = layers(1.0)
-    watch = GradientWatch(module, torch.device("cpu"))
-    watch.is_immediate = at_once
-    good = copy.deepcopy([None if p.grad is None else p.grad for p in module.parameters()])
-    for step in range(1, 7):
-        for parameter, gradient in zip(module.parameters(), good, strict=True):
-            parameter.grad = None if gradient is None else gradient.clone()
-        if step == 3:
-            module[1].weight.grad[0, 0] = float("nan")
-            module[2].bias.grad[1] = float("inf")
-        if step == 5:
-            module[0].weight.grad[0, 0] = float("inf")
-        # On a GPU the weights are lost after the first such step, and every later loss with them.
-        watch.clip(1.0, step, LOSS if step <= 3 else LOSS * float("nan"))
-    found = watch.problem()
-    assert re.search(r"\b2\b.*1\.weight.*step 3$", found)
-    assert watch.problem() is None
-
-
-def test_a_norm_too_large_for_float32():
+def test_a_norm_too_large_for_float32_ends_training(inputs, monkeypatch):
     """Every gradient is finite, and so is the norm of each parameter."""
-    module = layers(1.0)
-    for parameter in module.parameters():
-        parameter.grad = torch.full_like(parameter, 0.0)
-        parameter.grad.view(-1)[0] = 1.5e19
-    watch = GradientWatch(module, torch.device("cpu"))
-    watch.clip(1.0, 1, LOSS)
-    assert watch.problem().endswith("step 1")
+    model, plain = model_of(), nn.utils.clip_grad_norm_
+
+    def clip(parameters, norm):
+        for parameter in parameters:
+            parameter.grad = torch.zeros_like(parameter)
+            parameter.grad.view(-1)[0] = 1.5e19
+        return plain(parameters, norm)
+
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", clip)
+    with pytest.raises(InputError, match="step 1 of epoch 1"):
+        run(inputs, model, SETTINGS.but(epochs=1), score_dev=None)

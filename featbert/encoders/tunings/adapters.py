@@ -41,7 +41,9 @@ def target_names(
     for name in names:
         matches = [linear[n] for n in linear if f".{n}".endswith(f".{name}")]
         if not name or not matches:
-            raise InputError(f"names no linear layer with {name!r}; {choices}", setting="target_modules")
+            raise InputError(
+                f"names no linear layer with {name!r}; {choices}", setting="target_modules"
+            )
         layers += matches
     return names, layers
 

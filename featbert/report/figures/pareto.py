@@ -20,6 +20,7 @@ FRONT_CAPTION = (
     "Up and to the left is better. The line joins the highest means by cost on the shown split. "
     "Rows with overlapping bars may change places on it."
 )
+Places = list[tuple[float, float]]
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _TICK = 55  # pixels
 _ROOM = 280  # characters of names in a panel
@@ -59,34 +60,36 @@ def _figure(
     longest = max(len(point.name) for front in fronts for point in front.points)
     short = len(fronts) == 1 and longest <= 18
     width = width or (style.COLUMN_WIDTH if short else style.FULL_WIDTH)
-    fig, panes = style.panels(len(fronts), width, _NARROWEST, _HEIGHT)
-    for axes, front in zip(panes, fronts, strict=True):
-        axes.set_ylabel(f"{score_name(comparison, split)} (%)")
-        if front.label:
-            axes.set_title(style.wrapped(front.label, _NARROWEST))
     title = f"{score_name(comparison, split)} against {CURRENCIES[fronts[0].currency].title}"
-    return draw_fronts(fig, panes, [(comparison, f) for f in fronts], title, about(comparison))
+    shown = [(comparison, front, front.label) for front in fronts]
+    return draw_fronts(shown, (width, _NARROWEST, _HEIGHT), title, about(comparison))
 
 
 def draw_fronts(
-    drawn: Figure,
-    panes: Sequence[Axes],
-    fronts: Sequence[tuple[Comparison, ParetoFront]],
+    fronts: Sequence[tuple[Comparison, ParetoFront, str]],
+    size: tuple[float, float, float],
     title: str,
     note: str,
 ) -> Figure:
-    """A comparison's front in each of the panes. Each mark has its name if there is any room."""
-    meanings = [_draw(axes, *shown) for axes, shown in zip(panes, fronts, strict=True)]
-    drawn.draw_without_rendering()  # so that the axes have their places
+    """A panel with its title for each front. Each mark has its name if there is any room.
+
+    `size` has the width of the figure, the least width of a panel, and its height, in inches.
+    """
+    fig, panes = style.panels(len(fronts), *size)
+    for axes, (comparison, front, text) in zip(panes, fronts, strict=True):
+        axes.set_ylabel(f"{score_name(comparison, front.split)} (%)")
+        if text:
+            axes.set_title(style.wrapped(text, size[1]))
+    drawn = [_draw(axes, *shown[:2]) for axes, shown in zip(panes, fronts, strict=True)]
+    fig.draw_without_rendering()  # so that the axes have their places
     unwritten, crowded = list[str](), False
-    for axes, (comparison, front) in zip(panes, fronts, strict=True):
+    for axes, (comparison, front, _), (_, *places) in zip(panes, fronts, drawn, strict=True):
         named_rows = _rows_named(comparison, front)
         names = [point.name if point.row in named_rows else "" for point in front.points]
         crowded |= "" in names
         first = [point.on_front for point in front.points]
-        corners = _steps(comparison, front, axes.get_xlim()[1])
-        unwritten += place_labels(axes, names, _places(comparison, front), first, corners)
-    rows = [row for comparison, front in fronts for row in _rows(comparison, front)]
+        unwritten += place_labels(axes, names, first, *places)
+    rows = [row for comparison, front, _ in fronts for row in _rows(comparison, front)]
     keys = tuning_keys(row.tuning for row in rows)
     keys.append(style.key("highest mean by cost", linestyle="-", linewidth=0.9))
     idle = {
@@ -96,8 +99,9 @@ def draw_fronts(
     if any(idle.values()):
         label = "hollow: " + " or ".join(name for name, shown in idle.items() if shown)
         keys.append(style.key(label, marker="o", fillstyle="none"))
-    unknown = dict.fromkeys(name for _, front in fronts for name in front.left_out)
+    unknown = dict.fromkeys(name for _, front, _ in fronts for name in front.left_out)
     # "over seeds, and text if predictions exist" includes "over seeds".
+    meanings = [meaning for meaning, *_ in drawn]
     longest = [m for m in meanings if not any(meaning.startswith(f"{m},") for meaning in meanings)]
     intervals = " or ".join(dict.fromkeys(filter(None, longest)))
     remarks = (
@@ -109,7 +113,7 @@ def draw_fronts(
         f"without room for a name: {', '.join(dict.fromkeys(unwritten))}" if unwritten else "",
         "named: best rows of a side, and rows on the line" if crowded else "",
     )
-    return style.header(drawn, title, " · ".join(filter(None, remarks)), keys)
+    return style.header(fig, title, " · ".join(filter(None, remarks)), keys)
 
 
 def _rows(comparison: Comparison, front: ParetoFront) -> list[Row]:
@@ -126,18 +130,20 @@ def _rows_named(comparison: Comparison, front: ParetoFront) -> set[str]:
     return {point.row for point in front.points if point.on_front or point.row in of_answer}
 
 
-def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
-    """Draws a front without names. Returns the meaning of its bars."""
+def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> tuple[str, Places, Places]:
+    """Draws a front without names. Returns what its bars mean, its points, and corners of its line.
+
+    Points are (cost, mean score in percent). The line has the highest mean by cost.
+    """
     currency = CURRENCIES[front.currency]
     timed, show = currency.unit == "seconds", SHOWN[currency.unit]
     costs = [point.cost for point in front.points]
     steps = _SECONDS if timed else style.DIGITS
-    first = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
-    last = bisect.bisect_left(steps, 1.05 * max(costs))
-    ticks = steps[first : last + 1]
+    begin = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
+    ticks = steps[begin : bisect.bisect_left(steps, 1.05 * max(costs)) + 1]
     room = (max(costs) / min(costs)) ** 0.12  # for names
-    low, high = min(0.97 * ticks[0], min(costs) / room), max(1.03 * ticks[-1], max(costs) * room)
-    axes.set(xscale="log", xlim=(low, high))
+    limits = min(0.97 * ticks[0], min(costs) / room), max(1.03 * ticks[-1], max(costs) * room)
+    axes.set(xscale="log", xlim=limits)
     axes.minorticks_off()
     shown = ticks[:: math.ceil(len(ticks) * _TICK / axes.get_window_extent().width)]
     names = [_time(tick) if timed else show(tick).replace(".0 ", " ") for tick in shown]
@@ -150,7 +156,12 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
     lowest = comparison.task.measure.lowest
     shown_scores = [*means, *itertools.chain(*ends.values())]
     axes.set_ylim(*style.percent_limits(shown_scores, lowest))
-    corners = _steps(comparison, front, axes.get_xlim()[1])
+    places = [(point.cost, 100 * mean) for point, mean in zip(front.points, means, strict=True)]
+    first, *others = sorted(itertools.compress(places, [p.on_front for p in front.points]))
+    corners = [first]
+    for cost, value in others:
+        corners += [(cost, corners[-1][1]), (cost, value)]
+    corners.append((limits[1], corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
     axes.locator_params(axis="y", nbins=8, steps=style.ROUND)
     for point, row, mean in zip(front.points, rows, means, strict=True):
@@ -163,23 +174,7 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> str:
             [point.cost], [100 * mean], s=25, color=fill, edgecolor=color, marker=marker,
             linewidth=0.8, zorder=4,
         )  # fmt: skip
-    return meaning
-
-
-def _places(comparison: Comparison, front: ParetoFront) -> list[tuple[float, float]]:
-    """(cost, mean score in percent) of each point."""
-    rows = zip(front.points, _rows(comparison, front), strict=True)
-    return [(point.cost, 100 * row.mean(front.split)) for point, row in rows]
-
-
-def _steps(comparison: Comparison, front: ParetoFront, end: float) -> list[tuple[float, float]]:
-    """Corners of the line along the front: highest mean by cost, up to the cost `end`."""
-    pairs = zip(front.points, _places(comparison, front), strict=True)
-    best = sorted(place for point, place in pairs if point.on_front)
-    corners = [best[0]]
-    for cost, value in best[1:]:
-        corners += [(cost, corners[-1][1]), (cost, value)]
-    return [*corners, (end, corners[-1][1])]
+    return meaning, places, corners
 
 
 def _time(seconds: float) -> str:

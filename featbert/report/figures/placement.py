@@ -31,16 +31,16 @@ _STEP, _BAR, _FAR = 20.0, 20.0, 1.0
 def place_labels(
     axes: Axes,
     names: Sequence[str],
-    places: Sequence[tuple[float, float]],
     first: Sequence[bool],
+    places: Sequence[tuple[float, float]],
     line: Sequence[tuple[float, float]],
 ) -> list[str]:
     """Writes the name of each mark next to it, with a thin line if it is further away.
 
     Args:
         names: "" for a mark that has no label.
-        places: (x, y) of the marks in data. The axes must have their final size.
         first: marks that choose their places before the others.
+        places: (x, y) of the marks in data. The axes must have their final size.
         line: corners of a line that labels avoid. They avoid bars, too.
 
     Returns the names without any place, which stay unwritten.
@@ -63,11 +63,28 @@ def place_labels(
         for n, (name, place, mark) in enumerate(zip(names, places, marks, strict=True))
         if name
     }
-    fixed_costs = {
-        n: _fixed_cost(boxes, reaches, n, marks, pixels, inside, steps, bars)
-        for n, (_, boxes, reaches, _) in candidates.items()
-    }
     squares = np.concatenate([marks - _MARK * pixels, marks + _MARK * pixels], axis=1)
+
+    def fixed_cost(n: int) -> Floats:
+        """(candidates,) cost of the places of a label apart from other labels."""
+        _, boxes, reaches, _ = candidates[n]
+        outside = (boxes[:, :2] < inside[:2]).any(axis=1) | (boxes[:, 2:] > inside[2:]).any(axis=1)
+        near, far = boxes[:, None, :2] - marks, marks - boxes[:, None, 2:]
+        # (candidates, marks)
+        distances = np.hypot(*np.maximum(np.maximum(near, far), 0).transpose(2, 0, 1))
+        nearer = np.delete(distances < distances[:, n : n + 1] + 1.5 * pixels, n, axis=1)
+        cost: Floats = (
+            _LABEL * outside
+            + _HIDDEN_MARK * _overlaps(boxes, squares).sum(axis=1)
+            + _AMBIGUOUS * (nearer.any(axis=1) & (reaches == _NEAR))
+            + _CROSSING / 5 * (reaches > _NEAR)
+            + _STEP * _overlaps(boxes, steps).sum(axis=1)
+            + _BAR * _overlaps(boxes, bars).sum(axis=1)
+            + _FAR * reaches
+        )
+        return cost
+
+    fixed_costs = {n: fixed_cost(n) for n in candidates}
     distances = np.hypot(*(marks[:, None] - marks).transpose(2, 0, 1))
     crowds = (distances < 40 * pixels).sum(axis=1)
     order = sorted(candidates, key=lambda n: (not first[n], -int(crowds[n])))
@@ -148,34 +165,6 @@ def _candidates(
 def _side(direction: float) -> float:
     """Which side of its box a label shows its mark: from -1 to 1, and 0 for the middle."""
     return max(-1.0, min(1.0, 2 * direction if abs(direction) > 0.3 else 0.0))
-
-
-def _fixed_cost(
-    boxes: Floats,
-    reaches: Floats,
-    own: int,
-    marks: Floats,
-    pixels: float,
-    inside: Floats,
-    steps: Sequence[Sequence[float]],
-    bars: Sequence[Sequence[float]],
-) -> Floats:
-    """Cost (n) of candidate boxes (n, 4) apart from other labels."""
-    outside = (boxes[:, :2] < inside[:2]).any(axis=1) | (boxes[:, 2:] > inside[2:]).any(axis=1)
-    squares = np.concatenate([marks - _MARK * pixels, marks + _MARK * pixels], axis=1)
-    near, far = boxes[:, None, :2] - marks, marks - boxes[:, None, 2:]
-    distances = np.hypot(*np.maximum(np.maximum(near, far), 0).transpose(2, 0, 1))  # (n, marks)
-    nearer = np.delete(distances < distances[:, own : own + 1] + 1.5 * pixels, own, axis=1)
-    cost: Floats = (
-        _LABEL * outside
-        + _HIDDEN_MARK * _overlaps(boxes, squares).sum(axis=1)
-        + _AMBIGUOUS * (nearer.any(axis=1) & (reaches == _NEAR))
-        + _CROSSING / 5 * (reaches > _NEAR)
-        + _STEP * _overlaps(boxes, steps).sum(axis=1)
-        + _BAR * _overlaps(boxes, bars).sum(axis=1)
-        + _FAR * reaches
-    )
-    return cost
 
 
 def _overlaps(boxes: Floats, others: Any) -> NDArray[np.bool_]:

@@ -8,7 +8,6 @@ from featbert.analysis.comparison import Comparison, grouped
 from featbert.report.figures import style
 from featbert.report.figures.pareto import FRONT_CAPTION, draw_fronts, drawable_fronts
 from featbert.report.figures.registry import figure
-from featbert.report.figures.values import score_name
 
 _HEIGHT = 2.4  # inches of a panel
 _CURRENCIES = ("operations", "kept")
@@ -36,19 +35,13 @@ def against(
         split = comparison.splits[-1]
         fronts = drawable_fronts(comparison, split)
         by_text = grouped((f.label, f) for f in fronts if f.currency in currencies).values()
-        ylabel = f"{score_name(comparison, split)} (%)"
         for pair in (fronts for fronts in by_text if len(fronts) == len(currencies)):
-            shown += [(comparison, ylabel, front) for front in pair]
+            shown += [(comparison, front, front.label or comparison.corpus) for front in pair]
     if len(shown) < 2 * len(currencies):
         return None
-    fig, panes = style.panels(len(shown), width, panel_width, _HEIGHT)
     names = [*dict.fromkeys(row.model for comparison in comparisons for row in comparison.rows)]
-    for axes, (comparison, ylabel, front) in zip(panes, shown, strict=True):
-        axes.set_ylabel(ylabel)
-        title = front.label or comparison.corpus
-        title = f"{title}, {comparison.model}" if len(names) > 1 else title
-        axes.set_title(style.wrapped(title, panel_width))
-    models = ", ".join(names)
-    pairs = [(comparison, front) for comparison, _, front in shown]
-    splits = " and ".join(dict.fromkeys(front.split for _, front in pairs))
-    return draw_fronts(fig, panes, pairs, f"Score on {splits} against cost", models)
+    if len(names) > 1:
+        shown = [(c, front, f"{title}, {c.model}") for c, front, title in shown]
+    splits = " and ".join(dict.fromkeys(front.split for _, front, _ in shown))
+    title, size = f"Score on {splits} against cost", (width, panel_width, _HEIGHT)
+    return draw_fronts(shown, size, title, ", ".join(names))

@@ -9,16 +9,16 @@ from featbert.report.tables import tables
 from featbert.units import percent, visible
 
 
-def html_template(name: str) -> Template:
-    """A template of the package. Values are escaped."""
+def template(name: str) -> Template:
+    """A template of the package. Values are escaped in HTML."""
     environment = Environment(
         loader=PackageLoader("featbert.report.html"),
-        autoescape=True,
+        autoescape=name.endswith(".html.j2"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "visible": visible}
+    environment.filters |= {"percent": percent, "visible": visible, "repr": repr}
     return environment.get_template(name)
 
 
@@ -50,7 +50,7 @@ def html(shown: Any) -> str:
             parts = [listings.corpus_table(shown)]
         case _:
             parts = [listings.facts_table(shown.path.name, listings.store_facts(shown))]
-    page = html_template("tables.html.j2").render(tables=parts)
+    page = template("tables.html.j2").render(tables=parts)
     return page or "<p>no finished runs to compare</p>\n"
 
 

@@ -23,7 +23,7 @@ from featbert.analysis.labels import way_order
 from featbert.encoders.tunings import tuning_title
 from featbert.report.figures.registry import Kind, comparison_figures, crossing_figures
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, svg_text
-from featbert.report.html.notebook import html_template
+from featbert.report.html.notebook import template
 from featbert.report.tables import comparison_tables, overview_tables, transfer_tables
 from featbert.text import enumerated
 from featbert.versions import library_versions
@@ -52,7 +52,7 @@ def html_report(comparisons: Sequence[Comparison]) -> str:
     ]
     crossed = _figures(crossing_figures(shown, matrices), "t")
     script = _asset("report.js")
-    return html_template("report.html.j2").render(
+    return template("report.html.j2").render(
         title=_title(shown),
         sections=[_section(matrix, number) for number, matrix in enumerate(shown, 1)],
         overview=[
