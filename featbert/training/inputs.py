@@ -339,8 +339,11 @@ class GroupedInputs:
         """Longest first, as many together as the budget allows."""
         waiting = groups[np.argsort(-self.lengths[groups], kind="stable")]
         while len(waiting):
-            sizes = range(2, len(waiting) + 1)
-            fits = 1 + bisect_right(sizes, token_budget, key=lambda n: self.tokens(waiting[:n]))
+            fits = 1  # doubled, so that the tokens of long parts are seldom counted
+            while fits < len(waiting) and self.tokens(waiting[: 2 * fits]) <= token_budget:
+                fits *= 2
+            sizes = range(fits + 1, min(2 * fits, len(waiting) + 1))
+            fits += bisect_right(sizes, token_budget, key=lambda n: self.tokens(waiting[:n]))
             yield waiting[:fits]
             waiting = waiting[fits:]
 

@@ -178,7 +178,12 @@ def resumed(monkeypatch, trainer, epochs, make):
         killed = failing(trainer, "train", lambda _, epoch, *rest, at=killed_at: epoch == at)
         with killed, pytest.raises(KeyboardInterrupt):
             make()
-    return make()
+    trained, plain = [], trainer.train
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "train", lambda t, n, *rest: trained.append(n) or plain(t, n, *rest))
+        result = make()
+    assert trained[0] == epochs[-1]  # earlier ones are not trained again
+    return result
 
 
 @pytest.mark.parametrize("task", BODIES)
