@@ -178,10 +178,10 @@ def places_of(
         if part.own is not None and not part.is_at(place):
             place = _inner_place(part, part.own, unit)
             if place is None:
-                own = part.own.strip()
-                start = part.text.find(own) if own else -1
-                is_only = start >= 0 and start == part.text.rfind(own)
-                place = (start, start + len(own)) if is_only else None
+                surface = part.own.strip()
+                start = part.text.find(surface) if surface else -1
+                is_only = start >= 0 and start == part.text.rfind(surface)
+                place = (start, start + len(surface)) if is_only else None
                 (lost if place is None else moved).append(part)
         places.append(place)
     for group, fault in (

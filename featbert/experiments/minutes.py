@@ -260,8 +260,8 @@ class MinutesPlan(ExperimentPlan):
         seconds: dict[str, float] = {}
         for rows, share, epochs, seconds in drafts:
             if MARGIN * sum(seconds.values()) <= self.seconds_left:
-                tried = itertools.chain(*rows.values())
-                of_runs = {self.job_of(c).name: times.run(c.on(share, epochs)) for c in tried}
+                candidates = itertools.chain(*rows.values())
+                of_runs = {self.job_of(c).name: times.run(c.on(share, epochs)) for c in candidates}
                 return TimePlan(key, share, epochs, of_runs, seconds, spent=0.0, done=False)
         raise InputError(self._too_few(seconds, len(items) - 1), setting="minutes")
 
@@ -285,9 +285,9 @@ class MinutesPlan(ExperimentPlan):
 
     def missing_stores(self, candidates: Rows) -> list[ExtractionPlan]:
         """Extractions that candidates on features need and that are not finished."""
-        kept = kept_by_text(candidates)
+        keep_by_text = kept_by_text(candidates)
         frozen = (c.configuration for kind in FROZEN for c in candidates[kind])
-        with_keep = (c.model_copy(update={"keep": kept[c.stored_text]}) for c in frozen)
+        with_keep = (c.model_copy(update={"keep": keep_by_text[c.stored_text]}) for c in frozen)
         stores = {store.path: store for store in map(self._extraction, with_keep)}
         return [store for store in stores.values() if store.finished is None]
 

@@ -80,10 +80,10 @@ def draw_fronts(
         axes.set_ylabel(f"{score_name(comparison, front.split)} (%)")
         if text:
             axes.set_title(style.wrapped(text, size[1]))
-    drawn = [_draw(axes, *shown[:2]) for axes, shown in zip(panes, fronts, strict=True)]
+    marks = [_draw(axes, *front[:2]) for axes, front in zip(panes, fronts, strict=True)]
     fig.draw_without_rendering()  # so that the axes have their places
     unwritten, crowded = list[str](), False
-    for axes, (comparison, front, _), (_, *places) in zip(panes, fronts, drawn, strict=True):
+    for axes, (comparison, front, _), (_, *places) in zip(panes, fronts, marks, strict=True):
         named_rows = _rows_named(comparison, front)
         names = [point.name if point.row in named_rows else "" for point in front.points]
         crowded |= "" in names
@@ -101,7 +101,7 @@ def draw_fronts(
         keys.append(style.key(label, marker="o", fillstyle="none"))
     unknown = dict.fromkeys(name for _, front, _ in fronts for name in front.left_out)
     # "over seeds, and text if predictions exist" includes "over seeds".
-    meanings = [meaning for meaning, *_ in drawn]
+    meanings = [meaning for meaning, *_ in marks]
     longest = [m for m in meanings if not any(meaning.startswith(f"{m},") for meaning in meanings)]
     intervals = " or ".join(dict.fromkeys(filter(None, longest)))
     remarks = (
@@ -157,9 +157,9 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> tuple[str, 
     shown_scores = [*means, *itertools.chain(*ends.values())]
     axes.set_ylim(*style.percent_limits(shown_scores, lowest))
     places = [(point.cost, 100 * mean) for point, mean in zip(front.points, means, strict=True)]
-    first, *others = sorted(itertools.compress(places, [p.on_front for p in front.points]))
-    corners = [first]
-    for cost, value in others:
+    start, *later_places = sorted(itertools.compress(places, [p.on_front for p in front.points]))
+    corners = [start]
+    for cost, value in later_places:
         corners += [(cost, corners[-1][1]), (cost, value)]
     corners.append((limits[1], corners[-1][1]))
     axes.plot(*zip(*corners, strict=True), color=style.FAINT, linewidth=0.9, zorder=2)
