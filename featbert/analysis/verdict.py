@@ -456,6 +456,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if caution := _search_without_choice(case):
         yield caution
+    yield from _little_text(case, shown)
     if any(run.record.reading.get("dev_share") for run in case.runs(case.rows)):
         yield "dev was drawn from train"
     if case.leader is not None and case.leader.splits[0] == "test" and case.rival is not None:
@@ -463,6 +464,20 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if case.leader is not None and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
+
+
+def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
+    """Phrases about rows that learned from a part of the text, or in few steps."""
+    parts = {row.train_part for row in case.comparison.rows}
+    is_part = len(parts) == 1 and any(row.part_name for row in shown)
+    if shown and (is_part or any(run.record.reading.get("limit") for run in case.runs(shown))):
+        n_texts = round(max(row.train_sentences.mean for row in shown))
+        learned = counted(n_texts, f"training {next(iter(shown)).task.unit}")
+        yield f"all rows learned from {learned}, a part of the text: with more the order may change"
+    few_steps = [row for row in shown if row.competes and _few_steps(row)]
+    if few_steps:
+        names = enumerated([f"{_called(case, row)}{_few_steps(row)}" for row in few_steps])
+        yield f"{names} may need more steps"
 
 
 def _missing_side(case: _Case) -> str:

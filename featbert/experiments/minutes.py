@@ -300,9 +300,10 @@ class MinutesPlan(ExperimentPlan):
         parts = {"measuring": self.spent, **expected, "reserve": reserve}
         needed = math.ceil(sum(parts.values()) / 60)
         times = ", ".join(f"{name} {duration(s)}" for name, s in parts.items() if s)
+        limit = spelling("limit", min(500, max(1, n_sequences // 2)))
         return (
             f"is {self.minutes:g}; the smallest plan needs {needed} here: {times}; give more, or "
-            f"fewer examples, such as {spelling('limit', min(500, max(1, n_sequences // 2)))}"
+            f"fewer examples, such as {limit}, which cuts dev and test, too"
         )
 
     # Stages ---------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The answer of a comparison: who is best, cheapest, not settled, and what to check first."""
 
 import dataclasses
+import math
 import shutil
 import statistics
 from pathlib import Path
@@ -463,6 +464,21 @@ def test_a_frozen_row_is_named_with_its_unusual_pooling() -> None:
         answer = topics(contest(runs))["Answer"]
         assert "linear" in answer
         assert (pooling in answer) == (pooling != "mean")
+
+
+def test_a_part_of_the_text_and_few_steps_are_cautions() -> None:
+    few = {"epochs": 2, "batch_size": 16}
+    runs = [*make_seeds("t", TUNED, layers=None, settings=few), *make_seeds("f", FEATURES)]
+    whole = topics(contest(runs)).get("Check first", "")
+    part = [
+        *make_seeds("t", TUNED, layers=None, settings=few | {"train_share": 0.25}),
+        *make_seeds("f", FEATURES, settings={"train_share": 0.25}),
+    ]
+    sentences = part[0].record.train_sentences
+    caution = topics(contest(part))["Check first"]
+    assert f"{sentences:,} training sentence" in caution
+    assert "part of the text" not in whole
+    assert f"{2 * math.ceil(sentences / 16)} steps" in caution
 
 
 def test_dev_from_train_is_a_caution() -> None:
