@@ -1080,10 +1080,12 @@ def export(request: ExportRequest) -> Path:
     folder, onnx = request.folder, request.onnx
     check_free(folder, request.overwrite)
     usable = request.usable(request.run)
-    part, frozen = usable.settings.missing_in_transformers, get_tuning(usable.record.tuning).frozen
-    form = request.format or ("featbert" if (frozen or part) and not onnx else "transformers")
-    if part and not frozen and request.format is None and not onnx:
-        notice(f"transformers has no {part}, so this folder is for featbert only")
+    frozen = get_tuning(usable.record.tuning).frozen
+    missing_part = "" if frozen else usable.settings.missing_in_transformers
+    form = "featbert" if (frozen or missing_part) and not onnx else "transformers"
+    if missing_part and request.format is None and not onnx:
+        notice(f"transformers has no {missing_part}, so this folder is for featbert only")
+    form = request.format or form
     load_torch()
     from featbert.inference.export import export
     from featbert.report.card import model_card

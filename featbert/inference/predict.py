@@ -23,9 +23,10 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice, pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
@@ -36,10 +37,8 @@ from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.features.plan import BLOCK_WORDS
 from featbert.inference.columns import stream_as_trained, trained_columns
+from featbert.runs.record import RunRecord
 from featbert.tasks.base import Task
-
-if TYPE_CHECKING:
-    from featbert.inference.load import LoadedRun
 
 Format = Literal["conll", "jsonl"]
 # The columns of a line, and a JSON object (`Task.answered`).
@@ -48,7 +47,20 @@ Answered = tuple[list[str], dict[str, Any]]
 TaggedPiece = tuple[Sentence, dict[str, Any]]
 
 
-def predicted_rows(run: LoadedRun, texts: Sequence[Any]) -> list[dict[str, Any]]:
+class Predictor(Protocol):
+    """A loaded run: its task and record, its inputs for sentences, and the answers to them."""
+
+    @property
+    def task(self) -> Task: ...
+    @property
+    def record(self) -> RunRecord: ...
+    def inputs(self, sentences: Sequence[Sentence]) -> Any: ...
+    def shares(
+        self, inputs: Any, sentences: Sequence[Sentence]
+    ) -> tuple[Any, NDArray[Any], NDArray[Any]]: ...
+
+
+def predicted_rows(run: Predictor, texts: Sequence[Any]) -> list[dict[str, Any]]:
     """The answers of `LoadedRun.predict`."""
     if not run.task.of_texts:
         pieces = (_piece(text, number) for number, text in enumerate(texts))
@@ -87,7 +99,7 @@ def _as_list(text: Any) -> Any:
 
 
 def predict_stream(
-    run: LoadedRun, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
+    run: Predictor, pieces: Iterable[Sentence], *, block_words: int = BLOCK_WORDS
 ) -> Iterator[TaggedPiece]:
     """Tags lines as they come. A block is read, tagged and yielded before the next is read."""
     by_document = run.record.signature.context == "document"
@@ -175,7 +187,7 @@ def _entity(
 # Texts and pairs ----------------------------------------------------------------------------------
 
 
-def predict_texts(run: LoadedRun, sentences: Iterable[Sentence]) -> Iterator[Answered]:
+def predict_texts(run: Predictor, sentences: Iterable[Sentence]) -> Iterator[Answered]:
     """Answers texts as they come. A block is read, answered and yielded before the next is read.
 
     A blank line, or a text without a word, is returned in its place, without an answer.
@@ -194,7 +206,7 @@ def predict_texts(run: LoadedRun, sentences: Iterable[Sentence]) -> Iterator[Ans
                 yield from islice(answers, 1)
 
 
-def _answers(run: LoadedRun, block: Sequence[Sentence]) -> Iterator[Answered]:
+def _answers(run: Predictor, block: Sequence[Sentence]) -> Iterator[Answered]:
     answers, shares, _ = run.shares(run.inputs(block), block)
     groups = run.task.groups(block)
     edges = pairwise(range(len(block) + 1) if groups is None else groups)

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Comparison
-from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.heat import CELL, Marks, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, header, new_figure
 from featbert.report.figures.values import about
@@ -55,7 +55,7 @@ def confusion(comparison: Comparison, split: str, width: float | None) -> Figure
     shown = [visible(name) for name in names]
     lines = [f"{name} ({n:,})" for name, n in zip(shown, gold, strict=True)]
     columns = [*shown, f"{len(other_classes)} others"] if other_classes else shown
-    draw_cells(axes, cells, (0, 100), columns, lines, framed=np.eye(*cells.shape))
+    draw_cells(axes, cells, (0, 100), columns, lines, Marks(np.eye(*cells.shape)))
     axes.tick_params(axis="x", labelrotation=90 * (len(names) > 8))
     axes.set(xlabel=f"predicted on {split}", ylabel="gold")
     seeds = f"summed over {len(row.runs)} seeds" if len(row.runs) > 1 else "one seed"

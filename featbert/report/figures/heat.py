@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import matplotlib
 import numpy as np
@@ -20,6 +21,14 @@ _BLUES = matplotlib.colormaps["Blues"](np.linspace(0.08, 1, 256))
 _COLORS = ListedColormap(_BLUES).with_extremes(bad=EMPTY)
 
 
+class Marks(NamedTuple):
+    """Which cells (rows, columns) are framed, have bold numbers, or pale colours."""
+
+    framed: ArrayLike = False
+    bold: ArrayLike = False
+    pale: ArrayLike = False
+
+
 def scale_of(cells: Cells) -> tuple[float, float]:
     """The colour scale of scores in [0, 1]: whole tens of percent."""
     tens = 10 * np.array([score for row in cells for score in row if score is not None])
@@ -33,21 +42,18 @@ def draw_cells(
     scale: tuple[float, float],
     columns: Sequence[str],
     rows: Sequence[str],
+    marks: Marks,
     *,
-    framed: ArrayLike = False,
-    bold: ArrayLike = False,
-    pale: ArrayLike = False,
     shades: np.ndarray | None = None,
 ) -> None:
     """Cells with their numbers in percent, row 0 above, and names. `–` on grey for None.
 
-    Cells (rows, columns) may be framed, have bold numbers, or pale colours. `shades`, on `scale`,
-    replace the numbers'.
+    `shades` (rows, columns), on `scale`, replace the numbers'.
     """
     low, high = scale
     percent = 100 * np.array(cells, dtype=float)  # None becomes NaN
     shades = percent if shades is None else shades
-    frames, heavy, weak = (np.broadcast_to(part, percent.shape) for part in (framed, bold, pale))
+    framed, bold, weak = (np.broadcast_to(part, percent.shape) for part in marks)
     axes.pcolormesh(
         shades, cmap=_COLORS, vmin=low, vmax=high, edgecolors="white", linewidth=1, antialiased=True
     ).set_alpha(np.where(weak, _PALE, 1.0).tolist())
@@ -57,7 +63,7 @@ def draw_cells(
     for (i, j), score in np.ndenumerate(percent):
         empty = math.isnan(score)
         dark = shades[i, j] > low + 0.55 * (high - low) and not weak[i, j]
-        if frames[i, j]:
+        if framed[i, j]:
             border = Rectangle((j, i), 1, 1, fill=False, edgecolor=INK, linewidth=1.1, zorder=3)
             axes.add_patch(border)
         axes.annotate(
@@ -66,7 +72,7 @@ def draw_cells(
             ha="center",
             va="center",
             size=TEXT,
-            weight="bold" if heavy[i, j] else "normal",
+            weight="bold" if bold[i, j] else "normal",
             color="white" if dark else FAINT if empty else INK,
         )
     axes.set_xticks(np.arange(len(columns)) + 0.5, columns)

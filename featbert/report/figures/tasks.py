@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from featbert.analysis.comparison import Comparison, Row, grouped
 from featbert.analysis.labels import canonical, part_of, reading_key
 from featbert.report.figures import style
-from featbert.report.figures.heat import CELL, draw_cells
+from featbert.report.figures.heat import CELL, Marks, draw_cells
 from featbert.report.figures.registry import figure
 from featbert.units import visible
 
@@ -51,7 +51,7 @@ def tasks(comparisons: Sequence[Comparison], split: str, width: float | None) ->
         best = cells == high
         shown = kind == "scores" or not beside
         names = [visible(name) if shown else "" for name, _ in lines]
-        draw_cells(axes, cells, (0, 1), columns, names, framed=best, bold=best, shades=shades)
+        draw_cells(axes, cells, (0, 1), columns, names, Marks(best, best), shades=shades)
         axes.set_title(title)
         axes.set_xlabel("layer")
     encoders = ", ".join(dict.fromkeys(comparison.model for comparison in comparisons))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import TransferMatrix
-from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from featbert.report.figures.heat import CELL, Marks, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import FULL_WIDTH, TEXT, header, panels, wrapped
 from featbert.units import visible
@@ -40,7 +40,7 @@ def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -
     scale = scale_of([row for grid in grids for row in grid.means])
     for axes, grid, label in zip(panes, grids, labels, strict=True):
         columns, rows = ([*map(visible, n)] for n in (grid.evaluated_on, grid.trained_on))
-        draw_cells(axes, grid.means, scale, columns, rows, framed=grid.own)
+        draw_cells(axes, grid.means, scale, columns, rows, Marks(grid.own))
         axes.tick_params(axis="x", labelrotation=90 * upright)
         axes.set_title(label, weight="bold")
     splits = ", ".join(dict.fromkeys(grid.split for grid in grids))

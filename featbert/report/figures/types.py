@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 
 from featbert.analysis.comparison import Breakdown, Comparison
 from featbert.report.figures import style
-from featbert.report.figures.heat import CELL, draw_cells, scale_of
+from featbert.report.figures.heat import CELL, Marks, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.values import about, score_name
 from featbert.units import visible
@@ -62,8 +62,8 @@ def _draw(
             f"{visible(b) if upright else style.wrapped(b, 0.7)}\n{breakdown.gold[b]:,}"
             for b in buckets[part]
         ]
-        bold, pale = best[:, part], few[part]
-        draw_cells(axes, cells[:, part], scale, heads, names, bold=bold, pale=pale)
+        marks = Marks(bold=best[:, part], pale=few[part])
+        draw_cells(axes, cells[:, part], scale, heads, names, marks)
         axes.set_xlim(0, columns)
         axes.tick_params(axis="x", top=False, labeltop=True, bottom=False, labelbottom=False)
         axes.tick_params(axis="x", labelrotation=90 * upright)
