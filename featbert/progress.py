@@ -234,8 +234,8 @@ class _ShownStage:
         amounts = [n / scale for n in (self.done, self.total) if n is not None]
         speed = (self.done - self.first) / max(self.seconds, 1e-9)
         seconds, ending = self.seconds, ""
-        if speed and self.total is not None:
-            seconds, ending = max(0, self.total - self.done) / speed, " left"
+        if speed and self.total is not None and self.done < self.total:
+            seconds, ending = (self.total - self.done) / speed, " left"
         parts = [f"{timedelta(seconds=round(seconds))}{ending}", self.note]
         if unit and rate and speed >= scale:
             parts.insert(0, f"{speed / scale:,.{int(speed < 10 * scale)}f} {unit}/s")

@@ -438,12 +438,13 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     """Possible problems of the answer, one phrase each."""
     shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
     still_rising = grouped(
-        (_settings(row).trainer.passes, row)
+        ((_settings(row).trainer.passes, row.settings["epochs"]), row)
         for row in shown
         if _still_rising(row) and row is not _behind_and_rising(case)
     )
-    for passes, rows in still_rising.items():
-        last = "last epoch (train longer)" if passes else "last penalty (more epochs try others)"
+    for (passes, epochs), rows in still_rising.items():
+        advice = f"train longer, such as epochs={2 * epochs}"
+        last = f"last epoch ({advice})" if passes else "last penalty (more epochs try others)"
         pronoun = "its" if len(rows) == 1 else "their"
         yield f"{enumerated([_called(case, row) for row in rows])} did best in {pronoun} {last}"
     at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]

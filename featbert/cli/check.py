@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import shlex
 
 import typer
 
@@ -11,7 +12,7 @@ from featbert.cli.showing import terminal_width
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
 from featbert.errors import InputError, spelling
-from featbert.progress import notice
+from featbert.progress import notice, report
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.suited import suited_task
 from featbert.text import json_text
@@ -21,13 +22,17 @@ from featbert.text import json_text
 def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) -> None:
     """Show how a corpus is read: counts, repairs, overlap."""
     task, corpus = _read(request)
-    report = check_corpus(corpus)
+    checked = check_corpus(corpus)
     if format == "json":
-        typer.echo(json_text(dataclasses.asdict(report)))
+        typer.echo(json_text(dataclasses.asdict(checked)))
         return
     from featbert.report.corpus import corpus_text
 
-    typer.echo(corpus_text(corpus, report, task, terminal_width()))
+    typer.echo(corpus_text(corpus, checked, task, terminal_width()))
+    if not checked.doubts:
+        given = {"data": request.data} | request.given
+        keys = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in given.items())
+        report(f"nothing looks wrong; next: featbert run decide {keys} --minutes 20")
 
 
 def _read(request: api.CorpusRequest) -> tuple[Task, Corpus]:

@@ -18,12 +18,12 @@ Mode = Literal["single", "concat", "sum", "mean", "weighted"]
 MODES: tuple[Mode, ...] = ("concat", "sum", "mean", "weighted")
 NAMES = {
     "embeddings": "hidden state 0",
-    "second_to_last": "the last but one",
-    "last": "the last",
-    "sum_last4": "sum of the last four",
-    "weighted_last4": "learned mix of the last four",
-    "concat_last4": "the last four side by side",
-    "weighted_all": "learned mix of all but the embeddings",
+    "second_to_last": "the last layer but one",
+    "last": "the last layer",
+    "sum_last4": "sum of the last four layers",
+    "weighted_last4": "learned mix of the last four layers",
+    "concat_last4": "the last four layers side by side",
+    "weighted_all": "learned mix of all layers but the embeddings",
 }
 ALIASES = {"first": "embeddings"}
 # Every hidden state by itself, from the embeddings to the last layer.

@@ -73,7 +73,7 @@ class Candidate:
             configuration = configuration.model_copy(update={"train_share": share})
         candidate = dataclasses.replace(self, configuration=configuration)
         limit = 2 * most_epochs if self.row[0] == "features" else most_epochs
-        return candidate if self.is_quick else candidate.with_epochs(min(self.epochs, limit))
+        return candidate if self.is_quick else candidate.with_epochs(min(self.all_epochs, limit))
 
     def with_epochs(self, epochs: int) -> Candidate:
         """The candidate with so many epochs, or as many as its tuning needs."""

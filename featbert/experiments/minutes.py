@@ -3,8 +3,9 @@
 1. Rows on features with a linear head or a solver are trained. They take little time.
 2. Other rows on features, and tuned rows, are halved (Jamieson and Talwalkar 2016): all candidates
    train for a part of their epochs, the better half for twice as many, until one row on features
-   and rows of two tunings are left, which train for all epochs. If the minutes cut these, the side
-   that is behind on dev trains longer while its last epoch is its best.
+   and rows of two tunings are left, which train for all epochs. If finished runs show that there
+   is time, these rows learn from more text or for more epochs. If they have fewer epochs than they
+   could, the side that is behind on dev trains longer while its last epoch is its best.
 3. The best row on features and the tuned rows get further seeds. Each run goes to the row with the
    largest gain per second: how much a run lowers the variance of the decisive difference.
 
@@ -31,6 +32,7 @@ from featbert.experiments.candidates import (
     FIRST_SEEDS,
     FROZEN,
     LEFT,
+    REDUCTIONS,
     TUNED,
     Candidate,
     ExpectedTimes,
@@ -39,11 +41,12 @@ from featbert.experiments.candidates import (
     of_other_tunings,
     rungs,
 )
-from featbert.experiments.estimate import Estimates
+from featbert.experiments.estimate import Estimates, work
 from featbert.experiments.file import TABLES, Configuration, every
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
 from featbert.features.plan import ExtractionPlan, free_bytes
 from featbert.io import json_hash
+from featbert.progress import report
 from featbert.runs.record import (
     RECORD_NAME,
     ExperimentRecord,
@@ -250,19 +253,32 @@ class MinutesPlan(ExperimentPlan):
         patience = 60 * self.minutes * MEASURING
         # A frozen and a tuned row are timed in any case.
         estimates = Estimates(self, measure=True, patience=patience, at_least=2)
-        times = ExpectedTimes(self.candidates, self.job_of, estimates)
         first = self.experiment.configurations[0]
         items = get_task(first.task).items(self.resources.corpus(first)["train"])
         # Drawn examples are not divided.
         n_examples = 0.0 if first.shots is not None else first.train_share * (len(items) - 1)
-        choices = [*self._with_and_without_words(times.timed())]
-        drafts = times.drafts(choices, most_seeds=len(first.seeds), n_examples=n_examples)
         seconds: dict[str, float] = {}
-        for rows, share, epochs, seconds in drafts:
-            if MARGIN * sum(seconds.values()) <= self.seconds_left:
-                candidates = itertools.chain(*rows.values())
-                of_runs = {self.job_of(c).name: times.run(c.on(share, epochs)) for c in candidates}
-                return TimePlan(key, share, epochs, of_runs, seconds, spent=0.0, done=False)
+        for is_last in (False, True):
+            times, seconds_of_whole = ExpectedTimes(self.candidates, self.job_of, estimates), 0.0
+            choices = [*self._with_and_without_words(times.timed())]
+            drafts = times.drafts(choices, most_seeds=len(first.seeds), n_examples=n_examples)
+            for rows, share, epochs, seconds in drafts:
+                total = MARGIN * sum(seconds.values())
+                if share == 1:
+                    seconds_of_whole = total
+                if total <= self.seconds_left:
+                    of_runs = {
+                        self.job_of(c).name: times.run(c.on(share, epochs))
+                        for c in itertools.chain(*rows.values())
+                    }
+                    if share < 1:
+                        needed = math.ceil((self.spent + seconds_of_whole) / 60)
+                        report(f"all of train would need {spelling('minutes', needed)}")
+                    return TimePlan(
+                        key, share, epochs, None, of_runs, seconds, spent=0.0, done=False
+                    )
+            if not is_last:  # other work may have slowed the short runs
+                estimates.measure()
         raise InputError(self._too_few(seconds, len(items) - 1), setting="minutes")
 
     def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:
@@ -316,19 +332,61 @@ class MinutesPlan(ExperimentPlan):
             return None
         if (tuned := self._halved("finetune")) is None:
             return None
-        return self._trained_longer(self._by_dev([*frozen, *slow])[:1], tuned)
+        rows = [*self._by_dev([*frozen, *slow])[:1], *tuned]
+        return None if (rows := self._larger(rows)) is None else self._trained_longer(rows)
 
-    def _trained_longer(
-        self, frozen: Sequence[Candidate], tuned: Sequence[Candidate]
-    ) -> list[Candidate] | None:
+    def _larger(self, rows: Sequence[Candidate]) -> list[Candidate] | None:
+        """The rows on more text or with more epochs, if finished runs show that there is time.
+
+        Short runs only guess the time of long ones, so the first plan may be too small. None while
+        a row trains.
+        """
+        plan = self.time_plan
+        assert plan is not None
+        share, most_epochs = plan.later or self._later_draft(rows)
+        self.time_plan = dataclasses.replace(plan, later=(share, most_epochs))
+        larger = [row.on(share / plan.share, most_epochs) for row in rows]
+        expected = itertools.starmap(self._seconds, zip(rows, larger, strict=True))
+        waiting = [self._add(self.job_of(c), s) for c, s in zip(larger, expected, strict=True)]
+        if any(waiting):
+            return None
+        finished = [self.job_of(row).run.finished for row in larger]
+        return larger if all(finished) else [*rows]
+
+    def _later_draft(self, rows: Sequence[Candidate]) -> tuple[float, int]:
+        """The part of train and the most epochs that the time left allows for these rows."""
+        assert self.time_plan is not None
+        share_now, epochs_now = self.time_plan.share, self.time_plan.most_epochs
+        for most_seeds, share, most_epochs in REDUCTIONS:
+            n_runs = min(most_seeds, len(rows[0].configuration.seeds))
+            n_runs -= (share, most_epochs) == (share_now, epochs_now)  # the first seed is finished
+            larger = [row.on(share / share_now, most_epochs) for row in rows]
+            seconds = n_runs * sum(itertools.starmap(self._seconds, zip(rows, larger, strict=True)))
+            is_smaller = share < share_now or most_epochs < epochs_now
+            if not is_smaller and MARGIN * seconds <= self.seconds_left:
+                return share, most_epochs
+        return share_now, epochs_now
+
+    def _seconds(self, row: Candidate, longer: Candidate) -> float:
+        """Expected seconds of a longer run, after a finished one of the same row."""
+        run = self.job_of(row).run.finished
+        assert run is not None
+        record, share = run.record, longer.configuration.train_share
+        words = record.train_words * share / row.configuration.train_share
+        ratio = work(record.signature, words) / work(record.signature, record.train_words)
+        epochs = longer.epochs / row.epochs
+        return ratio * epochs * record.cost.training_seconds + record.cost.prediction_seconds
+
+    def _trained_longer(self, rows: Sequence[Candidate]) -> list[Candidate] | None:
         """The rows of both sides, with more epochs for the best row of the side that is behind.
 
         They are doubled as long as its last epoch was its best, since the minutes may have cut it
         short. None while a row trains.
         """
-        rows = [*frozen, *tuned]
-        while frozen and tuned:
-            leaders = [self._by_dev(rows[:1])[0], self._by_dev(rows[1:])[0]]
+        rows = [*rows]
+        n_frozen = sum(row.row[0] == "features" for row in rows)
+        while 0 < n_frozen < len(rows):
+            leaders = [self._by_dev(rows[:n_frozen])[0], self._by_dev(rows[n_frozen:])[0]]
             behind = self._by_dev(leaders)[1]
             run = self.job_of(behind).run.finished
             assert run is not None
@@ -336,7 +394,7 @@ class MinutesPlan(ExperimentPlan):
             longer = behind.with_epochs(min(2 * behind.epochs, behind.all_epochs))
             if not is_rising or longer.epochs == behind.epochs:
                 break
-            if self._add(self.job_of(longer), seconds_of(run) * longer.epochs / behind.epochs):
+            if self._add(self.job_of(longer), self._seconds(behind, longer)):
                 return None
             if self._by_dev([behind, longer])[0] is behind:
                 break

@@ -7,7 +7,7 @@ from featbert.analysis.labels import head_parts, run_labels, search_line
 from featbert.encoders.tunings import get_tuning
 from featbert.experiments.candidates import FIRST_SEEDS, LEFT, Candidate, rungs
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
-from featbert.experiments.minutes import MinutesPlan
+from featbert.experiments.minutes import MARGIN, MinutesPlan
 from featbert.experiments.plan import ExperimentPlan
 from featbert.report.grid import grid
 from featbert.tasks.base import get_task
@@ -54,7 +54,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         "halving": ", ".join(counts),
         "seeds": f"{n_seeds} of each row that is left" if n_seeds > 1 else "one of each row",
     }
-    expected = time_plan.seconds | {"all": sum(time_plan.seconds.values())}
+    total = sum(time_plan.seconds.values())
+    expected = time_plan.seconds | {"reserve": (MARGIN - 1) * total, "all": MARGIN * total}
     stages = [(name, rows.get(name, ""), duration(s) if s else "") for name, s in expected.items()]
     labels = run_labels(plan.job_of(c).run for c in chosen)
     lines = [(labels[plan.job_of(c).name], str(c.epochs), duration(c.seconds)) for c in chosen]
@@ -63,8 +64,8 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         grid(["candidate", "epochs", "a run"], lines, width=width),
     )
     end = (
-        "The rest of the minutes goes to more epochs of the side that is behind, if its last epoch "
-        "was its best, and to more seeds, until dev decides. Trials are no table rows."
+        "The rest of the minutes goes to more text, epochs and seeds, until dev decides. Trials "
+        "are no table rows."
     )
     return "\n".join([*map(printable, head), "", *tables, end])
 

@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -22,9 +23,11 @@ from featbert.analysis.frame import comparison_lines, has_value, overview_lines,
 from featbert.analysis.interval import FEWEST, LEVEL
 from featbert.analysis.published import matrix_rows
 from featbert.config import TIMED_SENTENCES
+from featbert.encoders.layers import NAMES as LAYER_NAMES
 from featbert.encoders.tunings import tuning_title
 from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
+from featbert.models.registry import POOLINGS
 from featbert.report.table import ONLY_WIDE, Column, Table, name_column, score_column
 from featbert.text import counted, listed
 from featbert.units import NONE, p_value, percent, points, visible
@@ -203,6 +206,10 @@ def _legend(comparison: Comparison, show: Sequence[str]) -> Iterator[str]:
     spread = ", mean ± sample standard deviation over seeds" if many else ", of one seed"
     keys = dict.fromkeys([task.measure.key, *show])
     yield f"{', '.join(task.all_columns[key] for key in keys)}: in percent{spread}"
+    terms = LAYER_NAMES | {name: text for name, text in POOLINGS.items() if name != "none"}
+    words = dict.fromkeys(word for row in rows for word in re.findall(r"\w+", row.label))
+    if named := [f"{word}: {terms[word]}" for word in words if word in terms]:
+        yield f"in row names: {'; '.join(named)}"
     if any(split in row.trained_on for row in rows for split in comparison.splits):
         yield f"{NONE}: not scored, since runs that learned from a split have no score on it"
     if any(row.difference is not None for row in rows):

@@ -460,6 +460,8 @@ class TimePlan:
         share: part of train that runs learn from.
         most_epochs: of tuned rows whose tuning needs no more. Rows on features that are halved have
             at most twice as many.
+        later: share and most epochs of the rows that halving leaves, which are larger if finished
+            runs show that there is time. None before halving ends.
         candidates: expected seconds of each candidate's run, by the name of the run with all epochs
             on all of train.
         seconds: the most that each stage was expected to take.
@@ -470,6 +472,7 @@ class TimePlan:
     key: str
     share: Share
     most_epochs: Count
+    later: tuple[Share, Count] | None
     candidates: dict[str, Seconds]
     seconds: dict[str, Seconds]
     spent: Seconds

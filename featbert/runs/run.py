@@ -135,7 +135,7 @@ class Run:
             return "dev has only one answer, so guessing is always right; add others to dev"
         has_rate = "learning_rate" in self.record.settings
         remedy = "a higher learning rate or more epochs" if has_rate else "another layer"
-        return f"not clearly better than guessing on dev; check the labels, or try {remedy}"
+        return f"not clearly better than guessing on dev; try {remedy}, or check the labels"
 
     def predictions_path(self, split: str) -> Path:
         """The file of predictions of `split`."""

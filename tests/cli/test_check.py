@@ -55,6 +55,7 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     assert "classification" in done.stderr
     assert rows_of(done.stdout)["labelled"] == ["9", "9", "9"]
     assert rows_of(done.stdout)["columns read"] == ["text -> label"] * 3
+    assert "run decide" not in done.stderr  # all texts are of one class
     assert "entities" in error_of(workspace.call("check", folder, "--task", "entities"))
     (folder / "dev.tsv").write_text("", "utf-8")
     assert str(folder) in error_of(workspace.call("check", folder))

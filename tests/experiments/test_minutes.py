@@ -60,6 +60,8 @@ class Told:
 
     def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
+    def measure(self) -> None: ...
+
     def run(self, job: Job) -> tuple[float, int, str]:
         settings = job.run.options.settings
         return (
@@ -219,6 +221,48 @@ def test_the_side_that_is_behind_gets_more_epochs(
     rows = {run.record.tuning: run.record.settings["epochs"] for run in plan.runs}
     # More epochs do not help the BiLSTM.
     assert rows == {"full": max(epochs["full"]), "none": 6}
+
+
+@pytest.mark.parametrize(
+    ("number", "shares", "epochs"), [(1.5, {0.5}, {3}), (4.5, {0.5, 1}, {3}), (8.5, {1}, {3, 6})]
+)
+def test_rows_get_more_text_and_epochs_if_runs_are_faster_than_expected(
+    lab, trained, monkeypatch, number, shares, epochs
+):
+    """With three seeds each. Short runs took three times as long."""
+
+    class Slow(Told):
+        def run(self, job: Job) -> tuple[float, int, str]:
+            seconds, *rest = super().run(job)
+            return (3 * seconds, *rest)
+
+    monkeypatch.setattr(minutes, "Estimates", Slow)
+    monkeypatch.setattr(candidates, "FEWEST_EXAMPLES", 2)
+    trained.is_rising = False
+    variants = [LINEAR, {"finetune": {"epochs": 12}}]
+    plan = carry_out(timed(lab, trained, number, seeds=[1, 2, 3], variant=variants))
+    tuned = [job.run.options.settings for job in trained if job.run.tuning == "full"]
+    assert {settings.train_share for settings in tuned} == shares
+    assert {settings.epochs for settings in tuned} == epochs
+    assert trained.seconds <= 60 * number
+    settings = [run.record.settings for run in plan.runs if run.record.tuning == "full"]
+    assert [s["train_share"] for s in settings] == [max(shares)] * 3
+    assert [s["epochs"] for s in settings] == [max(epochs)] * 3
+
+
+def test_short_runs_are_repeated_before_minutes_are_refused(lab, trained, monkeypatch):
+    class Busy(Told):
+        factor = 100
+
+        def run(self, job: Job) -> tuple[float, int, str]:
+            seconds, *rest = super().run(job)
+            return (self.factor * seconds, *rest)
+
+        def measure(self) -> None:
+            self.factor = 1
+
+    monkeypatch.setattr(minutes, "Estimates", Busy)
+    assert timed(lab, trained, 20).time_plan.share == 1
 
 
 def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_path):
@@ -504,7 +548,9 @@ def test_an_experiment_without_use_for_minutes_says_why(workspace, changes, name
 
 def test_too_few_minutes_say_how_many_are_needed(workspace):
     file = workspace.experiment("[features]\nlayers=['last']\n[finetune]\n")
-    error = error_of(workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities"))
+    refused = workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities")
+    assert refused.exit_code == 1
+    error = refused.stderr.splitlines()[-1]
     assert "0.001" in error
     sentences = (workspace.corpus / "train.conll").read_text("utf-8").strip().split("\n\n")
     assert 0 < int(re.findall(r"limit=(\d+)", error)[0]) < len(sentences)
