@@ -24,6 +24,7 @@ from itertools import groupby
 from pathlib import Path
 
 from benchmarks.compared.contests import CONTESTS
+from docs.rates import TABLES as RATES
 from docs.reference_tables import TABLES as REFERENCE
 from docs.sizes import TABLES as SIZES
 from docs.verdicts import TABLES as VERDICTS
@@ -43,6 +44,7 @@ PAGES = (
     *("docs/how-to/free-corpora.md", "docs/how-to/share-results.md", "docs/explanation/sizes.md"),
     *("docs/explanation/compared.md", "docs/explanation/verdicts.md"),
     *(f"experiments/{name}/README.md" for name in WITH_RESULTS),
+    "experiments/README.md",
     "benchmarks/README.md",
     *("docs/reference/commands.md", "docs/reference/experiment-files.md"),
     *("docs/reference/store-format.md", "docs/reference/run-records.md"),
@@ -245,7 +247,7 @@ def compared(contest: str) -> str:
 TABLES: dict[str, Callable[..., str]] = {
     **{
         name: lambda make=make: "\n".join(make()).rstrip()
-        for name, make in (REFERENCE | SIZES | VERDICTS).items()
+        for name, make in (RATES | REFERENCE | SIZES | VERDICTS).items()
     },
     "corpora": corpora,
     "compared": compared,

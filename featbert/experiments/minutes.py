@@ -332,8 +332,8 @@ class MinutesPlan(ExperimentPlan):
             return None
         if (tuned := self._halved("finetune")) is None:
             return None
-        rows = [*self._by_dev([*frozen, *slow])[:1], *tuned]
-        return None if (rows := self._larger(rows)) is None else self._trained_longer(rows)
+        rows = self._larger([*self._by_dev([*frozen, *slow])[:1], *tuned])
+        return None if rows is None else self._trained_longer(rows)
 
     def _larger(self, rows: Sequence[Candidate]) -> list[Candidate] | None:
         """The rows on more text or with more epochs, if finished runs show that there is time.

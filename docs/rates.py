@@ -1,0 +1,73 @@
+"""What other learning rates than the defaults would gain, over all searches behind the defaults."""
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from featbert.config import defaults, rate_at_width
+from featbert.encoders.tunings import get_tuning, tuning_title
+from featbert.runs.record import RunRecord
+from featbert.runs.run import find_runs
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+# Folders with searches. The last one searched with more text, and with a larger encoder.
+SEARCHES = (
+    *("defaults-choices", "defaults-pairs", "defaults-questions", "defaults-sentences"),
+    *("defaults-words", "frozen-or-tuned-base"),
+)
+SHOWN = (0.25, 0.5, 2.0, 4.0)
+# Dev scores of one method on one text, with one number of epochs: by rate, as a multiple of the
+# default, and by seed.
+Scores = dict[float, dict[int, float]]
+
+
+def multiple(record: RunRecord) -> float:
+    """A run's learning rate, divided by the default for its method, task and encoder."""
+    body = record.settings["body"] if record.tuning == "none" else None
+    default = defaults(record.tuning, record.task, body).learning_rate
+    if get_tuning(record.tuning).by_width:
+        default = rate_at_width(default, record.signature.encoder_hidden_size)
+    return float(f"{record.settings['learning_rate'] / default:.2g}")
+
+
+def scores_by_method() -> Mapping[str, list[Scores]]:
+    """The searches of each method that has learning rates."""
+    searches: dict[str, dict[tuple[object, ...], Scores]] = defaultdict(dict)
+    for folder in SEARCHES:
+        for run in find_runs(EXPERIMENTS / folder / "results.jsonl.xz"):
+            record, frozen = run.record, run.record.tuning == "none"
+            if "learning_rate" not in record.settings or (frozen and folder == SEARCHES[-1]):
+                continue
+            body = record.settings["body"]
+            method = f"frozen, {body}" if frozen else tuning_title(record.tuning)
+            signature = record.signature
+            text = folder, signature.corpus, signature.model, record.settings["epochs"]
+            scores = searches[method].setdefault(text, {})
+            scores.setdefault(multiple(record), {})[record.seed] = record.score("dev") or 0.0
+    return {method: [*by_text.values()] for method, by_text in sorted(searches.items())}
+
+
+def gain(scores: Scores, factor: float) -> float:
+    """What `factor` times the default rate gains on dev, by the nearest rates that were tried.
+
+    Rates are compared on the seeds that both have.
+    """
+    nearest = (min(scores, key=lambda tried: abs(math.log(tried / m))) for m in (1.0, factor))
+    default, other = (scores[m] for m in nearest)
+    seeds = default.keys() & other.keys()
+    return statistics.fmean(other[seed] - default[seed] for seed in seeds)
+
+
+def rates_over_all_searches() -> Iterator[str]:
+    """A table of mean gains in points."""
+    yield f"| method | searches | {' | '.join(f'{factor:g} ×' for factor in SHOWN)} |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for method, searches in scores_by_method().items():
+        gains = (statistics.fmean(gain(scores, factor) for scores in searches) for factor in SHOWN)
+        cells = " | ".join(f"{100 * value:+.1f}" for value in gains)
+        yield f"| {method} | {len(searches)} | {cells} |"
+
+
+TABLES = {"rates over all searches": rates_over_all_searches}
