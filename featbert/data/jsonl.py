@@ -17,7 +17,6 @@ _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+.\w]+"""
 _ARRAY_ALONE = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
 _ADJACENT_STRINGS = re.compile(r"""['"]\s+['"]""")
-_ADVICE = "write each object on one line; if the file is one array, name it .json"
 
 
 def is_json(path: Path) -> bool:
@@ -76,8 +75,14 @@ def _parsed(lines: Sequence[str], path: Path, first: int) -> Any:
             return None
         raise InputError(
             f"not JSON ({reason}), line {first + line - 1} of {path}: {excerpt(lines[line - 1])}; "
-            f"{_ADVICE}"
+            f"{_advice(path)}"
         ) from None
+
+
+def _advice(path: Path) -> str:
+    if extension(path) == "json":
+        return "write one array of objects, or each object on one line"
+    return "write each object on one line; if the file is one array, name it .json"
 
 
 def _row(values: Any, number: int, unit: str, path: Path) -> RawRow:
@@ -86,7 +91,7 @@ def _row(values: Any, number: int, unit: str, path: Path) -> RawRow:
         values = {"text": values[0], **values[1]}
     if not isinstance(values, dict):
         shown = excerpt(json.dumps(values))
-        raise InputError(f"not a JSON object, {place}: {shown}; {_ADVICE}")
+        raise InputError(f"not a JSON object, {place}: {shown}; {_advice(path)}")
     return RawRow(values, place, number, unit)
 
 

@@ -163,15 +163,20 @@ def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
     assert '"split": "test"' in ok(scored).stdout
 
 
-def test_a_solver_reports_its_best_epoch_and_gradient_steps_each(pairs):
-    """Epochs of a solver take moments. Each line of progress begins with its row."""
+def test_quick_heads_report_their_best_epoch_and_others_each(pairs):
+    """Epochs of solvers and of linear heads on features take moments.
+
+    Each line of progress begins with its row.
+    """
     wanted = ("train", *where(pairs), "--task", "classification", "--layers", "last")
+    wanted = (*wanted, "--epochs", 3, "--overwrite")
+    bodies = {"logistic": (), "linear": (), "bilstm": ("--lstm-size", 4)}
     counts = {}
-    for body in ("logistic", "linear"):
-        done = ok(pairs.call(*wanted, "--body", body, "--epochs", 3, "--overwrite"))
+    for body, size in bodies.items():
+        done = ok(pairs.call(*wanted, "--body", body, *size))
         lines = done.stderr.splitlines()
         counts[body] = sum(line.startswith("last") and " loss " in line for line in lines)
-    assert counts == {"logistic": 1, "linear": 3}
+    assert counts == {"logistic": 1, "linear": 1, "bilstm": 3}
 
 
 def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace):
