@@ -771,9 +771,12 @@ def rate_at_width(rate: float, hidden_size: int) -> float:
     return float(f"{rate * (hidden_size / narrow) ** exponent:.2g}")
 
 
-def recorded(settings: Mapping[str, Any], tuning: str, task: str) -> Settings:
-    """All settings of a run, given the settings in its record. InputError for impossible ones."""
-    return validated(Settings, defaults(tuning, task).model_dump() | LATER | {**settings})
+def recorded(settings: Mapping[str, Any], tuning: str) -> Settings:
+    """Settings of a run, given those in its record. InputError for impossible ones.
+
+    Settings that the run did not read have any value.
+    """
+    return validated(Settings, {**settings, "tuning": tuning})
 
 
 def unchecked(settings: Mapping[str, Any], tuning: str) -> Settings:

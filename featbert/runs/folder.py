@@ -29,7 +29,7 @@ from featbert.io import (
     utf8_path,
 )
 from featbert.runs.counts import ENDING as COUNTS
-from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME, read_record
+from featbert.runs.record import EXPORTED, NOTES, RECORD_NAME
 from featbert.runs.results import listed_in
 
 if TYPE_CHECKING:
@@ -123,7 +123,6 @@ def recover(folder: Path, *, overwrite: bool = False) -> None:
     """
     with contextlib.suppress(OSError, FeatbertError), claimed(folder):
         if ((written := hidden_folder(folder)) / RECORD_NAME).is_file():
-            read_record(written)  # refuses a damaged one
             move_into_place(written, folder)
         if (folder / RECORD_NAME).is_file():
             (folder / CHECKPOINT).unlink(missing_ok=True)

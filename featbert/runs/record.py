@@ -378,7 +378,7 @@ def read_run_record(path: Path, missing: str) -> RunRecord:
 def _check_parts(record: RunRecord) -> None:
     """Raises InputError for unknown names, and for parts that do not fit the others."""
     signature, task, scores = record.signature, get_task(record.task), record.scores
-    recorded(record.settings, record.tuning, record.task)
+    recorded(record.settings, record.tuning)
     check_known("split", [*signature.splits, *scores, *record.trained_on], SPLITS)
     if frozen := get_tuning(record.tuning).frozen:
         parse_layers(record.layers or "", signature.encoder_layers)

@@ -366,7 +366,7 @@ def unfinished_run(folder: Path) -> dict[str, Any]:
     with contextlib.suppress(OSError, ValueError, RecursionError, TypeError, LookupError):
         text = regular_file(folder / "config.json").read_text("utf-8")
         config = TypeAdapter(_Config).validate_json(text, context="read")
-        settings = recorded(config.settings, config.tuning, config.task)
+        settings = recorded(config.settings, config.tuning)
         signature = {n: v for n, v in config.signature.items() if isinstance(v, str | int | None)}
         facts |= {n: getattr(config, n) for n in ("task", "tuning", "layers", "seed", "settings")}
         facts |= {"signature": signature} | {n: str(signature[n]) for n in ("corpus", "model")}
@@ -427,7 +427,7 @@ def check_usable(run: Run, *, model: str | None = None) -> UsableRun:
             f"{source.folder} is not the encoder of {run.name}: {'; '.join(differences)}; name the "
             f"right one with {spelling('model')}"
         )
-    settings = recorded(record.settings, record.tuning, record.task)
+    settings = recorded(record.settings, record.tuning)
     record = dataclasses.replace(record, model_source=source.reference)
     return UsableRun(run.folder, record, source, settings, WordCasing(cased, signature.casing))
 
