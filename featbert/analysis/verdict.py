@@ -297,7 +297,7 @@ def _basis(difference: Difference, *rows: Row) -> str:
     numbers = [len(row.runs) for row in rows if row.has_seed]
     seeds = counted(numbers[0], "seed") if len({*numbers}) == 1 else ""
     if len({*numbers}) > 1:
-        seeds = f"{numbers[0]} against {numbers[1]} seeds"
+        seeds = f"{numbers[0]} against {counted(numbers[1], 'seed')}"
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
