@@ -36,16 +36,12 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
 
 
 def _read(request: api.CorpusRequest) -> tuple[Task, Corpus]:
-    """The corpus for the task that was given, or for entities, or for a task that it suits."""
+    """The corpus for the task that was given, or for one that it suits, or else for entities."""
     task = get_task(request.task)
-    try:
-        return task, request.corpus(task.targets)
-    except InputError as error:
-        if "task" in request.given:
-            raise
+    if "task" not in request.given:
         with contextlib.suppress(InputError):
             task = get_task(suited_task(str(request.data), request.reading))
-            corpus = request.corpus(task.targets)
-            notice(f"{request.data} is read for {spelling('task', task.name)}")
-            return task, corpus
-        raise error from None
+    corpus = request.corpus(task.targets)
+    if task.name != request.task:
+        notice(f"{request.data} is read for {spelling('task', task.name)}")
+    return task, corpus
