@@ -208,8 +208,8 @@ def test_a_crf_on_a_tuned_encoder_learns_as_fast_as_on_features_or_as_the_encode
         assert with_softmax == get_tuning(tuning).defaults.get("head_learning_rate")
     # A run whose head learned at the encoder's rate has no rate of its own when it is read again.
     used = defaults("full").used()
-    assert recorded(used, "full", "entities").head_learning_rate == used.pop("head_learning_rate")
-    assert recorded(used, "full", "entities").head_learning_rate is None
+    assert recorded(used, "full").head_learning_rate == used.pop("head_learning_rate")
+    assert recorded(used, "full").head_learning_rate is None
 
 
 @pytest.mark.parametrize("family", FAMILIES)
