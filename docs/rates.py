@@ -19,8 +19,8 @@ SEARCHES = (
 )
 SHOWN = (0.25, 0.5, 2.0, 4.0)
 # Dev scores of one method on one text, with one number of epochs: by rate, as a multiple of the
-# default, and by seed.
-Scores = dict[float, dict[int, float]]
+# default, then by seed and precision.
+Scores = dict[float, dict[tuple[int, str], float]]
 
 
 def multiple(record: RunRecord) -> float:
@@ -45,19 +45,20 @@ def scores_by_method() -> Mapping[str, list[Scores]]:
             signature = record.signature
             text = folder, signature.corpus, signature.model, record.settings["epochs"]
             scores = searches[method].setdefault(text, {})
-            scores.setdefault(multiple(record), {})[record.seed] = record.score("dev") or 0.0
+            pair = record.seed, signature.training_precision
+            scores.setdefault(multiple(record), {})[pair] = record.score("dev") or 0.0
     return {method: [*by_text.values()] for method, by_text in sorted(searches.items())}
 
 
 def gain(scores: Scores, factor: float) -> float:
     """What `factor` times the default rate gains on dev, by the nearest rates that were tried.
 
-    Rates are compared on the seeds that both have.
+    Rates are compared on the seeds that both have in one precision.
     """
     nearest = (min(scores, key=lambda tried: abs(math.log(tried / m))) for m in (1.0, factor))
     default, other = (scores[m] for m in nearest)
-    seeds = default.keys() & other.keys()
-    return statistics.fmean(other[seed] - default[seed] for seed in seeds)
+    common = default.keys() & other.keys()
+    return statistics.fmean(other[pair] - default[pair] for pair in common)
 
 
 def rates_over_all_searches() -> Iterator[str]:

@@ -504,6 +504,11 @@ class Settings(Training, EncoderTuning, Head):
         return BODIES[self.body].words
 
     @property
+    def is_quick(self) -> bool:
+        """Whether an epoch takes a moment: a linear head or a solver on features."""
+        return get_tuning(self.tuning).frozen and not self.reads_words
+
+    @property
     def answers(self) -> tuple[str, ...]:
         """Kinds of answers that the output can give."""
         return OUTPUTS[self.output].answers

@@ -55,10 +55,16 @@ def spelling(setting: str, value: Any = None) -> str:
     if options is None or (is_key and value is None):
         return setting if value is None else f"{setting}={value!r}"
     if is_key:
-        return f"--set {shlex.quote(f'{setting}={value}')}"
+        return as_key(setting, value)
     option, text = options.get(setting, f"--{setting.replace('_', '-')}"), str(value)
     text = shlex.quote(text) if text.isprintable() else f"${text!r}"  # $'\\t'
     return option if value is None else f"{option}{'=' if text[0] == '-' else ' '}{text}"
+
+
+def as_key(setting: str, value: Any) -> str:
+    """A setting and its value for `featbert run`, such as `--set answerable=true`."""
+    text = str(value).lower() if isinstance(value, bool) else value
+    return f"--set {shlex.quote(f'{setting}={text}')}"
 
 
 class FeatbertError(Exception):

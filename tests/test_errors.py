@@ -6,7 +6,7 @@ import re
 import pytest
 
 from featbert.config import Settings, validated
-from featbert.errors import OPTIONS, InputError, MissingError, spelling
+from featbert.errors import OPTIONS, InputError, MissingError, as_key, spelling
 from featbert.experiments.file import read_experiment
 from featbert.progress import set_within
 from tests.workspace import command
@@ -38,6 +38,12 @@ def test_notations(options, texts):
             copy = pickle.loads(pickle.dumps(error))
             assert (type(copy), str(copy), copy.setting) == (kind, message, "rank")
     assert spelling("rank") == "rank"
+
+
+def test_keys_are_written_so_that_run_reads_them():
+    values = {"answerable": True, "limit": 8, "text": "a b"}
+    options = [as_key(name, value) for name, value in values.items()]
+    assert options == ["--set answerable=true", "--set limit=8", "--set 'text=a b'"]
 
 
 def shown(*arguments: object) -> str:

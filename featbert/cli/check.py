@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import shlex
 
 import typer
 
@@ -11,7 +10,7 @@ from featbert.cli import options as o
 from featbert.cli.showing import terminal_width
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
-from featbert.errors import InputError, spelling
+from featbert.errors import InputError, as_key, spelling
 from featbert.progress import notice, report
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.suited import suited_task
@@ -31,7 +30,7 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
     typer.echo(corpus_text(corpus, checked, task, terminal_width()))
     if not checked.doubts:
         given = {"data": request.data} | request.given
-        keys = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in given.items())
+        keys = " ".join(as_key(name, value) for name, value in given.items())
         report(f"nothing looks wrong; next: featbert run decide {keys} --minutes 20")
 
 

@@ -59,8 +59,7 @@ class Candidate:
     @property
     def is_quick(self) -> bool:
         """Whether it is a row on features with a linear head or a solver."""
-        table = self.row[0]
-        return table == "features" and not self.configuration.settings(table).reads_words
+        return self.configuration.settings(self.row[0]).is_quick
 
     def on(self, share: float, most_epochs: int) -> Candidate:
         """The candidate on a part of train, with at most `most_epochs` if it is tuned and halved.

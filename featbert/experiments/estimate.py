@@ -71,7 +71,7 @@ class Estimates:
             self.measure()
 
     def measure(self) -> None:
-        """Times short runs. Of a kind that was timed before, the faster one counts."""
+        """Times a short run of each kind. If one was timed before, the faster one counts."""
         number_of_runs = counted(len(self.short), "short run")
         report(f"measuring {number_of_runs}, none begins after {duration(self._patience)}")
         began = time.monotonic()

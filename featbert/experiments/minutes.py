@@ -249,36 +249,36 @@ class MinutesPlan(ExperimentPlan):
         return plan.renewed(time_plan=time_plan)
 
     def _new_time_plan(self, key: str) -> TimePlan:
-        """The first draft that the minutes allow, by short runs."""
+        """A plan by short runs, which are repeated before the minutes are refused."""
         patience = 60 * self.minutes * MEASURING
         # A frozen and a tuned row are timed in any case.
         estimates = Estimates(self, measure=True, patience=patience, at_least=2)
+        with contextlib.suppress(InputError):
+            return self._first_draft(key, estimates)
+        estimates.measure()  # other work may have slowed the short runs
+        return self._first_draft(key, estimates)
+
+    def _first_draft(self, key: str, estimates: Estimates) -> TimePlan:
+        """The longest draft that the minutes allow. InputError if there is none."""
         first = self.experiment.configurations[0]
         items = get_task(first.task).items(self.resources.corpus(first)["train"])
         # Drawn examples are not divided.
         n_examples = 0.0 if first.shots is not None else first.train_share * (len(items) - 1)
-        seconds: dict[str, float] = {}
-        for is_last in (False, True):
-            times, seconds_of_whole = ExpectedTimes(self.candidates, self.job_of, estimates), 0.0
-            choices = [*self._with_and_without_words(times.timed())]
-            drafts = times.drafts(choices, most_seeds=len(first.seeds), n_examples=n_examples)
-            for rows, share, epochs, seconds in drafts:
-                total = MARGIN * sum(seconds.values())
-                if share == 1:
-                    seconds_of_whole = total
-                if total <= self.seconds_left:
-                    of_runs = {
-                        self.job_of(c).name: times.run(c.on(share, epochs))
-                        for c in itertools.chain(*rows.values())
-                    }
-                    if share < 1:
-                        needed = math.ceil((self.spent + seconds_of_whole) / 60)
-                        report(f"all of train would need {spelling('minutes', needed)}")
-                    return TimePlan(
-                        key, share, epochs, None, of_runs, seconds, spent=0.0, done=False
-                    )
-            if not is_last:  # other work may have slowed the short runs
-                estimates.measure()
+        times = ExpectedTimes(self.candidates, self.job_of, estimates)
+        choices = [*self._with_and_without_words(times.timed())]
+        drafts = times.drafts(choices, most_seeds=len(first.seeds), n_examples=n_examples)
+        seconds, seconds_of_whole = dict[str, float](), 0.0
+        for rows, share, epochs, seconds in drafts:
+            total = MARGIN * sum(seconds.values())
+            if share == 1:
+                seconds_of_whole = total
+            if total <= self.seconds_left:
+                candidates = itertools.chain(*rows.values())
+                of_runs = {self.job_of(c).name: times.run(c.on(share, epochs)) for c in candidates}
+                if share < 1:
+                    needed = math.ceil((self.spent + seconds_of_whole) / 60)
+                    report(f"all of train would need {spelling('minutes', needed)}")
+                return TimePlan(key, share, epochs, None, of_runs, seconds, spent=0.0, done=False)
         raise InputError(self._too_few(seconds, len(items) - 1), setting="minutes")
 
     def _with_and_without_words(self, candidates: Rows) -> Iterator[tuple[Rows, int]]:

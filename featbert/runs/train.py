@@ -244,7 +244,7 @@ class _Training:
                     write_json(folder / PRUNED, PrunedRun(study, number, flops, seconds))
                     checkpoint.path.unlink(missing_ok=True)
                     raise PrunedError(f"pruned after epoch {number}")
-        if self._is_quick:
+        if self.settings.is_quick:
             chosen, n_epochs = progress.history[progress.best_epoch - 1], len(progress.history)
             report(f"best of {n_epochs} epochs: {chosen}  {progress.seconds:.1f} s")
         record = self._record(folder, fitting.end(), started, resumed_after)
@@ -283,20 +283,13 @@ class _Training:
         answers = self.task.with_gold(self.task.gold(dev), predicted["dev"])
         return self.task.dev_values(*answers, self.task.taught(self.classes))
 
-    @property
-    def _is_quick(self) -> bool:
-        """Whether an epoch takes a moment: a solver, or a linear head on features."""
-        settings = self.settings
-        is_linear = get_tuning(settings.tuning).frozen and not settings.reads_words
-        return is_linear or not settings.trainer.has_seed
-
     def _note(self, row: Epoch, folder: Path, log: Callable[[Epoch], None]) -> None:
         """Writes an epoch to folder and log, and reports it unless it takes only a moment."""
         path = folder / "history.jsonl"
         with explaining(path), path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(dataclasses.asdict(row)) + "\n")
         log(row)
-        if not self._is_quick:
+        if not self.settings.is_quick:
             report(f"{row}  {row.seconds:.1f} s")
 
     def _record(

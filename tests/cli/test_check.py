@@ -56,6 +56,11 @@ def test_a_text_of_another_task_is_read_for_it(workspace, tmp_path):
     assert rows_of(done.stdout)["labelled"] == ["9", "9", "9"]
     assert rows_of(done.stdout)["columns read"] == ["text -> label"] * 3
     assert "run decide" not in done.stderr  # all texts are of one class
+    for name in ("train", "dev", "test"):
+        rows = (f"{name} {n} was\t{('bad', 'good')[n % 2]}\n" for n in range(9))
+        (folder / f"{name}.tsv").write_text("text\tlabel\n" + "".join(rows), "utf-8")
+    done = ok(workspace.call("check", folder, "--limit", 8))
+    assert f"run decide --set data={folder} --set limit=8" in done.stderr
     assert "entities" in error_of(workspace.call("check", folder, "--task", "entities"))
     (folder / "dev.tsv").write_text("", "utf-8")
     assert str(folder) in error_of(workspace.call("check", folder))
