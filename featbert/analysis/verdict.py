@@ -606,7 +606,14 @@ def _cost(case: _Case, features: Row, tuned: Row) -> str:
         "less time": price.seconds_cheaper_from if timed else None,
         "fewer operations": price.flops_cheaper_from,
     }
-    parts = [f"{w} {words.get(n, f'from run {n:.0f} on')}" for w, n in since.items() if n]
+    savings: dict[float, list[str]] = {}
+    for what, number in since.items():
+        if number:
+            savings.setdefault(number, []).append(what)
+    parts = [
+        f"{' and '.join(saved)} {words.get(number, f'from run {number:.0f} on')}"
+        for number, saved in savings.items()
+    ]
     return f"{text} Features take {', and '.join(parts)}." if parts else text
 
 
