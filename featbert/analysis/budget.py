@@ -14,6 +14,7 @@ reach more than is computed. Then only its own lead is reported.
 
 import dataclasses
 import itertools
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -114,9 +115,14 @@ def _curve(row: Row, trials: Sequence[TriedSettings], left_out: int, drawn: Floa
     n = len(trials)
     dev = [trial.dev or 0.0 for trial in trials]
     tests = [trial.test for trial in trials if trial.test is not None]
-    # Of equal scores the first counts as the highest, as in a search.
-    order = sorted(range(n), key=lambda i: (dev[i], -i))
-    test = subset_weights(n) @ np.array(tests)[order] if len(tests) == n else None
+    test = None
+    if len(tests) == n:
+        # Trials come in any order, so any of those with equal scores may be the chosen one.
+        of_equals = [
+            statistics.fmean(t for t, d in zip(tests, dev, strict=True) if d == score)
+            for score in sorted(dev)
+        ]
+        test = subset_weights(n) @ np.array(of_equals)
     tail = (1 - LEVEL) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     numbers = np.arange(1, n + 1)

@@ -71,6 +71,8 @@ def compare(
     searches = [search for record in experiments for search in record.searches]
     trials = {name for record in experiments for name in record.trials}
     trials -= {name for record in experiments for name in record.rows}
+    time_plan = None if experiment is None else experiment.time_plan
+    untrained = [] if time_plan is None else time_plan.untrained
     compared_groups = [
         compare_group(group, freed, request.against, () if keeps_trials else trials)
         for group, freed in _groups(runs, groups, vary)
@@ -78,7 +80,11 @@ def compare(
     _check_names(request, compared_groups, show)
     comparisons = [
         _with_results(
-            comparison, members, request, searches if experiment else _among(searches, members)
+            comparison,
+            members,
+            request,
+            searches if experiment else _among(searches, members),
+            untrained,
         )
         for comparison, members in compared_groups
     ]
@@ -159,6 +165,7 @@ def _with_results(
     members: Members,
     request: Analyses,
     searches: Sequence[SearchRecord],
+    untrained: Sequence[str],
 ) -> Comparison:
     """A comparison with the analyses that were asked for, and sentences on them."""
     # Intervals say which rows learned. Fronts and the answer need that.
@@ -181,7 +188,7 @@ def _with_results(
         comparison = dataclasses.replace(comparison, breakdowns=tuple(parts))
     if everything or "confusion" in request.figures:
         comparison = with_confusions(comparison, members)
-    comparison = with_contests(comparison, members, request, searches)
+    comparison = with_contests(comparison, members, request, searches, untrained)
     if everything:
         rows = []
         for row in comparison.rows:
@@ -217,6 +224,14 @@ def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> Non
     tests = (result for c in comparisons for result in (*c.differences, *c.test_notes))
     if request.stats and not any(tests):
         notice("nothing is tested: no two rows learned from as much of the same text")
+    timed = {"one_by_one": "one_by_one_seconds", "batched": "batched_seconds"}
+    if (key := timed.get(request.cheapest)) and not any(
+        getattr(row.cost, key) for c in comparisons for row in c.rows
+    ):
+        notice(
+            f"{spelling('cheapest', request.cheapest)}: no run has a time to label texts; "
+            "featbert speed RUN measures it"
+        )
     if request.budget and not any(comparison.budgets for comparison in comparisons):
         notice(
             f"{spelling('budget')} needs a row with {FEWEST_TRIALS} finished trials of a random "

@@ -101,6 +101,11 @@ class RowCost:
     one_by_one_seconds: float | None = None
     batched_seconds: float | None = None
 
+    @property
+    def operations(self) -> float:
+        """Of training one run, with its extraction if that is known."""
+        return self.training_flops + (self.extraction_flops or 0.0)
+
 
 @dataclass(frozen=True)
 class ComparedRun:
@@ -271,11 +276,14 @@ def same_task(row: Row, other: Row) -> bool:
 
 
 def best_by_dev(rows: Sequence[Row]) -> Row | None:
-    """The row with the best mean score on dev, or on test if none was scored on dev."""
+    """The row with the best mean score on dev, or on test if none was scored on dev.
+
+    Of equal rows the one with the fewest operations, then the first.
+    """
     for split in EVALUATED:
         scored = [row for row in rows if split in row.splits]
         if scored:
-            return max(scored, key=lambda row: row.mean(split))
+            return max(scored, key=lambda row: (row.mean(split), -row.cost.operations))
     return None
 
 

@@ -22,6 +22,7 @@ from featbert.analysis.comparison import (
     rivals,
 )
 from featbert.analysis.interval import (
+    FEWEST,
     FEWEST_UNITS,
     LEVEL,
     Estimate,
@@ -125,6 +126,7 @@ class _Estimates:
         self.members = members
         self.moments: dict[tuple[object, ...], Moments] = {}
         self.without_counts: dict[str, None] = {}
+        self.without_interval: dict[str, None] = {}
         self.uncounted = 0
         self.reasons: dict[tuple[str, str], dict[str, None]] = {}
 
@@ -153,9 +155,13 @@ class _Estimates:
 
     def notes(self) -> Iterator[str]:
         """Rows without an interval over text, and why."""
-        if self.without_counts:
-            names = listed(self.without_counts)
-            yield f"predictions are missing, so some intervals cover other seeds only: {names}"
+        reasons = (
+            (self.without_counts, "some intervals cover other seeds only"),
+            (self.without_interval, f"and seeds are fewer than {FEWEST}, so there is no interval"),
+        )
+        for names, effect in reasons:
+            if names:
+                yield f"predictions are missing, {effect}: {listed(names)}"
         for (split, error), row_names in self.reasons.items():
             yield f"no interval over text of {split} for {listed(row_names)}: {error}"
         if self.uncounted:
@@ -163,18 +169,25 @@ class _Estimates:
             yield f"{number} from before the predictions were removed, not to be computed again"
 
     def _estimate(self, rows: Sequence[Row], split: str, null: float = 0.0) -> Estimate | None:
+        lacks_predictions = False
         try:
             result = self._over_text(rows, split, null)
+            if not result.over_seeds + result.over_text:
+                raise FeatbertError("it is the same on every part of the text, so has no variance")
             if not any(row.has_seed for row in rows):
                 result = dataclasses.replace(result, covers_seeds=True)
             return result
         except MissingError:
-            self.without_counts |= dict.fromkeys(row.name for row in rows)
+            lacks_predictions = True
         except FeatbertError as error:
             self.reasons.setdefault((split, str(error)), {}).update({r.name: None for r in rows})
         scores = [row.score(split) for row in rows]
         values = [() if score is None else score.values for score in scores]
-        return seeds_estimate(*for_every_seed(values, [row.has_seed for row in rows]))
+        over_seeds = seeds_estimate(*for_every_seed(values, [row.has_seed for row in rows]))
+        if lacks_predictions:
+            rows_without = self.without_counts if over_seeds else self.without_interval
+            rows_without.update(dict.fromkeys(row.name for row in rows))
+        return over_seeds
 
     def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
         """The estimate from counts, or the kept one."""

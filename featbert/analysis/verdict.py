@@ -58,6 +58,7 @@ _LEAST = {
     "one_by_one": "Least time to label texts one by one",
     "batched": "Least time to label texts in batches",
 }
+_STATS = "--stats, or the notes of a report"
 # A run with fewer bytes for each parameter it predicts with needs the encoder's own files.
 _BYTES_OF_PARAMETER = 2
 
@@ -87,6 +88,7 @@ class _Case:
     tuned: Row | None
     split: str
     searches: Sequence[SearchRecord]
+    untrained: Sequence[str]
 
     def runs(self, rows: Iterable[Row]) -> list[Run]:
         return [run for row in rows for run in self.members[row.name]]
@@ -97,8 +99,12 @@ def with_contests(
     members: Members,
     request: Analyses,
     searches: Sequence[SearchRecord],
+    untrained: Sequence[str] = (),
 ) -> Comparison:
-    """The comparison with a contest for each freed part of it, in the order of its rows."""
+    """The comparison with a contest for each freed part of it, in the order of its rows.
+
+    `untrained`: see `TimePlan`.
+    """
     cases = []
     for group in rivals(comparison.rows):
         rows = [row for row in group if not row.is_trial]
@@ -120,6 +126,7 @@ def with_contests(
             tuned,
             (leader or best_by_dev(rows) or rows[0]).splits[-1],
             searches,
+            untrained,
         )
         cases.append(case)
     contests, overall = map(_contest, cases), map(units.visible, _overall(cases))
@@ -206,7 +213,7 @@ def _answer(case: _Case) -> str:
     if difference is None:
         return (
             f"{name} is the best row by {leader.splits[0]}, {_score(leader, split)} on {split}. "
-            f"Its lead over {_called(case, rival)} has no interval (--stats says why)."
+            f"Its lead over {_called(case, rival)} has no interval (reason: {_STATS})."
         )
     answer = _result(difference, leader, rival, name, _as_rival(case, leader, rival))
     if (behind := _behind_and_rising(case)) is not None:
@@ -301,7 +308,7 @@ def _basis(difference: Difference, *rows: Row) -> str:
     if not estimate.covers_seeds:
         seeds += ": other seeds are not covered"
     if not estimate.covers_text:
-        return f"{seeds}: other text is not covered (--stats says why)"
+        return f"{seeds}: other text is not covered (reason: {_STATS})"
     text = f"{estimate.units:,} {difference.split} {difference.units}"
     return f"{seeds}, {text}" if seeds else text
 
@@ -310,11 +317,10 @@ def _nothing_learned(case: _Case) -> str:
     best = best_by_dev(case.rows)
     if best is None:
         return "No row learned."
-    split, measure = case.split, best.task.measure.name
+    split = case.split
     return (
         f"No row learned: {_called(case, best)}, the best by {best.splits[0]}, reaches "
-        f"{_percent(best.mean(split))}{_ends(best, split)} {measure} on {split}."
-        f"{_floor(best, split)}"
+        f"{_score(best, split)} on {split}.{_floor(best, split)}"
     )
 
 
@@ -322,7 +328,7 @@ def _nothing_learned(case: _Case) -> str:
 
 
 def _cheapest(case: _Case) -> Row | None:
-    """The row with the least cost within the margin of the best row by dev.
+    """The row with the least cost within the margin of the best row, both by dev.
 
     None if fewer than two rows have a cost, or if it was timed on several machines.
     """
@@ -332,11 +338,13 @@ def _cheapest(case: _Case) -> Row | None:
     costs = {row.name: cost for row in case.competing if (cost := currency.of(row))}
     if len(costs) < 2 or leader.name not in costs:
         return None
-    worst = leader.mean(case.split) - case.request.within / 100
+    chosen_on = leader.splits[0]
+    worst = leader.mean(chosen_on) - case.request.within / 100
     close = [
         row
         for row in case.competing
-        if row.name in costs and case.split in row.splits and row.mean(case.split) >= worst
+        if row.name in costs and {chosen_on, case.split} <= {*row.splits}
+        if row.mean(chosen_on) >= worst
     ]
     least = min(costs[row.name] for row in close)
     limit = least * (_AS_QUICK if currency.timed else _AS_CHEAP)
@@ -345,7 +353,7 @@ def _cheapest(case: _Case) -> Row | None:
 
 
 def _cheapest_line(case: _Case, row: Row) -> str:
-    """`Fewest operations within 1 point of the best: LoRA (80.0, 0.3 MB to keep, 0.7× ...)`"""
+    """`Fewest operations within 1 point of the best by dev: LoRA (80.0, 0.3 MB to keep, ...)`"""
     leader, split = case.leader, case.split
     assert leader is not None
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
@@ -353,7 +361,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     storage = f"{units.size(row.cost.run_bytes)} to keep"
     if row.cost.run_bytes < _BYTES_OF_PARAMETER * row.cost.total_parameters:
         storage += " besides the encoder"
-    least = f"{_LEAST[case.request.cheapest]} within {within} of the best"
+    least = f"{_LEAST[case.request.cheapest]} within {within} of the best by {leader.splits[0]}"
     has_trials = len(case.with_trials) > len(case.rows)
     lacks_costs = not all(map(CURRENCIES[case.request.cheapest].of, case.competing))
     if has_trials or lacks_costs:
@@ -364,6 +372,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
+        score += "" if difference.estimate.covers_seeds else ": other seeds are not covered"
     # Storage is shown already.
     shown = "operations" if case.request.cheapest == "kept" else case.request.cheapest
     row_cost, best_cost = (CURRENCIES[shown].of(priced) for priced in (row, leader))
@@ -457,6 +466,9 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         yield f"{enumerated(idle)} did not learn"
     if caution := _search_without_choice(case):
         yield caution
+    yield from _equals(case)
+    if case.untrained:
+        yield f"no time was left to train {enumerated(case.untrained)}; more minutes would"
     yield from _little_text(case, shown)
     if any(run.record.reading.get("dev_share") for run in case.runs(case.rows)):
         yield "dev was drawn from train"
@@ -475,10 +487,31 @@ def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
         n_texts = round(max(row.train_sentences.mean for row in shown))
         learned = counted(n_texts, f"training {next(iter(shown)).task.unit}")
         yield f"all rows learned from {learned}, a part of the text: with more the order may change"
-    few_steps = [row for row in shown if row.competes and _few_steps(row)]
+    few_steps = [
+        row for row in shown if row.competes and row.mean(row.splits[0]) < 1 and _few_steps(row)
+    ]
     if few_steps:
         names = enumerated([f"{_called(case, row)}{_few_steps(row)}" for row in few_steps])
         yield f"{names} may need more steps"
+
+
+def _equals(case: _Case) -> Iterator[str]:
+    """A phrase about rows that are as good as the best one by dev."""
+    leader = case.leader
+    if leader is None:
+        return
+    split = leader.splits[0]
+    equals = [row for row in case.competing if split in row.splits and row is not leader]
+    equals = [row for row in equals if row.mean(split) == leader.mean(split)]
+    if equals:
+        names = [_called(case, row) for row in equals]
+        if len(names) > _NAMED + 1:
+            names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+        verb = "is" if len(equals) == 1 else "are"
+        yield (
+            f"by {split} {enumerated(names)} {verb} as good as {_called(case, leader)}, which "
+            "takes no more operations"
+        )
 
 
 def _missing_side(case: _Case) -> str:
@@ -652,9 +685,9 @@ def _score(row: Row, split: str) -> str:
 
 
 def _ends(row: Row, split: str) -> str:
-    """` [82.0, 86.2]`, if the score has an interval."""
+    """` [82.0, 86.2]`, if the score has an interval. No score is above 100."""
     estimate = row.estimates.get(split)
-    return f" [{_percent(estimate.low)}, {_percent(estimate.high)}]" if estimate else ""
+    return f" [{_percent(estimate.low)}, {_percent(min(estimate.high, 1))}]" if estimate else ""
 
 
 def _percent(share: float) -> str:

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any
 
+from featbert.config import defaults
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.experiments.estimate import Estimates
 from featbert.experiments.file import Configuration, with_kept_vectors
 from featbert.experiments.plan import Job, RowOf
-from featbert.models.registry import KEPT_POOLINGS
+from featbert.models.registry import BODIES, KEPT_POOLINGS
 
 # Candidates by kind: "scan" (quick rows on features), "features" (the others), "finetune".
 Rows = Mapping[str, Sequence["Candidate"]]
@@ -60,6 +62,17 @@ class Candidate:
     def is_quick(self) -> bool:
         """Whether it is a row on features with a linear head or a solver."""
         return self.configuration.settings(self.row[0]).is_quick
+
+    @property
+    def method(self) -> str:
+        """A tuning, or the head of a row on features."""
+        settings, task = self.configuration.settings(self.row[0]), self.configuration.task
+        if not get_tuning(settings.tuning).frozen:
+            return get_tuning(settings.tuning).title
+        body = BODIES[settings.body].title
+        usual = defaults(settings.tuning, task, settings.body).sentence_pooling
+        pooling = settings.sentence_pooling
+        return body if pooling == usual else f"{body} with {pooling}"
 
     def on(self, share: float, most_epochs: int) -> Candidate:
         """The candidate on a part of train, with at most `most_epochs` if it is tuned and halved.

@@ -112,6 +112,7 @@ class MinutesPlan(ExperimentPlan):
     kept: dict[str, Any] = field(default_factory=dict, init=False)
     impossible: list[tuple[Candidate, InputError]] = field(default_factory=list, init=False)
     _waiting: list[float] = field(default_factory=list, init=False)
+    _trained_methods: set[str] = field(default_factory=set, init=False)
 
     def __post_init__(self) -> None:
         if math.isnan(self.began):
@@ -160,8 +161,17 @@ class MinutesPlan(ExperimentPlan):
     def record(self) -> ExperimentRecord:
         assert self.time_plan is not None
         is_done = self.time_plan.done or not self.missing
-        time_plan = dataclasses.replace(self.time_plan, spent=self.spent, done=is_done)
+        untrained = self._untrained() if is_done else []
+        time_plan = dataclasses.replace(
+            self.time_plan, spent=self.spent, done=is_done, untrained=untrained
+        )
         return dataclasses.replace(super().record, time_plan=time_plan)
+
+    def _untrained(self) -> list[str]:
+        """Methods with candidates, of which no run was finished or failed."""
+        candidates = itertools.chain(*self.candidates.values())
+        methods = dict.fromkeys(candidate.method for candidate in candidates)
+        return [method for method in methods if method not in self._trained_methods]
 
     def _candidates(self) -> dict[str, list[Candidate]]:
         """First values of searched settings come first: a shorter list has all tunings."""
@@ -420,7 +430,9 @@ class MinutesPlan(ExperimentPlan):
         n_waiting = 0
         for candidate in candidates:
             if n_waiting < at_a_time:
-                n_waiting += self._add(self.job_of(candidate), candidate.seconds)
+                n_waiting += self._add(job := self.job_of(candidate), candidate.seconds)
+                if job.run.finished or job.name in self.failures:
+                    self._trained_methods.add(candidate.method)
         return None if n_waiting else self._by_dev(candidates)
 
     def _by_dev(self, candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -3,9 +3,8 @@
 import itertools
 
 from featbert.analysis.comparison import grouped
-from featbert.analysis.labels import head_parts, run_labels, search_line
-from featbert.encoders.tunings import get_tuning
-from featbert.experiments.candidates import FIRST_SEEDS, LEFT, Candidate, rungs
+from featbert.analysis.labels import run_labels, search_line
+from featbert.experiments.candidates import FIRST_SEEDS, LEFT, rungs
 from featbert.experiments.estimate import PATIENCE, SHORT, Estimates
 from featbert.experiments.minutes import MARGIN, MinutesPlan
 from featbert.experiments.plan import ExperimentPlan
@@ -31,12 +30,12 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(whole.jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are tuned",
     ]
-    chosen_methods = {*map(_method, chosen)}
-    methods = dict.fromkeys(map(_method, itertools.chain(*whole.candidates.values())))
+    chosen_methods = {c.method for c in chosen}
+    methods = dict.fromkeys(c.method for c in itertools.chain(*whole.candidates.values()))
     if untried := [method for method in methods if method not in chosen_methods]:
         head.append(f"not tried: {listed(untried)}; more minutes try more")
     for error, candidates in grouped((str(e), c) for c, e in whole.impossible).items():
-        names = dict.fromkeys(map(_method, candidates))
+        names = dict.fromkeys(c.method for c in candidates)
         head.append(f"not possible: {listed(names)}: {error}")
     if time_plan.spent:
         head.append(f"resumed: {duration(time_plan.spent)} of the minutes are spent")
@@ -68,15 +67,6 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         "are no table rows."
     )
     return "\n".join([*map(printable, head), "", *tables, end])
-
-
-def _method(candidate: Candidate) -> str:
-    """A tuning, or the head of a row on features."""
-    settings = candidate.configuration.settings(candidate.row[0])
-    if not get_tuning(settings.tuning).frozen:
-        return get_tuning(settings.tuning).title
-    head = head_parts(settings.tuning, settings.model_dump(), candidate.configuration.task)
-    return " with ".join(head.values())
 
 
 def plan_text(plan: ExperimentPlan, measure: bool, width: int | None) -> str:

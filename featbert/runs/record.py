@@ -467,6 +467,7 @@ class TimePlan:
         seconds: the most that each stage was expected to take.
         spent: seconds of all commands so far.
         done: whether no further run is trained.
+        untrained: methods with candidates for which no time was left, once all is done.
     """
 
     key: str
@@ -477,6 +478,7 @@ class TimePlan:
     seconds: dict[str, Seconds]
     spent: Seconds
     done: bool
+    untrained: list[str] = dataclasses.field(default_factory=list)
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)

@@ -15,7 +15,7 @@ from featbert.report.rendering import render
 from featbert.report.tables import lead_line
 from featbert.runs.record import ExperimentRecord, SearchRecord, TriedSettings, write_json
 from featbert.runs.run import Run
-from tests.analysis.records import READ, compare_runs, make_run
+from tests.analysis.records import READ, compare, compare_runs, make_run
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 8])
@@ -77,6 +77,21 @@ def test_trials_cost_the_mean_and_extraction_once(tmp_path):
     assert f"{100 * ours.low[-1]:.2f} to {100 * ours.high[-1]:.2f}" in table
     assert table.count("1 trial was pruned or failed") == 2
     assert set(plot(found, "budget-time").axes[0].get_xlim())
+
+
+def test_any_of_the_trials_with_equal_scores_may_be_chosen():
+    """The mean over all orders of the trials, in which the first of the best on dev is chosen."""
+    dev, test = [0.5, 0.7, 0.7, 0.7], [0.1, 0.2, 0.6, 0.7]
+    tried = [
+        TriedSettings({}, [str(n)], d, t, "finished", 1.0, 1.0)
+        for n, (d, t) in enumerate(zip(dev, test, strict=True))
+    ]
+    (comparison,) = compare([make_run("run")])
+    curve = budget._curve(comparison.rows[0], tried, 0, np.array([dev]))
+    for k, found in enumerate(curve.test, 1):
+        orders = [order[:k] for order in itertools.permutations(range(4))]
+        chosen = [test[max(order, key=lambda i: dev[i])] for order in orders]
+        assert found == pytest.approx(statistics.fmean(chosen), abs=1e-12)
 
 
 def test_a_lead_is_said_where_the_intervals_support_it(tmp_path):

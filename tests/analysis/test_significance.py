@@ -100,6 +100,14 @@ def test_a_run_without_a_seed_stands_for_every_seed(tmp_path) -> None:
     assert compared([solved]).rows[0].estimates["dev"].covers_seeds
 
 
+def test_equal_scores_on_every_part_of_the_text_have_no_interval(tmp_path) -> None:
+    """Their variance would be 0, as if other text could give no other score."""
+    comparison = compared([make(tmp_path, "t", 1, 0.0), make(tmp_path, "f", 1, 0.0, layers=None)])
+    assert comparison.differences == ()
+    assert [row.estimates for row in comparison.rows] == [{}, {}]
+    assert comparison.test_notes
+
+
 def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
     runs = both(tmp_path, seeds=(1,), in_document=0)
     (found,) = compared(runs).differences

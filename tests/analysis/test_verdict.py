@@ -165,6 +165,29 @@ def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
 
 
+def test_the_margin_of_the_cheapest_row_is_on_dev() -> None:
+    """Test decides nothing."""
+    runs = make_seeds("t", [0.70, 0.70, 0.71], layers=None)
+    cost = {"training_flops": 1e12, "extraction_flops": 1e12}
+    for layer, (dev, test) in enumerate([(0.66, 0.72), (0.70, 0.60)], 1):
+        alike = make_seeds(f"l{layer}", [dev] * 3, layers=f"layer:{layer}", cost=cost)
+        scores = make_run(test=test).record.scores["test"]
+        runs += [dataclasses.replace(run, record=with_test(run.record, scores)) for run in alike]
+    assert contest(runs).cheapest == "layer:2"
+    assert contest(runs, within=0.1).cheapest == "fine-tuning"
+
+
+def test_of_equal_rows_the_one_with_fewest_operations_leads_and_the_others_are_named() -> None:
+    runs = [
+        *make_seeds("a", FEATURES, layers="layer:1", cost={"training_flops": 2e12}),
+        *make_seeds("b", FEATURES, layers="layer:2", cost={"training_flops": 1e12}),
+    ]
+    found = contest(runs)
+    assert found.leader == "layer:2"
+    assert "layer:1" in topics(found)["Check first"]
+    assert "Check first" not in topics(contest([*runs, *make_seeds("c", TUNED)]))
+
+
 def test_of_rows_of_equal_cost_dev_chooses_the_cheapest() -> None:
     cost = {"training_flops": 1e12, "extraction_flops": 1e12}
     runs = make_seeds("t", [0.70, 0.70, 0.71], layers=None)

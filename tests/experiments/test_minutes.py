@@ -14,12 +14,14 @@ import pytest
 from featbert.analysis.compare import compare
 from featbert.analysis.labels import search_line
 from featbert.api import RunRequest, _gains, plan_run, run
+from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.experiments import candidates, minutes, schedule
 from featbert.experiments.candidates import rungs
 from featbert.experiments.minutes import MinutesPlan
 from featbert.experiments.plan import Job
 from featbert.experiments.schedule import carry_out
+from featbert.models.registry import BODIES
 from featbert.report.plan import minutes_text
 from featbert.runs.record import read_experiment_record, write_json
 from featbert.tasks.base import TASKS
@@ -248,6 +250,22 @@ def test_rows_get_more_text_and_epochs_if_runs_are_faster_than_expected(
     settings = [run.record.settings for run in plan.runs if run.record.tuning == "full"]
     assert [s["train_share"] for s in settings] == [max(shares)] * 3
     assert [s["epochs"] for s in settings] == [max(epochs)] * 3
+
+
+def test_methods_for_which_no_time_was_left_are_named(lab, trained):
+    """Runs take eight times as long as expected."""
+    experiment = lab.experiment(**KEYS, minutes=8)
+    plan = MinutesPlan(experiment, **lab.where, clock=lambda: 8 * trained.seconds).timed()
+    planned = {c.method for candidates in plan.candidates.values() for c in candidates}
+    plan = carry_out(plan)
+    untrained = plan.record.time_plan.untrained
+    heads = {BODIES[j.run.options.settings.body].title for j in trained if j.run.tuning == "none"}
+    tunings = {get_tuning(job.run.tuning).title for job in trained if job.run.tuning != "none"}
+    assert {*untrained} == planned - tunings - heads != set()
+    (comparison,) = compare(plan.runs, groups="task", experiment=plan.record)
+    cautions = dict(comparison.contests[0].findings)["Check first"]
+    assert all(method in cautions for method in untrained)
+    assert carry_out(timed(lab, trained, 60)).record.time_plan.untrained == []
 
 
 def test_short_runs_are_repeated_before_minutes_are_refused(lab, trained, monkeypatch):
