@@ -1,6 +1,5 @@
 """featbert check"""
 
-import contextlib
 import dataclasses
 
 import typer
@@ -10,7 +9,7 @@ from featbert.cli import options as o
 from featbert.cli.showing import terminal_width
 from featbert.data.check import check_corpus
 from featbert.data.corpus import Corpus
-from featbert.errors import InputError, as_key, spelling
+from featbert.errors import as_key, spelling
 from featbert.progress import notice, report
 from featbert.tasks.base import Task, get_task
 from featbert.tasks.suited import suited_task
@@ -35,11 +34,10 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
 
 
 def _read(request: api.CorpusRequest) -> tuple[Task, Corpus]:
-    """The corpus for the task that was given, or for one that it suits, or else for entities."""
+    """The corpus for the task that was given, or for one that it suits."""
     task = get_task(request.task)
     if "task" not in request.given:
-        with contextlib.suppress(InputError):
-            task = get_task(suited_task(str(request.data), request.reading))
+        task = get_task(suited_task(str(request.data), request.reading))
     corpus = request.corpus(task.targets)
     if task.name != request.task:
         notice(f"{request.data} is read for {spelling('task', task.name)}")

@@ -54,11 +54,12 @@ def missing_mark(value: Any, missing: Collection[str] | None) -> str | None:
 
 
 def doubtful_classes(classes: Collection[str]) -> list[str]:
-    """Classes that may mean "no answer": NA and None only if the others are numbers."""
+    """Classes that may mean "no answer": NA and None only with other such marks or numbers."""
     marks = [name for name in classes if name.lower() in NO_VALUE]
     names = {*classes} - {*marks}
     are_numbers = bool(names) and all(map(_NUMBER.fullmatch, names))
-    return sorted(name for name in marks if are_numbers or name.lower() not in ("na", "none"))
+    are_marks = are_numbers or not {*map(str.lower, marks)} <= {"na", "none"}
+    return sorted(marks) if are_marks else []
 
 
 def rejected(values: Mapping[Any, Any]) -> str | None:

@@ -80,7 +80,7 @@ RIGHT_CHOICE_KEYS = (
 )
 ANSWER_KEYS = ("answers", "answer", "answer_text", "answers.text")
 ANSWER_START_KEYS = ("answer_start", "answers.answer_start", "start")
-IDS = ("id", "idx", "ind", "index", "guid", "uid")
+IDS = ("id", "idx", "ind", "index", "guid", "uid", "nr", "no", "#")
 # Numbers of rows as pandas and R write them.
 ROW_NUMBERS = ("column 0", "column 1", "unnamed: 0", "__index_level_0__")
 USUAL_NAMES = {

@@ -34,6 +34,8 @@ from featbert.data.answers import (
 from featbert.data.columns import (
     EXAMPLE_KEYS,
     IDS,
+    ROW_NUMBERS,
+    USUAL_NAMES,
     Column,
     columns_seen,
     delimiter_advice,
@@ -48,6 +50,7 @@ from featbert.data.files import SURROGATE, RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, spelling
+from featbert.progress import notice
 from featbert.text import excerpt
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
@@ -93,6 +96,8 @@ class TextReader:
     of_lines: ClassVar[bool] = True
     # Whether columns without names may be a text, perhaps another one, and an answer.
     in_columns: ClassVar[bool] = True
+    # Whether the only column besides texts and numbers of rows has the answers, whatever its name.
+    takes_only_column: ClassVar[bool] = False
     # Names of the texts of an example in predictions.
     names_of_texts: ClassVar[tuple[str, str]] = ("text", "pair")
 
@@ -130,8 +135,8 @@ class TextReader:
         if target is None:
             return None
         value, values = answer_in(row, target), self.options.missing_values
-        if isinstance(value, list) and len(value) == 1:
-            value = value[0]
+        if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list | dict):
+            value = value[0]  # a list in a list is a span
         mark = None if target == "answer" else rejected(row.values)
         mark = mark or missing_mark(value, self.marks if values is None else values)
         if mark is None:
@@ -234,7 +239,13 @@ class TextReader:
                 column = named_column(target, names, "target", where)
         else:
             keys = (*map(str.lower, self.answers_of_train), *self.keys)
-            column = usual_column([name for name in names if name not in texts], keys)
+            columns_left = [name for name in names if name not in texts]
+            column = usual_column(columns_left, keys)
+            columns_left = [n for n in columns_left if n.lower() not in (*IDS, *ROW_NUMBERS)]
+            is_open = column is None and self.must and self.takes_only_column
+            if is_open and len(columns_left) == 1 and columns_left[0].lower() not in USUAL_NAMES:
+                (column,) = columns_left
+                notice(f"read as answers of {self.path.name}: {column}")
         if self.must and column is None:
             raise InputError(
                 f"no column of answers in {where}; it has {', '.join(names)}; name it with "
@@ -258,6 +269,7 @@ class ClassReader(TextReader):
     """Reads examples with a class each."""
 
     marks = ()  # any text can be a class
+    takes_only_column = True
     settled = staticmethod(classes_settled)
 
     def begin(self, first: RawRow) -> None:
@@ -294,13 +306,14 @@ def class_name(value: Any) -> str:
 class ScoreReader(TextReader):
     """Reads examples with a score each, with a point or a comma before its decimals."""
 
+    takes_only_column = True
     marks = ("-", "NaN", "None", "Null", *NO_VALUE, *map(str.upper, NO_VALUE))
     settled = staticmethod(scores_settled)
 
     def answer(self, value: Any) -> str:
         if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
             return value.strip()  # until all rows are read
-        number = number_of(value)
+        number = number_of(str(value).replace("\u2212", "-"))  # a minus sign
         if not math.isfinite(number):
             classes = spelling("task", "classification")
             raise ValueError(f"{excerpt(str(value))} is not a number ({classes} reads classes)")

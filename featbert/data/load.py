@@ -277,16 +277,20 @@ class _CorpusReader:
         return ending in ("tsv", "csv") or bool(has_texts and not is_other)
 
     def _with_shown_columns(self, tables: Sequence[Table]) -> Self:
-        """The reader of tables without a header, with the columns that the first one shows."""
+        """The reader of tables without usual names, with the columns that the first one shows."""
         options, reader = self.options, self.kind.reader
         is_named = {options.text, options.pair, options.target} != {None}
-        has_header = any(table.has_header for table in tables)
-        if reader is None or not reader.in_columns or is_named or has_header:
+        has_usual_names = any(t.has_header and not t.has_other_names for t in tables)
+        if reader is None or not reader.in_columns or is_named or has_usual_names or not tables:
             return self
-        shown = tables[0].shown_columns() if len({table.width for table in tables}) == 1 else {}
+        first = tables[0]
+        shown = first.shown_columns() if len({table.width for table in tables}) == 1 else {}
         if shown:
             columns = ", ".join(f"{option} is column {n}" for option, n in shown.items())
-            notice(f"{tables[0].path} has no header: {columns}")
+            header = (
+                f"has the header {listed(first.names)}" if first.has_header else "has no header"
+            )
+            notice(f"{first.path} {header}: {columns}")
         return replace(self, options=replace(options, **shown))
 
     def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:

@@ -40,6 +40,7 @@ class SetReader(TextReader):
     class_columns: Sequence[str] = ()  # of 0 and 1, one for each class
     first: Mapping[Any, Any] = field(default_factory=dict)
     marks = ()  # any text can be a class
+    takes_only_column = True
 
     def begin(self, first: RawRow) -> None:
         self.first = first.values

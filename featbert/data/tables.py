@@ -9,7 +9,9 @@ column are quoted, or another part of the corpus has quoted fields and this part
 other separators fields are then quoted.
 
 The first row is the header if it has a usual name, or a column that the caller names. A usual name
-that recurs below it is a class or a text of an example. Rows with only empty cells and repeated
+that recurs below it is a class or a text of an example. A row of other names is the header, too, if
+it is unlike all rows below it: it has one or two words where they have a text, and no number and no
+value that recurs in them. Rows with only empty cells and repeated
 headers are skipped, unless each row gets an answer: they are texts then. A row with more columns
 than the header is read if it is clear which are too many: row names before the first column, empty
 cells after the last, separators inside the only column of text, and columns after those that the
@@ -27,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,8 @@ FIRST_LINES = 1000
 MOST = 0.5
 # So few lines do not show that single quotation marks are quotes.
 _FEW = 3
+# So many rows show that the first one is unlike them. It has so few words for a text.
+_SHOWING, _NAME = 5, 2
 _FASTTEXT = re.compile(r"^\s*(?:__label__\S+\s+)+")
 _EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?')  # in the first line of files for Excel
 
@@ -285,6 +289,10 @@ def corpus_tables(lines: Mapping[Path, list[str]], options: ReadingOptions) -> d
                 f"{path} has {table.dialect}, but {model.path} has {model.dialect}; if they should "
                 f"be read alike, give {spelling('quoting')}"
             )
+    names = next((table.names for table in tables.values() if table.has_other_names), None)
+    for table in tables.values():
+        if names is not None and not table.has_header and table.begins_with(names):
+            table.take_header()
     return tables
 
 
@@ -294,6 +302,7 @@ class Table:
     Attributes:
         names: of its columns, from the header, or else numbers from 1.
         has_header: whether the first row has them.
+        has_other_names: whether no name of the header is usual or given.
         width: number of columns in the first row.
     """
 
@@ -328,10 +337,41 @@ class Table:
         rows = [row for row in rows if len(row) == self.width]
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
         self._texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
-        self._first, self._others = head, rows
+        self._first, self._others, self.has_other_names = head, rows, False
+        if not self.has_header and self._is_unlike():
+            self.take_header()
         self._unusual: dict[str, list[str]] = defaultdict(list)  # places of rows, by their kind
         by_name = any(isinstance(column, str) for column in (options.pair, options.target))
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
+
+    def take_header(self) -> None:
+        """Takes the first row as names of the columns."""
+        self.has_header = self.has_other_names = True
+        self.names = column_names(self._first, self.path, has_header=True)
+
+    def begins_with(self, names: Sequence[str]) -> bool:
+        """Whether the first row consists of these names."""
+        return column_names(self._first, self.path, has_header=True) == [*names]
+
+    def _is_unlike(self) -> bool:
+        """Whether the first row is unlike all others, and so has names of columns."""
+        rows, names = self._others, [cell.strip() for cell in self._first]
+        named = [name for name in names if name]
+        are_names = len({*named}) == len(named) and all(isnan(number_of(name)) for name in named)
+        if len(rows) < _SHOWING or not self._texts or not are_names:
+            return False
+        for place in self._texts:
+            usual_length = sorted(len(row[place]) for row in rows)[len(rows) // 2]
+            if n_words(names[place]) > _NAME or 2 * len(names[place]) > usual_length:
+                return False
+        columns = {
+            names[place]: [row[place].strip() for row in rows]
+            for place in {*range(self.width)} - {*self._texts}
+        }
+        recur = {name: cells for name, cells in columns.items() if 2 * len({*cells}) < len(cells)}
+        return any(map(any, recur.values())) and all(
+            name not in cells for name, cells in recur.items() if name
+        )
 
     def shown_columns(self) -> dict[str, Any]:
         """Numbers of the columns of texts and answers, by option, if the first rows show them.
@@ -342,9 +382,12 @@ class Table:
         others and so might be a name.
         """
         answers = []
+        rows = [self._first] * (not self.has_header) + self._others
         for place in sorted({*range(self.width)} - {*self._texts}):
-            values = [row[place].strip() for row in (self._first, *self._others)]
+            values = [row[place].strip() for row in rows]
             n_values, first_value = len({*values[1:]}), values[0]
+            if not any(values):
+                continue
             are_points = all("." in value and isfinite(number_of(value)) for value in values)
             recur = first_value in values[1:] and 2 * n_values < len(values)
             if are_points or recur:
@@ -354,7 +397,7 @@ class Table:
         n_spaced = (sum(" " in row[i] for row in self._others) for i in self._texts)
         are_texts = all(2 * number > len(self._others) for number in n_spaced)
         is_clear = are_texts and len(self._texts) in (1, 2) and len(answers) == 1
-        if self.has_header or not is_clear:
+        if (self.has_header and not self.has_other_names) or not is_clear:
             return {}
         texts = zip(("text", "pair"), self._texts, strict=False)
         return {option: place + 1 for option, place in texts} | {"target": answers[0]}

@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import math
 import re
-from collections import Counter
 from itertools import chain
 
 from featbert.data.answers import number_of
@@ -17,6 +16,8 @@ from featbert.progress import notice, silent
 from featbert.tasks.base import TASKS, get_task
 
 _PLACE = re.compile(r"\b(?:line|row|question) \d+ of ")
+# Reasons that a file of another form has.
+_OTHER_FORM = re.compile(r"^no column of | has \w+, not? ")
 # Examples of each part that show it.
 SHOWN = 200
 
@@ -26,19 +27,19 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
 
     Texts with a separator in a class have several. What the trials notice is not shown.
     """
-    suited, reasons = dict[str, Corpus](), Counter[str]()
+    suited, reasons = dict[str, Corpus](), dict[str, str]()
     part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
     for name in TASKS:
         try:
             with silent():
                 suited[name] = load_corpus(data, part, targets=get_task(name).targets)
         except InputError as error:
-            reasons[str(error)] += 1
+            reasons[name] = str(error)
     if not suited:
-        ((most_common, _),) = reasons.most_common(1)
-        # A task that found its columns names the value that it cannot read.
-        reason = next(filter(_PLACE.search, reasons), most_common)
-        raise InputError(f"{data} fits no task: {reason}")
+        # Tasks that found their columns say what is wrong: a part, or else a value.
+        found = (reason for reason in reasons.values() if not _OTHER_FORM.search(reason))
+        reason = min(found, key=lambda text: bool(_PLACE.search(text)), default=None)
+        raise InputError(f"{data} fits no task: {reason or reasons['classification']}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
     suited = of_texts or suited  # a column of texts has no words
     task = next(iter(suited))

@@ -180,7 +180,7 @@ def test_texts_without_words_are_kept_and_counted(tmp_path):
         ("tsv", "sentence\tsentence\na\tb\n", {}, "sentence"),
         ("tsv", "sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
         ("tsv", "a\tb\nc\td\n", {}, "text"),
-        ("tsv", "sentence\tkind\na\tb\n", {}, "target"),
+        ("tsv", "sentence\tkind\tsource\na\tb\tc\n", {}, "target"),
         ("tsv", "sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
         ("tsv", "sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
         ("tsv", "sentence\tlabel\na\0\tpos\n", {}, "line 2"),

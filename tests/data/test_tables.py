@@ -277,6 +277,57 @@ REVIEWS = [(f"it was film {n}", "good" if n % 2 else "bad") for n in range(6)]
 PAIRS = [(f"it was film {n}", f"a film of {n}", f"{n % 3}.5") for n in range(6)]
 
 
+LONG = [(f"it was a film of the year {n}", "good" if n % 2 else "bad") for n in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("head", "columns"),
+    [
+        (("Kommentar", "Kategorie"), ("Kommentar", "Kategorie")),
+        (("my opinion", "mood"), ("my opinion", "mood")),
+        (("nice film", "good"), None),  # a text and its answer
+        (("a film to see", "rare"), None),
+        (("opinion", "3"), None),
+        (("opinion", "opinion"), None),
+    ],
+)
+def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, columns):
+    """The parts of a corpus have the same header."""
+    for part, rows in (("train", LONG), ("dev", LONG[:2])):
+        (tmp_path / f"{part}.csv").write_text(table(",", rows=(head, *rows)))
+    options = ReadingOptions() if columns else ReadingOptions(text=1, target=2)
+    corpus = load_corpus(tmp_path, options, targets="classes")
+    rows = [(s.texts[0], *s.tags) for s in corpus["train"]]
+    assert rows == (LONG if columns else [head, *LONG])
+    if columns:
+        notes = corpus["train"].notes
+        assert (*notes.text_columns, *notes.answer_columns) == columns
+        assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:2]
+
+
+def test_columns_between_which_the_rows_do_not_decide_are_named_in_the_error(tmp_path):
+    rows = [("Kommentar", "Kategorie", "Ton"), *((*row, row[1]) for row in LONG)]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    with pytest.raises(InputError, match="(?=.*Kommentar)(?=.*Kategorie)(?=.*text)"):
+        load_corpus(tmp_path, targets="classes")
+    corpus = load_corpus(
+        tmp_path, ReadingOptions(text="Kommentar", target="Ton"), targets="classes"
+    )
+    assert len(corpus["train"]) == len(LONG)
+
+
+@pytest.mark.parametrize("targets", ["classes", "sets"])
+def test_the_only_column_besides_texts_and_row_numbers_has_the_answers(tmp_path, targets):
+    rows = [("id", "text", "Spam?"), ("1", "it was", "x"), ("2", "it is", "y")]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    assert load_corpus(tmp_path, targets=targets)["train"].tags == [("x",), ("y",)]
+    further = [(*row, row[2]) for row in rows]
+    further[0] = (*rows[0], "Ton")
+    (tmp_path / "train.csv").write_text(table(",", rows=further))
+    with pytest.raises(InputError, match="target"):
+        load_corpus(tmp_path, targets=targets)
+
+
 @pytest.mark.parametrize(
     ("rows", "columns"),
     [

@@ -156,7 +156,7 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
         ("text\ta\tb\nFine\t1\t0\nBad\t-100\t1\n", ("-100", "column a", "line 3")),
         ("text\ta\tb\nFine\t1\t0\nBad\t\t1\n", ("column a", "line 3")),
         ('text\tlabels\nFine\t["a", ""]\n', ("labels", "line 2")),
-        ("text\tn\nFine\t7\n", ("target",)),
+        ("text\tn\tm\nFine\t7\t8\n", ("target",)),
     ],
 )
 def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
