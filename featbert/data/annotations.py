@@ -89,6 +89,18 @@ def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
     return [item for item in finished if isinstance(item.get("result"), list)]
 
 
+def choices_of(values: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """Choices in Label Studio's annotation of a text without spans, by the name of the question."""
+    if not isinstance(values.get("data"), Mapping):
+        return {}
+    finished = finished_annotations(values)[:1]
+    results = [result for item in finished for result in map(_mapping, item["result"])]
+    chosen = {str(r.get("from_name")): _mapping(r.get("value")).get("choices") for r in results}
+    if any(map(_is_span, results)):
+        return {}
+    return {name: names for name, names in chosen.items() if isinstance(names, list)}
+
+
 def is_damaged(values: Mapping[Any, Any]) -> bool:
     """Whether Label Studio's annotations of a text are anything but lists of results."""
     annotations = values.get("annotations")

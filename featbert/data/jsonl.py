@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from featbert.data.exports import plain_rows, rows_of_lists
 from featbert.data.files import JSON_EXTENSIONS, RawRow, extension
 from featbert.errors import InputError
 from featbert.text import excerpt
@@ -34,7 +35,8 @@ def json_rows(lines: Iterable[str], path: Path) -> Iterator[RawRow]:
         lines = list(lines)
         if (whole := _parsed(lines, path, 1) if lines else []) is not None:
             content = _table_in(whole) if isinstance(whole, dict) else whole
-            rows, unit = (content, "row") if isinstance(content, list) else ([whole], "line")
+            is_array = isinstance(content, list)
+            rows, unit = (plain_rows(content, path), "row") if is_array else ([whole], "line")
             yield from (_row(values, n, unit, path) for n, values in enumerate(rows, 1))
             return
     for number, line in enumerate(lines, start=1):
@@ -56,6 +58,8 @@ def _table_in(whole: Mapping[str, Any]) -> Any:
         columns = [c for c in whole.values() if isinstance(c, dict) and c.keys() == first.keys()]
         if len(columns) == len(whole):
             return [{name: column[n] for name, column in whole.items()} for n in first]
+    if (rows := rows_of_lists(whole)) is not None:
+        return rows
     for key in ("examples", "annotations") if data is None else ():
         values = whole.get(key)
         rows = [row for row in values if row is not None] if isinstance(values, list) else []

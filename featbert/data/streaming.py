@@ -11,9 +11,10 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
+from featbert.data.columns import columns_seen, named_column, usual_texts
 from featbert.data.conll import ColumnFormat, column_sentences
 from featbert.data.corpus import Sentence
-from featbert.data.examples import TextReader
+from featbert.data.examples import TextReader, text_of
 from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, RawRow, extension, without_language
 from featbert.data.jsonl import is_json, json_rows
 from featbert.data.options import ReadingOptions
@@ -28,6 +29,35 @@ from featbert.text import counted
 
 # Lines of a column file that show how its columns are separated.
 FORMAT_LINES = 1000
+# If more than this part of the cells of a column have spaces, it has texts.
+_SPACED = 0.3
+
+
+def texts_column(lines: Sequence[str], path: Path, options: ReadingOptions) -> str | None:
+    """The column of texts in the first lines of a table, or None if they have words.
+
+    Words have no spaces. InputError if it is not clear which, or if the named one is missing.
+    """
+    if options.token_column is not None:
+        return None
+    try:
+        table = Table(lines, path, options)
+    except InputError:  # of words
+        return None
+    if options.text is not None:
+        return named_column(options.text, table.names, "text", path)
+    usual = usual_texts(table.names)
+    places = [i for i, name in enumerate(table.names) if name in usual or i in table.texts]
+    cells = [cell for row in table.first_rows for i in places if (cell := row[i].strip())]
+    if sum(" " in cell for cell in cells) <= _SPACED * len(cells):
+        return None
+    if len(usual) != 1:
+        columns = columns_seen(dict(zip(table.names, table.first_row, strict=False)))
+        raise InputError(
+            f"{path} has texts, not words; it has {columns}; name the column of texts with "
+            f"{spelling('text')}"
+        )
+    return usual[0]
 
 
 def file_kind(name: str) -> str:
@@ -42,7 +72,8 @@ def read_pieces(
 ) -> Iterator[Sentence]:
     """The sentences of a stream in order, lazily, with `name` for messages and a `file_kind`.
 
-    A line of raw text is a sentence. A blank one has no words. Tags are skipped.
+    A line of raw text is a sentence. A blank one has no words. Tags are skipped. A table with a
+    column of texts has one in each row (`texts_column`).
     """
     if kind == "text":
         document = 0  # which begins with the first line, and after each blank one
@@ -52,6 +83,14 @@ def read_pieces(
             yield replace(piece, document=document)
         return
     path = Path(name)
+    if kind == "conll" and (extension(path) in ("tsv", "csv") or options.text is not None):
+        first = list(islice(lines, FORMAT_LINES))
+        lines = chain(first, lines)
+        if (column := texts_column(first, path, options)) is not None:
+            notice(f"read texts from column {column} of {name}")
+            for row in Table(lines, path, options).rows(blank=True):
+                yield piece_of(text_of(row, column), row.number)
+            return
     code, sentences = without_language(_words(lines, path, kind, options))
     if code:
         notice(f"read words without {code} before each")
@@ -61,7 +100,7 @@ def read_pieces(
 def _words(
     lines: Iterator[str], path: Path, kind: str, options: ReadingOptions
 ) -> Iterator[Sentence]:
-    """The sentences of JSONL or of a column file."""
+    """The sentences of JSONL or of a column file. A row of JSONL without a word is one, too."""
     if kind == "jsonl":
         reader = WordReader(options, None, path)
         for row in json_rows(lines, path):
@@ -69,8 +108,8 @@ def _words(
             has_list = any(isinstance(value, list) for value in row.values.values())
             reader.has_spans = options.token_column is None and not has_list
             yield from reader(row)
-            if reader.notes:
-                raise InputError(f"no token, {row.where}")
+            if reader.notes.pop("empty_rows", 0):
+                yield piece_of("", None)
         return
     first = list(islice(lines, FORMAT_LINES))
     columns = ColumnFormat(first, path, options, target_kind(None))

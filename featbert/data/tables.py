@@ -304,6 +304,8 @@ class Table:
         has_header: whether the first row has them.
         has_other_names: whether no name of the header is usual or given.
         width: number of columns in the first row.
+        texts: numbers from 0 of columns in which most of the first rows have several words.
+        first_row, first_rows: the cells of the first row, and those below it that are as wide.
     """
 
     def __init__(
@@ -336,8 +338,8 @@ class Table:
         # Which columns hold texts, and so may hold separators.
         rows = [row for row in rows if len(row) == self.width]
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
-        self._texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
-        self._first, self._others, self.has_other_names = head, rows, False
+        self.texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
+        self.first_row, self.first_rows, self.has_other_names = head, rows, False
         if not self.has_header and self._is_unlike():
             self.take_header()
         self._unusual: dict[str, list[str]] = defaultdict(list)  # places of rows, by their kind
@@ -347,26 +349,26 @@ class Table:
     def take_header(self) -> None:
         """Takes the first row as names of the columns."""
         self.has_header = self.has_other_names = True
-        self.names = column_names(self._first, self.path, has_header=True)
+        self.names = column_names(self.first_row, self.path, has_header=True)
 
     def begins_with(self, names: Sequence[str]) -> bool:
         """Whether the first row consists of these names."""
-        return column_names(self._first, self.path, has_header=True) == [*names]
+        return column_names(self.first_row, self.path, has_header=True) == [*names]
 
     def _is_unlike(self) -> bool:
         """Whether the first row is unlike all others, and so has names of columns."""
-        rows, names = self._others, [cell.strip() for cell in self._first]
+        rows, names = self.first_rows, [cell.strip() for cell in self.first_row]
         named = [name for name in names if name]
         are_names = len({*named}) == len(named) and all(isnan(number_of(name)) for name in named)
-        if len(rows) < _SHOWING or not self._texts or not are_names:
+        if len(rows) < _SHOWING or not self.texts or not are_names:
             return False
-        for place in self._texts:
+        for place in self.texts:
             usual_length = sorted(len(row[place]) for row in rows)[len(rows) // 2]
             if n_words(names[place]) > _NAME or 2 * len(names[place]) > usual_length:
                 return False
         columns = {
             names[place]: [row[place].strip() for row in rows]
-            for place in {*range(self.width)} - {*self._texts}
+            for place in {*range(self.width)} - {*self.texts}
         }
         recur = {name: cells for name, cells in columns.items() if 2 * len({*cells}) < len(cells)}
         return any(map(any, recur.values())) and all(
@@ -382,8 +384,8 @@ class Table:
         others and so might be a name.
         """
         answers = []
-        rows = [self._first] * (not self.has_header) + self._others
-        for place in sorted({*range(self.width)} - {*self._texts}):
+        rows = [self.first_row] * (not self.has_header) + self.first_rows
+        for place in sorted({*range(self.width)} - {*self.texts}):
             values = [row[place].strip() for row in rows]
             n_values, first_value = len({*values[1:]}), values[0]
             if not any(values):
@@ -394,12 +396,12 @@ class Table:
                 answers.append(place + 1)
             elif n_values < len(values) - 1:
                 return {}
-        n_spaced = (sum(" " in row[i] for row in self._others) for i in self._texts)
-        are_texts = all(2 * number > len(self._others) for number in n_spaced)
-        is_clear = are_texts and len(self._texts) in (1, 2) and len(answers) == 1
+        n_spaced = (sum(" " in row[i] for row in self.first_rows) for i in self.texts)
+        are_texts = all(2 * number > len(self.first_rows) for number in n_spaced)
+        is_clear = are_texts and len(self.texts) in (1, 2) and len(answers) == 1
         if (self.has_header and not self.has_other_names) or not is_clear:
             return {}
-        texts = zip(("text", "pair"), self._texts, strict=False)
+        texts = zip(("text", "pair"), self.texts, strict=False)
         return {option: place + 1 for option, place in texts} | {"target": answers[0]}
 
     def rows(self, names: Sequence[str] = (), *, blank: bool = False) -> Iterator[RawRow]:
@@ -438,7 +440,7 @@ class Table:
         n, excess, sign = len(names), len(row) - len(names), self.dialect.separator
         if excess > 0 and not any(map(str.strip, row[n:])):
             return row[:n]
-        texts = [0] if n == 1 else self._texts
+        texts = [0] if n == 1 else self.texts
         if excess > 0 and len(texts) == 1:
             start, end = texts[0], texts[0] + excess + 1
             if not any(sign in cell for cell in row[start:end]):

@@ -82,9 +82,10 @@ class Input:
             readable, advice = " or ".join(kinds), " and ".join(map(spelling, names))
             raise InputError(f"{name} is {kind}, but {run.name} reads {readable}; give {advice}")
         self.options = _reading_options(name, kind, columns)
-        if self.options.name_texts and not of_texts:
-            text_columns = f"{spelling('text')} and {spelling('pair')}"
-            raise InputError(f"{run.name} reads words, which {text_columns} do not name")
+        text, pair = self.options.text, self.options.pair
+        if not of_texts and (pair is not None or (text is not None and kind != "conll")):
+            named = spelling("pair" if pair is not None else "text")
+            raise InputError(f"{run.name} reads words or a text, which {named} does not name here")
         self.run, self.file, self.name, self.kind = run, file, name, kind
         self.encoding, self.reader, self.questions = encoding, reader, questions
 

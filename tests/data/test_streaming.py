@@ -150,7 +150,6 @@ def test_raw_text_keeps_its_lines() -> None:
         ("text", b"ok\ncut \xc3", 2),
         ("conll", b"EU\tO\n\nRome\n", 3),
         ("jsonl", b'{"tokens": ["a"]}\n\nRome\n', 3),
-        ("jsonl", b'{"tokens": ["a"]}\n{"tokens": []}\n', 2),
         ("jsonl", b'{"tokens": ["a"]}\n{"tokens": ["a"], "document": 1}\n', 2),
     ],
 )
@@ -204,3 +203,44 @@ def test_lines_that_may_have_columns_are_read_whole_and_named(caplog) -> None:
     texts = [s.texts for s in read_texts(iter(lines), "my.txt", pairs=False)]
     assert texts == [("Hi.",), ("Yes.",), ("It rains.\tpos",), ("No.\tneg",)]
     assert [r.getMessage().count("line 3 of my.txt") for r in caplog.records] == [1]
+
+
+def words_of_table(data: str, name: str = "x.csv", **options) -> list[tuple[str, ...]]:
+    lines = iter(data.split("\n")[:-1])
+    return [p.words for p in read_pieces(lines, name, "conll", ReadingOptions(**options))]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.tsv"])
+@pytest.mark.parametrize("head", ["text", "id,text", "text,id"])
+def test_each_text_of_a_table_is_split_into_words(name, head) -> None:
+    """A cell without a word has an answer without words."""
+    cells = {"id": ["1", "2", "3"], "text": ["It is, here.", "", "Rome"]}
+    rows = [head, *map(",".join, zip(*(cells[n] for n in head.split(",")), strict=True))]
+    if name == "x.tsv":
+        rows = [row.replace(", ", "~").replace(",", "\t").replace("~", ", ") for row in rows]
+    else:
+        rows = [row.replace("It is, here.", '"It is, here."') for row in rows]
+    data = "".join(f"{row}\n" for row in rows)
+    assert words_of_table(data, name) == [("It", "is", ",", "here", "."), (), ("Rome",)]
+
+
+def test_a_column_of_texts_without_a_usual_name_is_named_by_the_caller() -> None:
+    data = "nr,Satz\n1,It is here.\n2,It was Rome.\n"
+    with pytest.raises(InputError, match=r"(?=.*Satz)(?=.*text)"):
+        words_of_table(data)
+    texts = [("It", "is", "here", "."), ("It", "was", "Rome", ".")]
+    assert words_of_table(data, text="Satz") == texts
+    with pytest.raises(InputError, match="Saetze"):
+        words_of_table(data, text="Saetze")
+
+
+@pytest.mark.parametrize("data", ["text,tag\nRome,B-LOC\nis,O\n", "Rome,B-LOC\nis,O\n"])
+def test_words_in_a_table_stay_words(data) -> None:
+    assert words_of_table(data) == [("Rome", "is")]
+
+
+def test_a_row_of_json_without_a_word_has_an_answer_without_words() -> None:
+    rows = '{"text": "It is."}\n{"text": ""}\n{"text": "Rome"}\n'
+    assert [p.words for p in pieces(rows, "jsonl")] == [("It", "is", "."), (), ("Rome",)]
+    rows = '{"tokens": ["-DOCSTART-"]}\n{"tokens": ["a"]}\n{"tokens": []}\n'
+    assert [p.words for p in pieces(rows, "jsonl")] == [("a",), ()]

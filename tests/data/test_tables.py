@@ -308,7 +308,7 @@ def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, columns
 def test_columns_between_which_the_rows_do_not_decide_are_named_in_the_error(tmp_path):
     rows = [("Kommentar", "Kategorie", "Ton"), *((*row, row[1]) for row in LONG)]
     (tmp_path / "train.csv").write_text(table(",", rows=rows))
-    with pytest.raises(InputError, match="(?=.*Kommentar)(?=.*Kategorie)(?=.*text)"):
+    with pytest.raises(InputError, match=r"(?=.*Kommentar)(?=.*Kategorie)(?=.*text)"):
         load_corpus(tmp_path, targets="classes")
     corpus = load_corpus(
         tmp_path, ReadingOptions(text="Kommentar", target="Ton"), targets="classes"
