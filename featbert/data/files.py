@@ -88,7 +88,7 @@ class RawRow:
     Attributes:
         where: for messages, such as "line 3 of dev.tsv".
         number: of its line or row, from 1.
-        unit: "line", "row" or "question".
+        unit: "line", "row", "question" or "file".
     """
 
     values: Mapping[Any, Any]

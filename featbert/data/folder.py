@@ -8,11 +8,12 @@ also with a hash at the end, or `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
 split files, as in copies of the Hub's repositories, it is read instead. Texts with annotations of
-brat have rules of their own (`brat_splits`).
+brat, and texts in folders of classes, have rules of their own (`brat_splits`, `class_splits`).
 """
 
 import re
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 
 from featbert.data.corpus import SPLITS
@@ -28,6 +29,7 @@ SPLIT_WORDS = {
 }
 _GLUED = re.compile(rf".*[^a-z]({'|'.join(sorted(SPLIT_WORDS, key=len, reverse=True))})", re.S)
 _NO_DATA = {"readme", "license", "licence"}
+_UNLABELLED = ("unsup", "unlabeled", "unlabelled")
 # Names of numeric tags, one a line, in the folder of a corpus.
 LABEL_NAMES = "labels.txt"
 DATA = "data"
@@ -145,6 +147,35 @@ def brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
     return {split: tuple(splits[split]) for split in SPLITS if split in splits}
 
 
+def class_splits(place: Path) -> dict[str, tuple[Path, ...]]:
+    """Text files by split, each in a folder called like its class. Empty for a place of others.
+
+        train/pos/0.txt, train/neg/0.txt, test/pos/0.txt ...      or only pos/0.txt, neg/0.txt
+
+    One of each class follows the other, so that the first ones are of all classes. Folders of
+    texts without a class, such as IMDB's `unsup`, are left out.
+    """
+    if not place.is_dir() or has_splits(place) or _annotations(place):
+        return {}
+    folders = [path for path in _entries(place) if path.is_dir()]
+    of_splits = {SPLIT_WORDS[p.name.lower()]: p for p in folders if p.name.lower() in SPLIT_WORDS}
+    splits = {}
+    for split in SPLITS:
+        folder = of_splits.get(split) if of_splits else place if split == "train" else None
+        classes = [path for path in _entries(folder) if path.is_dir()] if folder else []
+        texts = [
+            [path for path in _entries(name) if path.suffix.lower() == ".txt" and path.is_file()]
+            for name in classes
+            if name.name.lower() not in _UNLABELLED
+        ]
+        texts = [paths for paths in texts if paths]
+        if len(texts) < 2 or any(splits_named(path.name) for paths in texts for path in paths):
+            continue
+        by_turns = (path for paths in zip_longest(*texts) for path in paths)
+        splits[split] = tuple(path for path in by_turns if path is not None)
+    return splits
+
+
 def _annotations(folder: Path) -> list[Path]:
     """The files with annotations of brat."""
     return [path for path in _entries(folder) if path.suffix == ".ann"]
@@ -170,12 +201,17 @@ def not_read(folder: Path) -> list[str]:
     Hidden files, notes for people (README, LICENSE, `.md`) and `labels.txt` are not listed.
     """
     place, documents = place_of_splits(folder), brat_splits(folder, SPLITS[0])
-    splits = documents or find_splits(folder)
+    classes = {} if documents else class_splits(folder)
+    splits = documents or classes or find_splits(folder)
     corpus_paths = {path for paths in splits.values() for path in paths} | {place}
     folders = {folder, place}
     if documents:
         folders |= {path.parent for paths in documents.values() for path in paths}
         corpus_paths |= {path.with_suffix(".ann") for path in corpus_paths} | folders
+    if classes:
+        texts = [path for paths in classes.values() for path in paths]
+        folders |= {path.parents[1] for path in texts}
+        corpus_paths |= {path.parent for path in texts} | folders
     entries = [path for inside in sorted(folders) for path in _entries(inside)]
     notes = {*_NO_DATA, "md"}
     return [

@@ -52,6 +52,7 @@ from featbert.data.folder import (
     LABEL_NAMES,
     SPLIT_WORDS,
     brat_splits,
+    class_splits,
     find_splits,
     not_read,
     splits_named,
@@ -153,6 +154,8 @@ def load_corpus(
             if folders:
                 notice(f"not read of {place}: {listed(folders)}")
             files = [reader.brat(texts, split) for split, texts in texts_of_splits.items()]
+        elif texts_of_splits := class_splits(place):
+            files = [reader.classes(texts, split) for split, texts in texts_of_splits.items()]
         else:
             files = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
@@ -349,6 +352,28 @@ class _CorpusReader:
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
         return replace(file, notes=replace(file.notes, **reader.notes), split=split)
+
+    def classes(self, texts: Sequence[Path], split: str) -> RawFile:
+        """The texts of a split in folders of classes."""
+        folder = texts[0].parents[1]
+        if self.kind.reader is None and self.kind.keys is not None:
+            task = spelling("task", "classification")
+            raise InputError(
+                f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}"
+            )
+        rows = (
+            RawRow(
+                {"text": self._text(path), "label": path.parent.name},
+                str(path),
+                number,
+                "file",
+            )
+            for number, path in enumerate(track(texts, f"reading {folder.name}", "files"), 1)
+        )
+        return replace(self._rows(rows, folder, split), split=split)
+
+    def _text(self, path: Path) -> str:
+        return "\n".join(read_file(path, self.options.encoding))
 
     def _rows(
         self, rows: Iterator[RawRow], path: Path, split: str, *, in_columns: bool = False
