@@ -30,7 +30,11 @@ def check(request: api.CorpusRequest, format: o.TableFormat = o.TABLE_FORMAT) ->
     if not checked.doubts:
         given = {"data": request.data} | request.given
         keys = " ".join(as_key(name, value) for name, value in given.items())
-        report(f"nothing looks wrong; next: featbert run decide {keys} --minutes 20")
+        shared = checked.dev_in_test or any(
+            part.repeated_sentences for part in checked.against_train.values()
+        )
+        result = "some texts are in two parts (see above)" if shared else "nothing looks wrong"
+        report(f"{result}; next: featbert run decide {keys} --minutes 20")
 
 
 def _read(request: api.CorpusRequest) -> tuple[Task, Corpus]:

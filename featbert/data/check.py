@@ -235,7 +235,7 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
         lacking = sorted(in_train.keys() - counts.keys())
         if lacking and 2 * sum(in_train[tag] for tag in lacking) >= sum(in_train.values()):
             names = listed(tag.removeprefix(prefix) for tag in lacking)
-            yield f"no {names}, at least half of what train has, so scores do not measure that"
+            yield f"no {names}: half or more of train's labels, which scores do not measure"
 
 
 def _is_sorted(split: Split) -> bool:

@@ -179,7 +179,7 @@ def load_corpus(
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
     if options.dev_share is not None:
-        splits = with_dev(splits, options.dev_share)
+        splits = with_dev(splits, options.dev_share, classes=kind.name == "classes")
     name += "-answerable" * options.answerable
     name += f"-first-{options.limit}" if options.limit else ""
     name += f"-fold-{options.fold}-of-{options.folds}" if options.fold else ""

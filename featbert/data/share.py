@@ -6,6 +6,7 @@ sentences. Without documents, sentences are drawn.
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -65,13 +66,32 @@ def learned_part(
     return _part(split, numbers), numbers
 
 
-def with_dev(splits: Mapping[str, Split], share: float) -> dict[str, Split]:
-    """The splits with a share of train as dev: whole documents, or examples, always the same."""
+def with_dev(splits: Mapping[str, Split], share: float, *, classes: bool) -> dict[str, Split]:
+    """The splits with a share of train as dev: whole documents, or examples, always the same.
+
+    With `classes` of examples, dev has each class of train that has two examples, if it is as large
+    as that.
+    """
     train = _train_without(splits, "dev", "dev_share")
     dev = drawn_sentences(train, share, seed=0)
     if len(dev) == len(train):
         raise InputError(f"{share:g} leaves no text in train; give dev a file", setting="dev_share")
-    return _with_part(splits, "dev", dev)
+    return _with_part(splits, "dev", _with_each_class(train, dev) if classes else dev)
+
+
+def _with_each_class(train: Split, dev: Ints) -> Ints:
+    """The numbers of dev, some of which are replaced by examples of classes that it lacks.
+
+    They take the place of examples of its largest class.
+    """
+    tags, chosen = [s.tags[0] if s.tags else None for s in train], {*dev.tolist()}
+    for name, n_examples in sorted(Counter(tag for tag in tags if tag is not None).items()):
+        in_dev = Counter(tags[number] for number in chosen)
+        largest, n_largest = max(in_dev.items(), key=lambda item: (item[1], str(item[0])))
+        if name not in in_dev and n_examples > 1 < n_largest:
+            chosen.remove(max(number for number in chosen if tags[number] == largest))
+            chosen.add(tags.index(name))
+    return np.array(sorted(chosen), dtype=np.int64)
 
 
 def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, Split]:

@@ -181,7 +181,8 @@ def align(
         n_special=n_special,
         counts={
             f"windowed_{context}s": int(np.sum(np.array(per_unit) > 1)),
-            "unknown_words": unknown,
+            # An empty text is one empty word.
+            "unknown_words": unknown - sum(text.words.count("") for text in texts),
             "overlong_words": int(np.sum(n_parts > 1)),
         },
         pairs=pairs,

@@ -3,7 +3,6 @@
 It holds no text of the corpus. The Hub reads its evaluations (`model-index`).
 """
 
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from featbert.analysis.interval import LEVEL
 from featbert.analysis.labels import run_title
 from featbert.analysis.significance import run_estimate
+from featbert.data.corpus import LANGUAGES
 from featbert.encoders.source import PACKAGED
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import FeatbertError
@@ -39,7 +39,8 @@ def model_card(run: UsableRun, folder: Path, form: str, *, onnx: bool = False) -
     r, s, task = run.record, run.record.signature, run.task
     frozen, base = get_tuning(r.tuning).frozen, s.model.removesuffix(f":{run.source.depth}")
     data = ModelCardData(
-        language=s.language if re.fullmatch(r"[a-z]{2,3}(-\w+)?", s.language or "") else None,
+        # Corpora of an experiment may be called by anything else.
+        language=s.language if LANGUAGES.fullmatch(s.language or "") else None,
         library_name=form,
         pipeline_tag=task.pipeline,
         # The Hub shows every model with a base as a tuned one.

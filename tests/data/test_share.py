@@ -5,11 +5,12 @@ from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from featbert.data.corpus import ReadingNotes, Split
-from featbert.data.share import drawn_sentences, learned_part, with_fold
+from featbert.data.corpus import ReadingNotes, Sentence, Split
+from featbert.data.share import drawn_sentences, learned_part, with_dev, with_fold
 from tests.features.support import sentences_of
 
 
@@ -96,3 +97,23 @@ def test_shares_by_hand():
     assert half.sentences == tuple(none.sentences[i] for i in numbers)
     assert len(half) in (3, 4)  # the document of three, or those of one and of three
     assert drawn_sentences(split, 1.0, seed=5).tolist() == list(range(6))
+
+
+@pytest.mark.parametrize(
+    ("classes", "share", "expected"),
+    [
+        ("aaaaabbbbb", 0.2, {"a", "b"}),
+        ("a" * 55 + "bbbbc", 0.1, {"a", "b"}),  # the only c stays in train
+        ("aabbcc", 0.3, None),  # two examples for three classes
+    ],
+)
+def test_dev_that_is_drawn_from_train_has_each_class_that_it_can(classes, share, expected):
+    """An example of a class that the draw lacks replaces one of its largest class."""
+    train = Split("train", tuple(Sentence((f"w{n}",), (tag,)) for n, tag in enumerate(classes)))
+    split = with_dev({"train": train}, share, classes=True)
+    assert len(split["dev"]) == len(drawn_sentences(train, share, seed=0))
+    drawn = {tag for (tag,) in split["dev"].tags}
+    assert drawn == expected if expected else len(drawn) == 2
+    words = [s.words for part in ("train", "dev") for s in split[part]]
+    assert sorted(words) == sorted(s.words for s in train)
+    assert with_dev({"train": train}, share, classes=True)["dev"].tags == split["dev"].tags
