@@ -1303,6 +1303,7 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     else:
         num_layers, every = store.manifest.num_layers, store.manifest.layers
     specs = split_specs(list(every) if request.layers is None else request.layers)
+    specs = each_layer(specs, num_layers or 0)
     combinations = [fixed_layers(spec, num_layers) for spec in specs]
     for combination in combinations:
         if store is not None:

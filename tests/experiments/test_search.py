@@ -211,6 +211,14 @@ def test_pruned_trials_are_counted_and_not_chosen(lab, monkeypatch):
     assert rows_of(one, two)[1] == [["finished", "finished"], ["finished", "pruned"]]
 
 
+def test_a_row_that_reads_no_searched_setting_is_trained_without_a_search(lab):
+    bodies = [{"features": {"layers": ["last"], "body": body}} for body in ("linear", "bilstm")]
+    plan = lab.plan(variant=bodies, grid={"features": {"lstm_size": [8, 16]}})
+    assert [len(search.tried) for search in plan.searches] == [2]
+    settings = [job.run.options.settings for job in plan.jobs.values()]
+    assert sorted(s.body for s in settings) == ["bilstm", "bilstm", "linear"]
+
+
 def test_a_search_in_which_nothing_learned_chooses_nothing_and_says_so(lab, monkeypatch):
     keys = search(trials=2)
     (learned,) = lab.carry_out(**keys).searches
