@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from featbert import units
 from featbert.analysis.comparison import (
+    AS_CHEAP,
     BASELINE,
     Breakdown,
     Comparison,
@@ -38,8 +39,8 @@ from featbert.text import counted, enumerated
 _NAMED = 2
 # No more seeds are advised, nor more text than this times the text.
 _MOST = 100
-# Costs within these factors are alike.
-_AS_QUICK, _AS_CHEAP = 1.1, 1.05
+# Times within this factor are alike.
+_AS_QUICK = 1.1
 # Gain of the last epoch on dev from which on more epochs are advised.
 _RISING = 0.005
 # If the largest class has this share of a split, accuracy says little of the others.
@@ -347,7 +348,7 @@ def _cheapest(case: _Case) -> Row | None:
         if row.mean(chosen_on) >= worst
     ]
     least = min(costs[row.name] for row in close)
-    limit = least * (_AS_QUICK if currency.timed else _AS_CHEAP)
+    limit = least * (_AS_QUICK if currency.timed else AS_CHEAP)
     alike = [row for row in close if costs[row.name] <= limit]
     return leader if leader in alike else best_by_dev(alike)
 
