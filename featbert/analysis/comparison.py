@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     import pandas
 
 # The tuning of baselines, unless another row is named.
+BASELINE = "full"
 # Operations and bytes within this factor are alike.
 AS_CHEAP = 1.05
-BASELINE = "full"
 
 # Topics of findings that are the answer, in order.
 ANSWER = ("Answer", "Cheapest", "Not settled", "Check first")
