@@ -295,6 +295,9 @@ def class_name(value: Any) -> str:
     """The name of a class that is a text, a finite number or a boolean. ValueError for others."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, dict):
+        shown = excerpt(repr(value))[1:-1]
+        raise ValueError(f"{shown} is an object, no class (write it as a column of its own),")
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     is_class = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
