@@ -171,7 +171,8 @@ class _Estimates:
     def _estimate(self, rows: Sequence[Row], split: str, null: float = 0.0) -> Estimate | None:
         lacks_predictions = False
         try:
-            result = _varying(self._over_text(rows, split, null))
+            result = self._over_text(rows, split, null)
+            check_variance(result)
             if not any(row.has_seed for row in rows):
                 result = dataclasses.replace(result, covers_seeds=True)
             return result
@@ -242,14 +243,15 @@ def _adjusted(differences: Sequence[Difference]) -> Iterator[Difference]:
 
 def run_estimate(run: Run, split: str) -> Estimate:
     """The interval of one run's measure over other text. FeatbertError if there is none."""
-    return _varying(score_estimate(run.counts(split).units[None], run.task.measure.of))
-
-
-def _varying(result: Estimate) -> Estimate:
-    """The estimate. FeatbertError if all parts of the text are equal: others may not be."""
-    if not result.over_seeds + result.over_text:
-        raise FeatbertError("it is the same on every part of the text, so has no variance")
+    result = score_estimate(run.counts(split).units[None], run.task.measure.of)
+    check_variance(result)
     return result
+
+
+def check_variance(result: Estimate) -> None:
+    """Raises FeatbertError for an estimate without one. Other text may have other scores."""
+    if not result.over_seeds + result.over_text:
+        raise FeatbertError("the score is the same on every part of the text, without a variance")
 
 
 def _hash(run: Run, split: str) -> str:

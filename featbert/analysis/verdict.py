@@ -510,8 +510,8 @@ def _equals(case: _Case) -> Iterator[str]:
             names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
         verb = "is" if len(equals) == 1 else "are"
         yield (
-            f"by {split} {enumerated(names)} {verb} as good as {_called(case, leader)}, which "
-            "takes no more operations"
+            f"by {split} {enumerated(names)} {verb} as good as {_called(case, leader)}, which has "
+            "about the fewest operations"
         )
 
 

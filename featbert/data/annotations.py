@@ -93,12 +93,22 @@ def choices_of(values: Mapping[Any, Any]) -> dict[str, list[str]]:
     """Choices in Label Studio's annotation of a text without spans, by the name of the question."""
     if not isinstance(values.get("data"), Mapping):
         return {}
-    finished = finished_annotations(values)[:1]
-    results = [result for item in finished for result in map(_mapping, item["result"])]
+    results = _results(values)
     chosen = {str(r.get("from_name")): _mapping(r.get("value")).get("choices") for r in results}
     if any(map(_is_span, results)):
         return {}
     return {name: names for name, names in chosen.items() if isinstance(names, list)}
+
+
+def has_spans(values: Mapping[Any, Any]) -> bool:
+    """Whether Label Studio's annotation of a text has spans."""
+    return any(map(_is_span, _results(values)))
+
+
+def _results(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """The results of Label Studio's first annotation of a text."""
+    finished = finished_annotations(values)[:1]
+    return [result for item in finished for result in map(_mapping, item["result"])]
 
 
 def is_damaged(values: Mapping[Any, Any]) -> bool:

@@ -370,9 +370,9 @@ class ColumnFormat:
         if len(cells) != self.columns and not (self.conll2012 and len(cells) > self.columns):
             separator = _SEPARATORS.get(self.separator, repr(self.separator))
             columns = f"{counted(len(cells), 'column')} separated by {separator}"
-            advice = "a word or its tag is missing" if len(cells) < self.columns else ""
-            fault = f"{columns} instead of {self.columns} (line {self.first})"
-            self._fail(fault, line, number, advice)
+            place = f"{columns} instead of {self.columns} (line {self.first})"
+            missing = "a word or its tag is missing" if len(cells) < self.columns else ""
+            self._fail(place, line, number, missing)
         if fault := word_fault(word := cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         tag = self._tag(cells) if self.tag >= 0 else ""

@@ -57,6 +57,8 @@ _COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 # Words of a value that make it a text, and rows in which columns of texts are looked for.
 _SEVERAL, _SEEN = 3, 1000
+# So many distinct answers are no classes, unless the caller says it.
+_DISTINCT = 8
 
 
 class ExampleColumns(NamedTuple):
@@ -79,6 +81,7 @@ class TextReader:
         notes: counts of `ReadingNotes`.
         columns: of the first row.
         rows: the first ones.
+        only_column: the column of answers, if it was taken for want of another one.
     """
 
     options: ReadingOptions
@@ -90,6 +93,7 @@ class TextReader:
     notes: dict[str, Any] = field(default_factory=Counter)
     columns: ExampleColumns | None = None
     rows: list[Mapping[Any, Any]] = field(default_factory=list)
+    only_column: Sequence[str] = ()
     # Values that are no answer, unless the caller names some.
     marks: ClassVar[Collection[str]] = ("-",)
     # Whether a line of raw text can be an example.
@@ -158,6 +162,15 @@ class TextReader:
         if self.columns is not None and self.options.target is None:
             self.notes["other_answers"] = self._other_answers(self.columns)
         return sentences
+
+    def check_recurring(self, sentences: Sequence[Sentence]) -> None:
+        """Raises InputError for an only column of many answers that are all distinct."""
+        answers = [s.tags for s in sentences if s.tags]
+        if self.only_column and len(answers) >= _DISTINCT and len({*answers}) == len(answers):
+            raise InputError(
+                f"no column of answers in {self.path}: {self.only_column[0]} has another value in "
+                f"each row; name it with {spelling('target')} if it has the answers"
+            )
 
     def _other_answers(self, columns: ExampleColumns) -> tuple[str, ...]:
         """Columns with usual names of answers that divide the first rows in another way."""
@@ -241,10 +254,13 @@ class TextReader:
             keys = (*map(str.lower, self.answers_of_train), *self.keys)
             columns_left = [name for name in names if name not in texts]
             column = usual_column(columns_left, keys)
-            columns_left = [n for n in columns_left if n.lower() not in (*IDS, *ROW_NUMBERS)]
+            numbers = (*IDS, *ROW_NUMBERS)
+            columns_left = [
+                n for n in columns_left if not (n.lower() in numbers or n.lower().endswith("_id"))
+            ]
             is_open = column is None and self.must and self.takes_only_column
             if is_open and len(columns_left) == 1 and columns_left[0].lower() not in USUAL_NAMES:
-                (column,) = columns_left
+                self.only_column = (column,) = columns_left
                 notice(f"read as answers of {self.path.name}: {column}")
         if self.must and column is None:
             raise InputError(
@@ -277,6 +293,10 @@ class ClassReader(TextReader):
         if self.keys and str(first.values.get("answer")).lower() in ("true", "false", "yes", "no"):
             self.keys = (*self.keys, "answer")
         super().begin(first)
+
+    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
+        self.check_recurring(sentences)
+        return super().completed(sentences)
 
     def answer(self, value: Any) -> str | None:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from featbert.data.annotations import choices_of, finished_annotations
+from featbert.data.annotations import choices_of, finished_annotations, has_spans
 from featbert.data.columns import usual_texts
 from featbert.errors import InputError
 
@@ -24,8 +24,9 @@ def plain_rows(rows: Sequence[Any], path: Path) -> list[Any]:
 
     InputError for a text with several annotations.
     """
-    answered = [choices_of(row) for row in rows if isinstance(row, dict)]
-    if any(answered):
+    annotated = [row for row in rows if isinstance(row, dict)]
+    answered = [*map(choices_of, annotated)]
+    if any(answered) and not any(map(has_spans, annotated)):
         names = {name for choices in answered for name in choices}
         # The answer to the only question is the label, whatever its name.
         label = dict.fromkeys(names, "label") if len(names) == 1 else {}
@@ -35,7 +36,7 @@ def plain_rows(rows: Sequence[Any], path: Path) -> list[Any]:
                     f"{several} annotations of one text, row {number} of {path}; keep one of them"
                 )
         return [_with_choices(row, label) for row in rows]
-    if rows and all(map(_sentences_of, rows)):
+    if rows and all(map(_has_tokens, rows)):
         return [
             {"document": number} | sentence
             for number, document in enumerate(rows)
@@ -63,27 +64,45 @@ def rows_of_lists(columns: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 
 def _with_choices(row: Any, names: Mapping[str, str]) -> Any:
-    """A row of Label Studio with its data and choices as columns. Without choices if rejected."""
+    """A row of Label Studio with its data and choices as columns. Without choices if rejected.
+
+    Columns of choices replace those of the data, which are older answers.
+    """
     if not isinstance(row, dict) or not isinstance(data := row.get("data"), dict):
         return row
-    return data | {names.get(name, name): chosen for name, chosen in choices_of(row).items()}
+    older = {name: value for name, value in data.items() if name not in names.values()}
+    return older | {names.get(name, name): chosen for name, chosen in choices_of(row).items()}
+
+
+def _has_tokens(document: Any) -> bool:
+    """Whether a document's paragraphs, if it has some, have sentences as spaCy writes them."""
+    return (
+        isinstance(document, dict)
+        and isinstance(document.get("paragraphs"), list)
+        and all("sentences" in paragraph for paragraph in _items(document, "paragraphs"))
+    )
 
 
 def _sentences_of(document: Any) -> list[dict[str, list[Any]]]:
     """The sentences in spaCy's tokens, or none for anything else."""
     sentences = (s for p in _items(document, "paragraphs") for s in _items(p, "sentences"))
-    tokens_of_sentences = ([*_items(sentence, "tokens")] for sentence in sentences)
+    # A token may be white space.
+    tokens_of_sentences = (
+        [token for token in _items(s, "tokens") if str(token.get("orth")).strip()]
+        for s in sentences
+    )
     return [
         {
             column: [token[name] for token in tokens]
             for name, column in _TOKEN_COLUMNS.items()
-            if all(isinstance(token, dict) and name in token for token in tokens)
+            if all(name in token for token in tokens)
         }
         for tokens in tokens_of_sentences
-        if tokens and all(isinstance(token, dict) and "orth" in token for token in tokens)
+        if tokens
     ]
 
 
-def _items(holder: Any, key: str) -> Iterator[Any]:
-    items = holder.get(key) if isinstance(holder, dict) else None
-    return iter(items if isinstance(items, list) else ())
+def _items(holder: Mapping[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    """The objects in a list of an object."""
+    items = holder.get(key)
+    return (item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))

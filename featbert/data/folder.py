@@ -153,27 +153,41 @@ def class_splits(place: Path) -> dict[str, tuple[Path, ...]]:
         train/pos/0.txt, train/neg/0.txt, test/pos/0.txt ...      or only pos/0.txt, neg/0.txt
 
     One of each class follows the other, so that the first ones are of all classes. Folders of
-    texts without a class, such as IMDB's `unsup`, are left out.
+    texts without a class, such as IMDB's `unsup`, are left out, and so are notes for people.
+    InputError for several sub-folders of one split.
     """
-    if not place.is_dir() or has_splits(place) or _annotations(place):
+    if not place.is_dir() or has_splits(place_of_splits(place)) or _annotations(place):
         return {}
     folders = [path for path in _entries(place) if path.is_dir()]
-    of_splits = {SPLIT_WORDS[p.name.lower()]: p for p in folders if p.name.lower() in SPLIT_WORDS}
-    splits = {}
+    of_splits: dict[str, list[Path]] = {}
+    for path in folders:
+        if path.name.lower() in SPLIT_WORDS:
+            of_splits.setdefault(SPLIT_WORDS[path.name.lower()], []).append(path)
+    texts_of_splits = {}
     for split in SPLITS:
-        folder = of_splits.get(split) if of_splits else place if split == "train" else None
-        classes = [path for path in _entries(folder) if path.is_dir()] if folder else []
-        texts = [
-            [path for path in _entries(name) if path.suffix.lower() == ".txt" and path.is_file()]
-            for name in classes
-            if name.name.lower() not in _UNLABELLED
-        ]
-        texts = [paths for paths in texts if paths]
-        if len(texts) < 2 or any(splits_named(path.name) for paths in texts for path in paths):
-            continue
-        by_turns = (path for paths in zip_longest(*texts) for path in paths)
-        splits[split] = tuple(path for path in by_turns if path is not None)
-    return splits
+        places = of_splits.get(split, []) if of_splits else [place] * (split == "train")
+        classes = [path for folder in places for path in _entries(folder) if path.is_dir()]
+        texts = [_texts_of_class(path) for path in classes]
+        if texts := [paths for paths in texts if paths]:
+            if len(places) > 1:
+                raise InputError(
+                    f"several sub-folders of {split} in {place}; rename or move the others"
+                )
+            by_turns = (path for paths in zip_longest(*texts) for path in paths)
+            texts_of_splits[split] = tuple(path for path in by_turns if path is not None)
+    is_corpus = all(
+        path.stem.lower() not in SPLIT_WORDS for paths in texts_of_splits.values() for path in paths
+    )
+    n_classes = len({path.parent.name for path in texts_of_splits.get("train", ())})
+    return texts_of_splits if is_corpus and n_classes > 1 else {}
+
+
+def _texts_of_class(folder: Path) -> list[Path]:
+    """The texts in a folder of a class. None for texts without a class, or annotated by brat."""
+    if folder.name.lower() in _UNLABELLED or _annotations(folder):
+        return []
+    texts = (path for path in _entries(folder) if path.suffix.lower() == ".txt" and path.is_file())
+    return [path for path in texts if path.stem.lower() not in _NO_DATA]
 
 
 def _annotations(folder: Path) -> list[Path]:

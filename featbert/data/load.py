@@ -287,13 +287,15 @@ class _CorpusReader:
         if reader is None or not reader.in_columns or is_named or has_usual_names or not tables:
             return self
         first = tables[0]
-        shown = first.shown_columns() if len({table.width for table in tables}) == 1 else {}
+        are_equal = first.has_header or len({table.width for table in tables}) == 1
+        shown = first.shown_columns() if are_equal else {}
+        head = f"{first.path} has no header: "
+        if first.has_header:
+            head = f"{first.path} has the header {listed(first.names)}: "
+            shown = {option: first.names[number - 1] for option, number in shown.items()}
         if shown:
-            columns = ", ".join(f"{option} is column {n}" for option, n in shown.items())
-            header = (
-                f"has the header {listed(first.names)}" if first.has_header else "has no header"
-            )
-            notice(f"{first.path} {header}: {columns}")
+            columns = ", ".join(f"{option} is column {column}" for option, column in shown.items())
+            notice(head + columns)
         return replace(self, options=replace(options, **shown))
 
     def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:

@@ -69,8 +69,8 @@ def learned_part(
 def with_dev(splits: Mapping[str, Split], share: float, *, classes: bool) -> dict[str, Split]:
     """The splits with a share of train as dev: whole documents, or examples, always the same.
 
-    With `classes` of examples, dev has each class of train that has two examples, if it is as large
-    as that.
+    With `classes` of examples, dev has each class that has two examples in train, as far as dev has
+    room for them.
     """
     train = _train_without(splits, "dev", "dev_share")
     dev = drawn_sentences(train, share, seed=0)
@@ -84,14 +84,20 @@ def _with_each_class(train: Split, dev: Ints) -> Ints:
 
     They take the place of examples of its largest class.
     """
-    tags, chosen = [s.tags[0] if s.tags else None for s in train], {*dev.tolist()}
+    tags = [s.tags[0] if s.tags else None for s in train]
+    in_dev: dict[str | None, list[int]] = {}
+    for number in dev.tolist():
+        in_dev.setdefault(tags[number], []).append(number)
+    first = {tag: number for number, tag in reversed([*enumerate(tags)])}
     for name, n_examples in sorted(Counter(tag for tag in tags if tag is not None).items()):
-        in_dev = Counter(tags[number] for number in chosen)
-        largest, n_largest = max(in_dev.items(), key=lambda item: (item[1], str(item[0])))
-        if name not in in_dev and n_examples > 1 < n_largest:
-            chosen.remove(max(number for number in chosen if tags[number] == largest))
-            chosen.add(tags.index(name))
-    return np.array(sorted(chosen), dtype=np.int64)
+        if name in in_dev or n_examples == 1:
+            continue
+        largest = max(in_dev.values(), key=len)
+        if len(largest) == 1:
+            break
+        largest.pop()
+        in_dev[name] = [first[name]]
+    return np.array(sorted(number for numbers in in_dev.values() for number in numbers))
 
 
 def with_fold(splits: Mapping[str, Split], folds: int, fold: int) -> dict[str, Split]:

@@ -11,7 +11,14 @@ from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 
-from featbert.data.columns import columns_seen, named_column, usual_texts
+from featbert.data.columns import (
+    EXAMPLE_KEYS,
+    TAG_KEYS,
+    WORD_ONLY_KEYS,
+    columns_seen,
+    named_column,
+    usual_texts,
+)
 from featbert.data.conll import ColumnFormat, column_sentences
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader, text_of
@@ -36,7 +43,8 @@ _SPACED = 0.3
 def texts_column(lines: Sequence[str], path: Path, options: ReadingOptions) -> str | None:
     """The column of texts in the first lines of a table, or None if they have words.
 
-    Words have no spaces. InputError if it is not clear which, or if the named one is missing.
+    Words are in a table with a usual name of words or tags, or with blank lines between sentences.
+    InputError if it is not clear which column has the texts, or if the named one is missing.
     """
     if options.token_column is not None:
         return None
@@ -46,18 +54,26 @@ def texts_column(lines: Sequence[str], path: Path, options: ReadingOptions) -> s
         return None
     if options.text is not None:
         return named_column(options.text, table.names, "text", path)
-    usual = usual_texts(table.names)
-    places = [i for i, name in enumerate(table.names) if name in usual or i in table.texts]
-    cells = [cell for row in table.first_rows for i in places if (cell := row[i].strip())]
-    if sum(" " in cell for cell in cells) <= _SPACED * len(cells):
+    is_cut = table.width > 1 and "" in map(str.strip, "\n".join(lines).strip().split("\n"))
+    names = {name.lower() for name in table.names}
+    if is_cut or not names.isdisjoint({*WORD_ONLY_KEYS, *TAG_KEYS} - {*EXAMPLE_KEYS}):
         return None
-    if len(usual) != 1:
-        columns = columns_seen(dict(zip(table.names, table.first_row, strict=False)))
-        raise InputError(
-            f"{path} has texts, not words; it has {columns}; name the column of texts with "
-            f"{spelling('text')}"
-        )
-    return usual[0]
+    usual = usual_texts(table.names)
+    rows, places = table.first_rows, [i for i, name in enumerate(table.names) if name in usual]
+    cells = [cell for row in rows for i in places if (cell := row[i].strip())]
+    if sum(" " in cell for cell in cells) > _SPACED * len(cells):
+        if len(usual) == 1:
+            return usual[0]
+    elif not table.texts or not all(
+        i in table.texts or all(map(str.isdecimal, (row[i].strip() for row in rows)))
+        for i in range(table.width)
+    ):
+        return None
+    columns = columns_seen(dict(zip(table.names, table.first_row, strict=False)))
+    raise InputError(
+        f"{path} has texts, not words; it has {columns}; name the column of texts with "
+        f"{spelling('text')}"
+    )
 
 
 def file_kind(name: str) -> str:

@@ -11,11 +11,13 @@ other separators fields are then quoted.
 The first row is the header if it has a usual name, or a column that the caller names. A usual name
 that recurs below it is a class or a text of an example. A row of other names is the header, too, if
 it is unlike all rows below it: it has one or two words where they have a text, and no number and no
-value that recurs in them. Rows with only empty cells and repeated
-headers are skipped, unless each row gets an answer: they are texts then. A row with more columns
-than the header is read if it is clear which are too many: row names before the first column, empty
-cells after the last, separators inside the only column of text, and columns after those that the
-caller names by number.
+value that recurs in them. Five rows of train must show it, and the other parts of the corpus must
+begin with the same names.
+
+Rows with only empty cells and repeated headers are skipped, unless each row gets an answer: they
+are texts then. A row with more columns than the header is read if it is clear which are too many:
+row names before the first column, empty cells after the last, separators inside the only column of
+text, and columns after those that the caller names by number.
 
 Lines of fastText are read as labels and a text:
 
@@ -49,7 +51,7 @@ FIRST_LINES = 1000
 MOST = 0.5
 # So few lines do not show that single quotation marks are quotes.
 _FEW = 3
-# So many rows show that the first one is unlike them. It has so few words for a text.
+# Rows that show that the first one is unlike them, and the most words of a name.
 _SHOWING, _NAME = 5, 2
 _FASTTEXT = re.compile(r"^\s*(?:__label__\S+\s+)+")
 _EXCEL_SEPARATOR = re.compile(r'"?sep=(.)"?')  # in the first line of files for Excel
@@ -289,11 +291,24 @@ def corpus_tables(lines: Mapping[Path, list[str]], options: ReadingOptions) -> d
                 f"{path} has {table.dialect}, but {model.path} has {model.dialect}; if they should "
                 f"be read alike, give {spelling('quoting')}"
             )
-    names = next((table.names for table in tables.values() if table.has_other_names), None)
-    for table in tables.values():
-        if names is not None and not table.has_header and table.begins_with(names):
-            table.take_header()
+    by_number = any(isinstance(column, int) for column in (options.text, options.target))
+    if not by_number and not any(table.has_header for table in tables.values()):
+        _find_other_headers([*tables.values()])
     return tables
+
+
+def _find_other_headers(tables: Sequence["Table"]) -> None:
+    """Takes the first rows of all parts of a corpus as names, if they can only be names.
+
+    The first part is train. Others may lack some of its columns, or have further ones.
+    """
+    if not tables or not tables[0].is_headed:
+        return
+    names = {*tables[0].first_cells}
+    cells_of_parts = ({*table.first_cells} for table in tables)
+    if all(cells <= names or cells >= names for cells in cells_of_parts):
+        for table in tables:
+            table.take_header()
 
 
 class Table:
@@ -340,8 +355,6 @@ class Table:
         n_texts = [sum(n_words(row[i]) > 1 for row in rows) for i in range(self.width)]
         self.texts = [i for i, number in enumerate(n_texts) if 2 * number > len(rows)]
         self.first_row, self.first_rows, self.has_other_names = head, rows, False
-        if not self.has_header and self._is_unlike():
-            self.take_header()
         self._unusual: dict[str, list[str]] = defaultdict(list)  # places of rows, by their kind
         by_name = any(isinstance(column, str) for column in (options.pair, options.target))
         self._numbered = not self.has_header and isinstance(options.text, int) and not by_name
@@ -351,11 +364,13 @@ class Table:
         self.has_header = self.has_other_names = True
         self.names = column_names(self.first_row, self.path, has_header=True)
 
-    def begins_with(self, names: Sequence[str]) -> bool:
-        """Whether the first row consists of these names."""
-        return column_names(self.first_row, self.path, has_header=True) == [*names]
+    @property
+    def first_cells(self) -> list[str]:
+        """The first row, in lower case."""
+        return [cell.strip().lower() for cell in self.first_row]
 
-    def _is_unlike(self) -> bool:
+    @property
+    def is_headed(self) -> bool:
         """Whether the first row is unlike all others, and so has names of columns."""
         rows, names = self.first_rows, [cell.strip() for cell in self.first_row]
         named = [name for name in names if name]

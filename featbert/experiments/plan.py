@@ -232,7 +232,7 @@ class ExperimentPlan:
         """The runs of one row, and before them the runs of its search."""
         chosen, n_tried, record = configuration, 1, None
         search = configuration.searched(row[0])
-        settings_read = configuration.settings(row[0]).effective(weighted=True)
+        settings_read = {"tuning", *configuration.settings(row[0]).effective(weighted=True)}
         # A solver reads no learning rate.
         if search is not None and not settings_read.isdisjoint(search.ranges(row[0])):
             record = self._search(_name(differing, row), configuration, search, row)

@@ -467,7 +467,7 @@ class TimePlan:
         seconds: the most that each stage was expected to take.
         spent: seconds of all commands so far.
         done: whether no further run is trained.
-        untrained: methods with candidates for which no time was left, once all is done.
+        untrained: methods of the plan for which no time was left, once all is done.
     """
 
     key: str

@@ -244,3 +244,21 @@ def test_a_row_of_json_without_a_word_has_an_answer_without_words() -> None:
     assert [p.words for p in pieces(rows, "jsonl")] == [("It", "is", "."), (), ("Rome",)]
     rows = '{"tokens": ["-DOCSTART-"]}\n{"tokens": ["a"]}\n{"tokens": []}\n'
     assert [p.words for p in pieces(rows, "jsonl")] == [("a",), ()]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["token,ner,comment", "Rome,B-LOC,not very sure", "is,O,not very sure"],
+        ["sentence,token,tag", "Rome is here,Rome,B-LOC", "Rome is here,is,O"],
+        ["text,ner", "Hà Nội,B-LOC", "Việt Nam,B-LOC"],
+        ["Rome,O,the gloss here", "is,O,another gloss here"],
+        ["text,kind", "Hà Nội,LOC", "Việt Nam,LOC", "", "Hà Nội,LOC"],
+    ],
+)
+def test_words_beside_texts_stay_words(rows) -> None:
+    """Some words have spaces, and words may have comments or glosses."""
+    data = "".join(f"{row}\n" for row in rows)
+    words = [word for sentence in words_of_table(data) for word in sentence]
+    assert {"Rome", "Hà Nội"} & {*words}
+    assert "comment" not in words

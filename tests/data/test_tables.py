@@ -401,3 +401,39 @@ def test_lines_of_fasttext(tmp_path, ending):
     path.write_text("__label__a __label__b Good\n", "utf-8")
     with pytest.raises(InputError, match=r"'a', 'b'.*line 1"):
         load_corpus(path, targets="classes")
+
+
+@pytest.mark.parametrize("name", ["tweet_id", "date"])
+def test_a_column_of_distinct_values_is_no_answer_unless_named(tmp_path, name):
+    rows = [("text", name), *((f"it is {n}", f"v{n}") for n in range(10))]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    with pytest.raises(InputError, match="target"):
+        load_corpus(tmp_path, targets="classes")
+    corpus = load_corpus(tmp_path, ReadingOptions(target=name), targets="classes")
+    assert len({*corpus["train"].tags}) == 10
+
+
+def test_no_first_row_is_lost_if_the_parts_do_not_agree_in_names(tmp_path):
+    """A short text with a rare class at the beginning of one part is an example."""
+    for odd, other in (("train", "dev"), ("dev", "train")):
+        (tmp_path / f"{odd}.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
+        (tmp_path / f"{other}.csv").write_text(table(",", rows=LONG))
+        options = ReadingOptions(text=1, target=2)
+        corpus = load_corpus(tmp_path, options, targets="classes")
+        assert [len(corpus[odd]), len(corpus[other])] == [len(LONG) + 1, len(LONG)]
+    (tmp_path / "train.csv").write_text(table(",", rows=LONG))
+    (tmp_path / "dev.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
+    assert len(load_corpus(tmp_path, targets="classes")["dev"]) == len(LONG) + 1
+
+
+def test_parts_with_the_same_names_may_have_them_in_another_order_or_lack_some(tmp_path):
+    parts = {
+        "train": [("Bericht", "Urteil"), *LONG],
+        "dev": [("urteil", "bericht"), *((answer, text) for text, answer in LONG[:3])],
+        "test": [("Bericht",), *((text,) for text, _ in LONG)],
+    }
+    for part, rows in parts.items():
+        (tmp_path / f"{part}.csv").write_text(table(",", rows=rows))
+    corpus = load_corpus(tmp_path, targets="classes")
+    assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:3]
+    assert [s.texts[0] for s in corpus["test"]] == [text for text, _ in LONG]
