@@ -371,8 +371,8 @@ class ColumnFormat:
             separator = _SEPARATORS.get(self.separator, repr(self.separator))
             columns = f"{counted(len(cells), 'column')} separated by {separator}"
             place = f"{columns} instead of {self.columns} (line {self.first})"
-            missing = "a word or its tag is missing" if len(cells) < self.columns else ""
-            self._fail(place, line, number, missing)
+            advice = "add the word or tag that is missing" if len(cells) < self.columns else ""
+            self._fail(place, line, number, advice=advice)
         if fault := word_fault(word := cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)
         tag = self._tag(cells) if self.tag >= 0 else ""
