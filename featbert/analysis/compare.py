@@ -7,7 +7,7 @@ from typing import Any, Literal
 from featbert.analysis.breakdown import with_breakdowns, with_confusions, with_texts
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
 from featbert.analysis.comparison import Comparison, Comparisons, TransferMatrix, View, grouped
-from featbert.analysis.cost import pareto_fronts, with_costs
+from featbert.analysis.cost import CURRENCIES, pareto_fronts, with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
 from featbert.analysis.rows import Members, compare_group, once, rows_called
@@ -224,10 +224,8 @@ def _notice_nothing(request: Analyses, comparisons: Sequence[Comparison]) -> Non
     tests = (result for c in comparisons for result in (*c.differences, *c.test_notes))
     if request.stats and not any(tests):
         notice("nothing is tested: no two rows learned from as much of the same text")
-    timed = {"one_by_one": "one_by_one_seconds", "batched": "batched_seconds"}
-    if (key := timed.get(request.cheapest)) and not any(
-        getattr(row.cost, key) for c in comparisons for row in c.rows
-    ):
+    currency, rows = CURRENCIES[request.cheapest], [row for c in comparisons for row in c.rows]
+    if currency.timed and not any(map(currency.of, rows)):
         notice(
             f"{spelling('cheapest', request.cheapest)}: no run has a time to label texts; "
             "featbert speed RUN measures it"

@@ -154,6 +154,7 @@ class TextReader:
 
     def completed(self, sentences: list[Sentence]) -> list[Sentence]:
         """The sequences of all rows, with what only the whole file shows."""
+        self._check_recurring(sentences)
         both_named = self.options.text is not None and self.options.pair is not None
         if self.rows and self.columns is not None and not both_named:
             target = self._target_named([*self.rows[0]])
@@ -163,10 +164,11 @@ class TextReader:
             self.notes["other_answers"] = self._other_answers(self.columns)
         return sentences
 
-    def check_recurring(self, sentences: Sequence[Sentence]) -> None:
-        """Raises InputError for an only column of many answers that are all distinct."""
-        answers = [s.tags for s in sentences if s.tags]
-        if self.only_column and len(answers) >= _DISTINCT and len({*answers}) == len(answers):
+    def _check_recurring(self, sentences: Sequence[Sentence]) -> None:
+        """Raises InputError for an only column of many distinct texts or whole numbers."""
+        answers = [s.tags[0] for s in sentences if s.tags] if self.only_column else []
+        are_decimals = any(number_of(answer) % 1 for answer in answers if number_of(answer) > 0)
+        if len({*answers}) == len(answers) >= _DISTINCT and not are_decimals:
             raise InputError(
                 f"no column of answers in {self.path}: {self.only_column[0]} has another value in "
                 f"each row; name it with {spelling('target')} if it has the answers"
@@ -293,10 +295,6 @@ class ClassReader(TextReader):
         if self.keys and str(first.values.get("answer")).lower() in ("true", "false", "yes", "no"):
             self.keys = (*self.keys, "answer")
         super().begin(first)
-
-    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
-        self.check_recurring(sentences)
-        return super().completed(sentences)
 
     def answer(self, value: Any) -> str | None:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):

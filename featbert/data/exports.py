@@ -66,7 +66,7 @@ def rows_of_lists(columns: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 def _with_choices(row: Any, names: Mapping[str, str]) -> Any:
     """A row of Label Studio with its data and choices as columns. Without choices if rejected.
 
-    Columns of choices replace those of the data, which are older answers.
+    A column of choices replaces a column of the data, whose answers are older.
     """
     if not isinstance(row, dict) or not isinstance(data := row.get("data"), dict):
         return row

@@ -13,7 +13,6 @@ from typing import Any
 
 from featbert.data.answers import count_missing, missing_mark, number_of, rejected, renamed
 from featbert.data.columns import IDS, ROW_NUMBERS, named_column, usual_column, usual_columns
-from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader, answer_in, class_name
 from featbert.data.files import RawFile, RawRow
 from featbert.data.options import ReadingOptions
@@ -133,10 +132,6 @@ class SetReader(TextReader):
             return []
         item = super().value_of(row, target)
         return [item] if isinstance(value, list) and isinstance(item, str) else item
-
-    def completed(self, sentences: list[Sentence]) -> list[Sentence]:
-        self.check_recurring(sentences)
-        return super().completed(sentences)
 
     def answer(self, value: Any) -> str:
         if isinstance(value, dict) and all(share in (0, 1) for share in value.values()):

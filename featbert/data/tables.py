@@ -373,8 +373,8 @@ class Table:
     def is_headed(self) -> bool:
         """Whether the first row is unlike all others, and so has names of columns."""
         rows, names = self.first_rows, [cell.strip() for cell in self.first_row]
-        named = [name for name in names if name]
-        are_names = len({*named}) == len(named) and all(isnan(number_of(name)) for name in named)
+        filled = [name for name in names if name]
+        are_names = len({*filled}) == len(filled) and all(isnan(number_of(n)) for n in filled)
         if len(rows) < _SHOWING or not self.texts or not are_names:
             return False
         for place in self.texts:

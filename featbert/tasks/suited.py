@@ -37,8 +37,8 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
             reasons[name] = str(error)
     if not suited:
         # Tasks that found their columns say what is wrong: a part, or else a value.
-        found = (reason for reason in reasons.values() if not _OTHER_FORM.search(reason))
-        reason = min(found, key=lambda text: bool(_PLACE.search(text)), default=None)
+        specific = (reason for reason in reasons.values() if not _OTHER_FORM.search(reason))
+        reason = min(specific, key=lambda text: bool(_PLACE.search(text)), default=None)
         raise InputError(f"{data} fits no task: {reason or reasons['classification']}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
     suited = of_texts or suited  # a column of texts has no words

@@ -628,3 +628,20 @@ def test_equal_means_are_not_equal_rows() -> None:
 def test_an_answer_without_a_rival_says_what_its_interval_lacks(tmp_path) -> None:
     found = contest([judged(tmp_path, "f", 1, 0.2, layers="last")])
     assert "other seeds are not covered" in topics(found)["Answer"]
+
+
+def test_a_time_that_no_run_has_is_no_cost_and_a_notice_says_it(caplog) -> None:
+    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    for cheapest, is_timed in (("batched", True), ("one_by_one", True), ("kept", False)):
+        caplog.clear()
+        contest(runs, cheapest=cheapest)
+        assert ("featbert speed" in caplog.text) == is_timed
+
+
+def test_runs_of_one_seed_without_predictions_say_why_there_is_no_interval() -> None:
+    (comparison,) = compare([make_run("t", layers=None), make_run("f", dev=0.5)], stats=True)
+    (note,) = comparison.test_notes
+    assert "predictions are missing" in note
+    assert "no interval" in note
+    seeds = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    assert "other seeds only" in compare(seeds, stats=True)[0].test_notes[0]

@@ -256,7 +256,7 @@ def test_a_row_of_json_without_a_word_has_an_answer_without_words() -> None:
         ["text,kind", "Hà Nội,LOC", "Việt Nam,LOC", "", "Hà Nội,LOC"],
     ],
 )
-def test_words_beside_texts_stay_words(rows) -> None:
+def test_words_with_texts_in_other_columns_stay_words(rows) -> None:
     """Some words have spaces, and words may have comments or glosses."""
     data = "".join(f"{row}\n" for row in rows)
     words = [word for sentence in words_of_table(data) for word in sentence]

@@ -403,6 +403,14 @@ def test_lines_of_fasttext(tmp_path, ending):
         load_corpus(path, targets="classes")
 
 
+def test_distinct_numbers_are_scores_if_they_have_decimals(tmp_path):
+    for end, is_score in ((".5", True), ("", False)):
+        rows = [("text", "points"), *((f"it is {n}", f"{n}{end}") for n in range(10))]
+        (tmp_path / "train.csv").write_text(table(",", rows=rows))
+        with nullcontext() if is_score else pytest.raises(InputError, match="target"):
+            load_corpus(tmp_path, targets="scores")
+
+
 @pytest.mark.parametrize("name", ["tweet_id", "date"])
 def test_a_column_of_distinct_values_is_no_answer_unless_named(tmp_path, name):
     rows = [("text", name), *((f"it is {n}", f"v{n}") for n in range(10))]
