@@ -36,7 +36,7 @@ from typing import (
     get_origin,
 )
 
-from pydantic import BeforeValidator, Field, InstanceOf
+from pydantic import BeforeValidator, Field, InstanceOf, ValidationError
 from pydantic_core import PydanticCustomError
 
 from featbert.config import (
@@ -56,6 +56,7 @@ from featbert.config import (
     Folder,
     Head,
     Margin,
+    Name,
     Option,
     Rows,
     RowsTable,
@@ -64,6 +65,7 @@ from featbert.config import (
     Settings,
     Several,
     Training,
+    mistakes,
     parse_seeds,
     validated,
 )
@@ -121,14 +123,18 @@ T = TypeVar("T")
 R = TypeVar("R", bound="Request")
 # In descriptions of fields, which help shows too.
 _OPTION_NAME = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
-# Accepts a path in place of a name.
-_name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 # Finished runs, or their names.
-Runs = Annotated[Several[Annotated[str | Run, _name]], Option("RUN")]
+Runs = Annotated[Several[Annotated[str | Run, Name]], Option("RUN")]
 
 
 class Request(Section):
-    """Arguments of a function."""
+    """Arguments of a function. InputError for values that it cannot have."""
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise InputError("; ".join(mistakes(type(self), error))) from None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -217,7 +223,7 @@ def _plain(value: Any) -> Any:
 class Text(Data):
     """A text: a loaded corpus, or a name and how its files are read."""
 
-    data: Annotated[str | InstanceOf[Corpus], _name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
+    data: Annotated[str | InstanceOf[Corpus], Name, Option("CORPUS")] = "sample"  # type: ignore[assignment]
 
     def corpus(self, targets: str | TargetKind | None) -> Corpus:
         """The corpus with answers of this kind. A loaded corpus is returned unchanged.
@@ -243,7 +249,7 @@ class Text(Data):
 class Encoded(Encoding):
     """How words become vectors. The encoder may be an `EncoderSource`."""
 
-    model: Annotated[str | InstanceOf[EncoderSource], _name, Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
+    model: Annotated[str | InstanceOf[EncoderSource], Name, Option("ENCODER")] = DEFAULT_MODEL  # type: ignore[assignment]
 
     @property
     def source(self) -> EncoderSource:
@@ -933,7 +939,7 @@ class OfRuns(InRuns, Request):
     """Take the best run on dev if RUN means several, such as seeds."""
     data: Annotated[str | None, Option("CORPUS")] = None
     """Only runs on corpora with this in their name."""
-    model: Annotated[str | None, _name, Option("ENCODER")] = None
+    model: Annotated[str | None, Name, Option("ENCODER")] = None
     """The run's encoder, if it has moved.  [default: its place during training]"""
 
     def usable(self, run: str | Run) -> UsableRun:
@@ -948,7 +954,7 @@ class OfRuns(InRuns, Request):
 class UseRequest(OfRuns):
     """A finished run to use, with scaled probabilities on request."""
 
-    run: Annotated[str | Run, _name, Option("RUN")]
+    run: Annotated[str | Run, Name, Option("RUN")]
     """A finished run: its id or another part of its name, its folder, or the label of its row."""
     calibrate: bool = False
     """Scale the probabilities by a temperature chosen on dev. Answers do not change."""
@@ -974,7 +980,7 @@ class EvaluateRequest(InRuns, Cached, Compute, Data, Request):
     without = frozenset({"task", "tag_scheme", "precision"})
     runs: Runs
     """Finished runs: their ids or other parts of their names, or their folders."""
-    data: Annotated[Several[Annotated[str | InstanceOf[Corpus], _name]], Option("CORPUS")] = Field(  # type: ignore[assignment]
+    data: Annotated[Several[Annotated[str | InstanceOf[Corpus], Name]], Option("CORPUS")] = Field(  # type: ignore[assignment]
         description="Corpus: a folder with train, dev and test files, a file with all of test, "
         "sample, or hf:NAME. May be given several times."
     )
@@ -1145,7 +1151,7 @@ class PredictRequest(Compute, UseRequest, Data):
     without = frozenset({*Data.model_fields, "precision"}) - {
         *("data", "encoding", "token_column", "delimiter", "quoting", "escape", "text", "pair")
     }
-    file: Annotated[str, _name, Option("FILE")] = "-"
+    file: Annotated[str, Name, Option("FILE")] = "-"
     """File to tag. - is standard input."""
     input: Literal["auto", "text", "conll", "jsonl", "tsv", "csv"] = "auto"
     """Kind of input: raw text with one sentence per line (text), tokenised text (conll, jsonl) or

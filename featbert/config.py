@@ -63,6 +63,8 @@ Several = Annotated[
     BeforeValidator(lambda value: [*value] if isinstance(value, list | tuple) else [value]),
 ]
 Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
+# Accepts a path in place of a name.
+Name = BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 
 
 def _filled(values: T) -> T:
@@ -398,7 +400,7 @@ class EncoderTuning(Section):
     heads that train first."""
     head_epochs: int = Field(1, ge=1)
     """Epochs that train only the head, before the whole encoder is trained with it."""
-    head_from: str | None = None
+    head_from: Annotated[str | None, Name] = None
     """Instead of these epochs, start from the head of a finished run on features of the last layer,
     with the same head settings and seed."""
     rank: int = Field(8, ge=1)

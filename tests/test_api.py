@@ -9,7 +9,14 @@ import pytest
 import featbert
 from featbert import compare
 from featbert.analysis.document import to_json
-from featbert.api import CompareRequest, EvaluateRequest, RunRequest, TrainRequest, load_corpus
+from featbert.api import (
+    CompareRequest,
+    EvaluateRequest,
+    FinetuneRequest,
+    RunRequest,
+    TrainRequest,
+    load_corpus,
+)
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
 from tests.analysis.records import usual_runs
@@ -94,6 +101,7 @@ def test_paths_may_stand_for_names_of_runs_corpora_and_encoders(runs, tmp_path) 
     )
     assert (request.runs, request.data) == ([str(place)], [str(place), "sample"])
     assert (request.model, request.runs_dir) == (str(place), place)
+    assert FinetuneRequest(head_from=runs[0].folder).head_from == str(runs[0].folder)
 
 
 def test_arrays_are_lists_and_seeds_replace_those_of_a_file(runs) -> None:
@@ -116,9 +124,10 @@ def test_arrays_are_lists_and_seeds_replace_those_of_a_file(runs) -> None:
     ],
     ids=repr,
 )
-def test_a_message_names_the_key_and_no_type_of_pydantic(key, value) -> None:
+@pytest.mark.parametrize("caller", [featbert.train, TrainRequest])
+def test_a_message_names_the_key_and_no_type_of_pydantic(caller, key, value) -> None:
     with pytest.raises(InputError, match=f"^{key}") as error:
-        featbert.train(**{key: value})
+        caller(**{key: value})
     assert "[str" not in str(error.value)
     assert "function" not in str(error.value)
 
