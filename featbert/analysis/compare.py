@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from featbert.analysis.breakdown import with_breakdowns, with_confusions, with_texts
 from featbert.analysis.budget import FEWEST_TRIALS, with_budgets
-from featbert.analysis.comparison import Comparison, Comparisons, TransferMatrix, View, grouped
+from featbert.analysis.comparison import Comparison, Comparisons, Row, TransferMatrix, View, grouped
 from featbert.analysis.cost import CURRENCIES, pareto_fronts, with_costs
 from featbert.analysis.labels import search_line
 from featbert.analysis.published import is_matrix, with_published
@@ -14,7 +14,7 @@ from featbert.analysis.rows import Members, compare_group, once, rows_called
 from featbert.analysis.significance import with_estimates
 from featbert.analysis.verdict import MACRO_F1, unequal, with_contests
 from featbert.config import ONLY_SCORES, Analyses
-from featbert.errors import InputError, MissingError, check_known, nearest, spelling
+from featbert.errors import InputError, MissingError, nearest, spelling
 from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
@@ -22,7 +22,6 @@ from featbert.runs.grouping import check_comparable, check_vary, group_comparabl
 from featbert.runs.record import (
     SUFFIX,
     ExperimentRecord,
-    RunRecord,
     SearchRecord,
     read_json,
     read_or_left_out,
@@ -71,8 +70,7 @@ def compare(
     searches = [search for record in experiments for search in record.searches]
     trials = {name for record in experiments for name in record.trials}
     trials -= {name for record in experiments for name in record.rows}
-    time_plan = None if experiment is None else experiment.time_plan
-    untrained = [] if time_plan is None else time_plan.untrained
+    untrained = experiment.time_plan.untrained if experiment and experiment.time_plan else []
     compared_groups = [
         compare_group(group, freed, request.against, () if keeps_trials else trials)
         for group, freed in _groups(runs, groups, vary)
@@ -155,9 +153,7 @@ def _check_names(
             f"no row or run {request.against!r} is compared{nearest(request.against, labels)}; "
             f"rows: {', '.join(labels)}"
         )
-    tasks = [comparison.task for comparison, _ in groups]
-    check_known("score", show, {key: 0 for task in tasks for key in task.all_columns})
-    check_known("facet", request.by, {key: 0 for task in tasks for key in task.facets})
+    View(show=tuple(show), by=tuple(request.by)).check([comparison for comparison, _ in groups])
 
 
 def _with_results(
@@ -190,25 +186,25 @@ def _with_results(
         comparison = with_confusions(comparison, members)
     comparison = with_contests(comparison, members, request, searches, untrained)
     if everything:
-        rows = []
-        for row in comparison.rows:
-            pairs = zip(row.runs, members[row.name], strict=True)
-            runs = (dataclasses.replace(r, facts=_facts(run.record)) for r, run in pairs)
-            rows.append(dataclasses.replace(row, runs=tuple(runs)))
-        comparison = dataclasses.replace(comparison, rows=tuple(rows))
+        rows = tuple(_with_facts(row, members[row.name]) for row in comparison.rows)
+        comparison = dataclasses.replace(comparison, rows=rows)
         if request.sentences:
             comparison = with_texts(comparison, members)
     return comparison
 
 
-def _facts(record: RunRecord) -> dict[str, str]:
-    """A record as a page shows it: values by names with dots, in the record's order."""
+def _with_facts(row: Row, members: Sequence[Run]) -> Row:
+    """A row with the records of its runs: values by names with dots, in the record's order."""
     from featbert.experiments.file import flattened  # loads the fields of experiment files
 
-    # Curves and tables show the parts that are left out.
-    without = ("name", "scores", "history", "targets")
-    data = {n: value for n, value in dataclasses.asdict(record).items() if n not in without}
-    return {visible(name): visible(_shown(value)) for name, value in flattened(data)}
+    runs = []
+    for compared, run in zip(row.runs, members, strict=True):
+        data = dataclasses.asdict(run.record)
+        for name in ("name", "scores", "history", "targets"):  # curves and tables show these
+            del data[name]
+        facts = {visible(name): visible(_shown(value)) for name, value in flattened(data)}
+        runs.append(dataclasses.replace(compared, facts=facts))
+    return dataclasses.replace(row, runs=tuple(runs))
 
 
 def _shown(value: Any) -> str:

@@ -816,6 +816,12 @@ class View:
         flags = request.model_dump(include={"stats", "cost", "budget", "scorers", "transfer"})
         return cls(show=tuple(request.show), by=tuple(request.by), **flags)
 
+    def check(self, comparisons: Iterable[Comparison]) -> None:
+        """InputError for a score or facet that no task of the comparisons has."""
+        tasks = [comparison.task for comparison in comparisons]
+        check_known("score", self.show, {key: 0 for task in tasks for key in task.all_columns})
+        check_known("facet", self.by, {key: 0 for task in tasks for key in task.facets})
+
     def drawn(self, comparison: Comparison) -> Comparison:
         """The comparison with the shown breakdowns for figures, else those by the first facet."""
         by = [b for name in self.by for b in comparison.breakdowns if b.facet == name]
@@ -872,9 +878,7 @@ class Comparisons(Sequence[Comparison]):
 
     def with_view(self, view: View) -> Comparisons:
         """With the analyses of `view` shown too. Its scores and facets, if any, replace theirs."""
-        tasks = [comparison.task for comparison in self.comparisons]
-        check_known("score", view.show, {key: 0 for task in tasks for key in task.all_columns})
-        check_known("facet", view.by, {key: 0 for task in tasks for key in task.facets})
+        view.check(self.comparisons)
         options = {name: value or getattr(self.view, name) for name, value in vars(view).items()}
         return dataclasses.replace(self, view=View(**options))
 

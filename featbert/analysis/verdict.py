@@ -60,6 +60,7 @@ _LEAST = {
     "batched": "Least time to label texts in batches",
 }
 _STATS = "--stats, or the notes of a report"
+_NO_SEEDS = ": other seeds are not covered"
 # A run with fewer bytes for each parameter it predicts with needs the encoder's own files.
 _BYTES_OF_PARAMETER = 2
 
@@ -72,8 +73,9 @@ class _Case:
         rows: without trials of a search.
         with_trials: the same rows and trials.
         competing: rows that learned.
-        leader, rival: the best row by dev, and the best one of the other side (frozen or tuned). If
-            there is no other side, `rival` is the second by dev.
+        leader: the best row by dev among those that learned, or of all if none did.
+        rival: the best row of the other side (frozen or tuned) that learned. If there is no other
+            side, the second by dev.
         features, tuned: see `Contest`.
     """
 
@@ -83,7 +85,7 @@ class _Case:
     rows: list[Row]
     with_trials: list[Row]
     competing: list[Row]
-    leader: Row | None
+    leader: Row
     rival: Row | None
     features: Row | None
     tuned: Row | None
@@ -110,26 +112,14 @@ def with_contests(
     for group in rivals(comparison.rows):
         rows = [row for row in group if not row.is_trial]
         competing = [row for row in rows if row.competes]
-        leader = best_by_dev(competing)
+        leader = best_by_dev(competing or rows)
+        assert leader is not None  # each run has a score
         features = best_by_dev([row for row in rows if row.frozen])
         tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
-        other_side = [row for row in competing if leader and row.frozen != leader.frozen]
-        case = _Case(
-            comparison,
-            members,
-            request,
-            rows,
-            group,
-            competing,
-            leader,
-            best_by_dev(other_side or [row for row in competing if row is not leader]),
-            features,
-            tuned,
-            (leader or best_by_dev(rows) or rows[0]).splits[-1],
-            searches,
-            untrained,
-        )
-        cases.append(case)
+        other_side = [row for row in competing if row.frozen != leader.frozen]
+        rival = best_by_dev(other_side or [row for row in competing if row is not leader])
+        of_rows = rows, group, competing, leader, rival, features, tuned, leader.splits[-1]
+        cases.append(_Case(comparison, members, request, *of_rows, searches, untrained))
     contests, overall = map(_contest, cases), map(units.visible, _overall(cases))
     return dataclasses.replace(comparison, contests=tuple(contests), overall=tuple(overall))
 
@@ -156,7 +146,7 @@ def _contest(case: _Case) -> Contest:
     return Contest(
         about=units.visible(" · ".join(apart)),
         split=case.split,
-        leader=case.leader.name if case.leader else None,
+        leader=case.leader.name if case.competing else None,
         features=features.name if features else None,
         tuned=tuned.name if tuned else None,
         difference=difference,
@@ -205,11 +195,12 @@ def _called(case: _Case, row: Row) -> str:
 def _answer(case: _Case) -> str:
     """The lead of the best row by dev over the best row of the other side."""
     leader, rival, split = case.leader, case.rival, case.split
-    if leader is None:
-        return _nothing_learned(case)
     name = _called(case, leader)
     if rival is None:
-        return f"{name} reaches {_score(leader, split)} on {split}.{_floor(leader, split)}"
+        reached = f"reaches {_score(leader, split)} on {split}.{_floor(leader, split)}"
+        if case.competing:
+            return f"{name} {reached}"
+        return f"No row learned: {name}, the best by {leader.splits[0]}, {reached}"
     difference = case.comparison.difference(leader, rival, split)
     if difference is None:
         return (
@@ -225,12 +216,10 @@ def _answer(case: _Case) -> str:
 
 def _behind_and_rising(case: _Case) -> Row | None:
     """The rival, if it is clearly behind and its training ended too early to be judged."""
-    leader, rival = case.leader, case.rival
-    if leader is None or rival is None:
+    rival = case.rival
+    if rival is None or not (_settings(rival).trainer.passes and _still_rising(rival)):
         return None
-    if not (_settings(rival).trainer.passes and _still_rising(rival)):
-        return None
-    difference = case.comparison.difference(leader, rival, case.split)
+    difference = case.comparison.difference(case.leader, rival, case.split)
     return rival if difference is not None and difference.sign > 0 else None
 
 
@@ -306,23 +295,11 @@ def _basis(difference: Difference, *rows: Row) -> str:
     seeds = counted(numbers[0], "seed") if len({*numbers}) == 1 else ""
     if len({*numbers}) > 1:
         seeds = f"{numbers[0]} against {counted(numbers[1], 'seed')}"
-    if not estimate.covers_seeds:
-        seeds += ": other seeds are not covered"
+    seeds += "" if estimate.covers_seeds else _NO_SEEDS
     if not estimate.covers_text:
         return f"{seeds}: other text is not covered (reason: {_STATS})"
     text = f"{estimate.units:,} {difference.split} {difference.units}"
     return f"{seeds}, {text}" if seeds else text
-
-
-def _nothing_learned(case: _Case) -> str:
-    best = best_by_dev(case.rows)
-    if best is None:
-        return "No row learned."
-    split = case.split
-    return (
-        f"No row learned: {_called(case, best)}, the best by {best.splits[0]}, reaches "
-        f"{_score(best, split)} on {split}.{_floor(best, split)}"
-    )
 
 
 # At least cost ------------------------------------------------------------------------------------
@@ -334,7 +311,7 @@ def _cheapest(case: _Case) -> Row | None:
     None if fewer than two rows have a cost, or if it was timed on several machines.
     """
     currency, leader = CURRENCIES[case.request.cheapest], case.leader
-    if leader is None or len(machines_of(case.comparison, case.request.cheapest)) > 1:
+    if len(machines_of(case.comparison, case.request.cheapest)) > 1:
         return None
     costs = {row.name: cost for row in case.competing if (cost := currency.of(row))}
     if len(costs) < 2 or leader.name not in costs:
@@ -356,7 +333,6 @@ def _cheapest(case: _Case) -> Row | None:
 def _cheapest_line(case: _Case, row: Row) -> str:
     """`Fewest operations within 1 point of the best by dev: LoRA (80.0, 0.3 MB to keep, ...)`"""
     leader, split = case.leader, case.split
-    assert leader is not None
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
     score = f"{_percent(row.mean(split))} {row.task.measure.name}"
     storage = f"{units.size(row.cost.run_bytes)} to keep"
@@ -373,7 +349,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and row is not case.rival:  # which the answer shows
         score += f", {_lead(difference)} against {_called(case, leader)}"
-        score += "" if difference.estimate.covers_seeds else ": other seeds are not covered"
+        score += "" if difference.estimate.covers_seeds else _NO_SEEDS
     # Storage is shown already.
     shown = "operations" if case.request.cheapest == "kept" else case.request.cheapest
     row_cost, best_cost = (CURRENCIES[shown].of(priced) for priced in (row, leader))
@@ -389,18 +365,14 @@ def _cheapest_line(case: _Case, row: Row) -> str:
 
 def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
     """Rows without a settled difference from the best row: the rival, then the nearest."""
-    leader, split = case.leader, case.split
-    if leader is None:
-        return []
-    rows = [row for row in case.competing if row is not leader]
-    pairs = [(row, case.comparison.difference(row, leader, split)) for row in rows]
+    rows = [row for row in case.competing if row is not case.leader]
+    pairs = [(row, case.comparison.difference(row, case.leader, case.split)) for row in rows]
     unsettled = [(row, d) for row, d in pairs if d is not None and d.sign == 0]
     return sorted(unsettled, key=lambda pair: (pair[0] is not case.rival, -pair[1].value))
 
 
 def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
     """`A, B (-1.4 [-6.8, +4.1]) against C: about 12 more seeds of each would settle it.`"""
-    assert case.leader is not None
     best = _called(case, case.leader)
     advised_rows = []
     for row, difference in pairs[:_NAMED]:
@@ -416,7 +388,7 @@ def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
 
 def _advice(case: _Case, row: Row, difference: Difference) -> str:
     """How many seeds, or how much text, would settle a difference from the best row."""
-    estimate, seeded = difference.estimate, [r for r in (row, case.leader) if r and r.has_seed]
+    estimate, seeded = difference.estimate, [r for r in (row, case.leader) if r.has_seed]
     if estimate.value == 0:
         return "their means are equal, so no number of seeds can be advised"
     of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
@@ -446,7 +418,8 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
 
 def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     """Possible problems of the answer, one phrase each."""
-    shown = {row.name: row for row in (case.leader, case.rival, cheapest) if row}.values()
+    leader, named_rows = case.leader, (case.leader, case.rival, cheapest)
+    shown = {row.name: row for row in named_rows if row and row.competes}.values()
     still_rising = grouped(
         ((_settings(row).trainer.passes, row.settings["epochs"]), row)
         for row in shown
@@ -461,10 +434,8 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     idle = [f"{_called(case, row)}{_few_steps(row)}" for row in case.rows if not row.competes]
-    if idle and case.leader is not None:
-        if len(idle) > _NAMED + 1:
-            idle = [*idle[:_NAMED], f"{len(idle) - _NAMED} more"]
-        yield f"{enumerated(idle)} did not learn"
+    if idle and case.competing:
+        yield f"{_first_of(idle)} did not learn"
     if caution := _search_without_choice(case):
         yield caution
     yield from _equals(case)
@@ -473,11 +444,17 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     yield from _little_text(case, shown)
     if any(run.record.reading.get("dev_share") for run in case.runs(case.rows)):
         yield "dev was drawn from train"
-    if case.leader is not None and case.leader.splits[0] == "test" and case.rival is not None:
+    if leader.splits[0] == "test" and case.rival is not None:
         yield "there are no scores on dev, so test chose the rows: leads are too large"
-    if case.leader is not None and case.split == "dev":
+    if case.competing and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """`A, B and 5 more`, or all names if no more than one would follow."""
+    n_more = len(names) - _NAMED
+    return enumerated([*names[:_NAMED], f"{n_more} more"] if n_more > 1 else names)
 
 
 def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
@@ -498,19 +475,13 @@ def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
 
 def _equals(case: _Case) -> Iterator[str]:
     """A phrase about rows that are as good as the best one by dev."""
-    leader = case.leader
-    if leader is None:
-        return
-    split = leader.splits[0]
-    equals = [row for row in case.competing if split in row.splits and row is not leader]
-    equals = [row for row in equals if row.mean(split) == leader.mean(split)]
-    if equals:
-        names = [_called(case, row) for row in equals]
-        if len(names) > _NAMED + 1:
-            names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
-        verb = "is" if len(equals) == 1 else "are"
+    leader, split = case.leader, case.leader.splits[0]
+    scored = [row for row in case.competing if split in row.splits and row is not leader]
+    names = [_called(case, row) for row in scored if row.mean(split) == leader.mean(split)]
+    if names:
+        verb = "is" if len(names) == 1 else "are"
         yield (
-            f"by {split} {enumerated(names)} {verb} as good as {_called(case, leader)}, which has "
+            f"by {split} {_first_of(names)} {verb} as good as {_called(case, leader)}, which has "
             "about the fewest operations"
         )
 
@@ -593,7 +564,7 @@ def unequal(row: Row, split: str) -> bool:
 
 def _unequal(case: _Case) -> Iterator[str]:
     leader, split = case.leader, case.split
-    if leader is None or not unequal(leader, split):
+    if not case.competing or not unequal(leader, split):
         return
     text = f"the largest class is {_percent(leader.floors[split])}% of {split}"
     scored = [row for row in case.competing if row.score(split, MACRO_F1)]
@@ -675,20 +646,13 @@ def _lead(difference: Difference, measure: str = "") -> str:
 
 def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
-    estimate = row.estimates.get(split)
-    seeds = counted(len(row.runs), "seed") if row.has_seed else ""
-    if estimate is not None and not estimate.covers_seeds:
-        seeds += ": other seeds are not covered"
-    if estimate is not None and not estimate.covers_text:
-        seeds += ": other text is not covered"
-    basis = f" ({seeds})" if seeds else ""
-    return f"{_percent(row.mean(split))} {row.task.measure.name}{_ends(row, split)}{basis}"
-
-
-def _ends(row: Row, split: str) -> str:
-    """` [82.0, 86.2]`, if the score has an interval. No score is above 100."""
-    estimate = row.estimates.get(split)
-    return f" [{_percent(estimate.low)}, {_percent(min(estimate.high, 1))}]" if estimate else ""
+    parts = [_percent(row.mean(split)), row.task.measure.name]
+    basis = counted(len(row.runs), "seed") if row.has_seed else ""
+    if estimate := row.estimates.get(split):  # no score is above 100
+        parts.append(f"[{_percent(estimate.low)}, {_percent(min(estimate.high, 1))}]")
+        basis += "" if estimate.covers_seeds else _NO_SEEDS
+        basis += "" if estimate.covers_text else ": other text is not covered"
+    return " ".join([*parts, f"({basis})"] if basis else parts)
 
 
 def _percent(share: float) -> str:
