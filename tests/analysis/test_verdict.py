@@ -1,15 +1,15 @@
 """The answer of a comparison: who is best, cheapest, not settled, and what to check first."""
 
-import dataclasses
 import math
 import shutil
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from featbert.analysis import compare as analysis
-from featbert.analysis.comparison import Comparison, Contest
+from featbert.analysis.comparison import Contest
 from featbert.analysis.frame import overview_lines
 from featbert.analysis.interval import needed, seeds_estimate
 from featbert.analysis.verdict import with_contests
@@ -17,7 +17,6 @@ from featbert.config import Analyses
 from featbert.runs.record import (
     SUFFIX,
     ExperimentRecord,
-    RunRecord,
     SearchRecord,
     SplitIdentity,
     TriedSettings,
@@ -26,7 +25,14 @@ from featbert.runs.record import (
 )
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
-from tests.analysis.records import compare, make_epoch, make_run, make_seeds, make_signature
+from tests.analysis.records import (
+    compare,
+    make_epoch,
+    make_run,
+    make_scores,
+    make_seeds,
+    make_signature,
+)
 from tests.report.html.judged import make_run as judged
 
 
@@ -42,10 +48,23 @@ def topics(found: Contest) -> dict[str, str]:
 
 
 TUNED, FEATURES = [0.70, 0.71, 0.72], [0.60, 0.61, 0.62]
+LARGER = make_signature().splits | {"train": SplitIdentity("d" * 64, "4" * 64, 900, 20_000)}
+TRIAL = {"layers": None, "dev": 0.9, "test": 0.9, "settings": {"epochs": 9}}
+
+
+def two_rows(tuned=TUNED, features=FEATURES, **changes) -> list[Run]:
+    """Three runs `t` of fine-tuning and three runs `f` on features."""
+    return [*make_seeds("t", tuned, layers=None, **changes), *make_seeds("f", features, **changes)]
+
+
+def within(folder: Path, runs: list[Run]) -> list[Run]:
+    """The runs in a folder that may hold records of experiments."""
+    return [Run(folder / run.name, run.record) for run in runs]
 
 
 def test_the_answer_is_the_lead_over_the_other_side_with_its_interval() -> None:
-    found = contest([*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)])
+    (comparison,) = compare(two_rows())
+    (found,) = comparison.contests
     assert (found.leader, found.ahead, found.split) == ("fine-tuning", "fine-tuning", "test")
     expected = seeds_estimate([f - 0.05 for f in FEATURES], [t - 0.05 for t in TUNED])
     answer = topics(found)["Answer"]
@@ -54,22 +73,23 @@ def test_the_answer_is_the_lead_over_the_other_side_with_its_interval() -> None:
     tuned, features = (100 * (statistics.fmean(scores) - 0.05) for scores in (TUNED, FEATURES))
     assert f"{tuned:.1f} against {features:.1f}" in answer
     assert "3 seeds" in answer
-    unequal = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", [*FEATURES, 0.61])]
+    unequal = two_rows(features=[*FEATURES, 0.61])
     assert "3 against 4 seeds" in topics(contest(unequal))["Answer"]
     assert "Not settled" not in topics(found)
-    (comparison,) = compare([*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)])
     assert comparison.answer[0] == answer
     assert comparison.best == {"dev": ("fine-tuning",), "test": ("fine-tuning",)}
 
 
 def test_an_open_question_comes_with_what_would_settle_it() -> None:
-    tuned = make_seeds("t", [0.60, 0.66, 0.72], layers=None)
-    found = contest([*tuned, *make_seeds("f", [0.57, 0.62, 0.67])])
+    (comparison,) = compare(two_rows([0.60, 0.66, 0.72], [0.57, 0.62, 0.67]))
+    (found,) = comparison.contests
     assert (found.leader, found.ahead) == ("fine-tuning", None)
     seeds = needed(found.difference.estimate).seeds
     assert seeds > 0
     assert str(seeds) in topics(found)["Not settled"]
-    assert compare([*tuned, *make_seeds("f", [0.57, 0.62, 0.67])])[0].best["test"] == ()
+    assert comparison.best["test"] == ()
+    equal = topics(contest(two_rows([0.6, 0.7, 0.8], [0.8, 0.7, 0.6])))
+    assert "means are equal" in equal["Not settled"]
 
 
 def test_if_seeds_do_not_vary_more_text_is_advised(tmp_path) -> None:
@@ -80,7 +100,7 @@ def test_if_seeds_do_not_vary_more_text_is_advised(tmp_path) -> None:
         runs.append(first)
         for seed in (2, 3):
             folder = shutil.copytree(first.folder, tmp_path / f"{name}-{seed}")
-            runs.append(Run(folder, dataclasses.replace(first.record, seed=seed)))
+            runs.append(Run(folder, replace(first.record, seed=seed)))
     found = contest(runs)
     estimate = found.difference.estimate
     advised = needed(estimate, level=found.difference.level)
@@ -90,24 +110,30 @@ def test_if_seeds_do_not_vary_more_text_is_advised(tmp_path) -> None:
 
 
 def test_the_row_that_dev_chose_may_be_behind_on_test() -> None:
-    tuned = make_seeds("t", TUNED, layers=None)
-    for run in tuned:
-        run.record.scores["test"] = make_run(test=0.4 + run.record.seed / 100).record.scores["test"]
-    found = contest([*tuned, *make_seeds("f", FEATURES)])
+    runs = two_rows()
+    for run in runs[:3]:
+        run.record.scores["test"] = make_scores(0.4 + run.record.seed / 100)
+    found = contest(runs)
     assert (found.leader, found.ahead) == ("fine-tuning", "concat_last4")
     assert "-14" in topics(found)["Answer"]
 
 
 def test_one_seed_without_predictions_has_no_interval_and_with_them_one_over_text(tmp_path) -> None:
-    found = contest([make_run("t", layers=None), make_run("f", dev=0.5)])
+    (comparison,) = compare([make_run("t", layers=None), make_run("f", dev=0.5)], stats=True)
+    (found,) = comparison.contests
     assert found.difference is None
     assert "[" not in topics(found)["Answer"]
+    (note,) = comparison.test_notes
+    assert "predictions are missing" in note
+    assert "no interval" in note
+    assert "other seeds only" in compare(two_rows(), stats=True)[0].test_notes[0]
     runs = [
         judged(tmp_path, n, 1, s, layers=la) for n, la, s in (("t", None, 0.2), ("f", "last", 0.5))
     ]
     found = contest(runs)
     assert not found.difference.estimate.covers_seeds
-    assert "other seeds are not covered" in topics(found)["Answer"]
+    for answer in (topics(found)["Answer"], topics(contest(runs[:1]))["Answer"]):
+        assert "other seeds are not covered" in answer
     assert f"{found.difference.estimate.units} test documents" in topics(found)["Answer"]
 
 
@@ -123,7 +149,7 @@ def test_seeds_are_advised_only_for_rows_that_have_one(tmp_path) -> None:
 
 def with_floor(runs: list[Run], floor: float) -> list[Run]:
     for scores in (run.record.scores for run in runs):
-        scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
+        scores |= {s: replace(each, floor=floor) for s, each in scores.items()}
     return runs
 
 
@@ -165,16 +191,24 @@ def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
 
 
-def test_the_margin_of_the_cheapest_row_is_on_dev() -> None:
-    """Test decides nothing."""
+@pytest.mark.parametrize(
+    ("layers", "margin", "cheapest"),
+    [
+        ([(0.66, 0.72), (0.70, 0.60)], 1, "layer:2"),
+        ([(0.66, 0.72), (0.70, 0.60)], 0.1, "fine-tuning"),
+        ([(0.67, 0.60), (0.66, 0.66)], 10, "layer:1"),
+    ],
+)
+def test_dev_chooses_the_cheapest_row_within_the_margin(layers, margin, cheapest) -> None:
+    """Test decides nothing. Both layers have one cost, and these scores on dev and test."""
     runs = make_seeds("t", [0.70, 0.70, 0.71], layers=None)
     cost = {"training_flops": 1e12, "extraction_flops": 1e12}
-    for layer, (dev, test) in enumerate([(0.66, 0.72), (0.70, 0.60)], 1):
-        alike = make_seeds(f"l{layer}", [dev] * 3, layers=f"layer:{layer}", cost=cost)
-        scores = make_run(test=test).record.scores["test"]
-        runs += [dataclasses.replace(run, record=with_test(run.record, scores)) for run in alike]
-    assert contest(runs).cheapest == "layer:2"
-    assert contest(runs, within=0.1).cheapest == "fine-tuning"
+    for layer, (dev, test) in enumerate(layers, 1):
+        runs += make_seeds(f"l{layer}", [dev] * 3, layers=f"layer:{layer}", cost=cost)
+        for run in runs[-3:]:
+            run.record.scores["test"] = make_scores(test)
+    found = contest(runs, within=margin)
+    assert (found.leader, found.cheapest) == ("fine-tuning", cheapest)
 
 
 def test_of_equal_rows_the_one_with_fewest_operations_leads_and_the_others_are_named() -> None:
@@ -188,52 +222,28 @@ def test_of_equal_rows_the_one_with_fewest_operations_leads_and_the_others_are_n
     assert "Check first" not in topics(contest([*runs, *make_seeds("c", TUNED)]))
 
 
-def test_of_rows_of_equal_cost_dev_chooses_the_cheapest() -> None:
-    cost = {"training_flops": 1e12, "extraction_flops": 1e12}
-    runs = make_seeds("t", [0.70, 0.70, 0.71], layers=None)
-    for layer, (dev, test) in enumerate([(0.67, 0.60), (0.66, 0.66)], 1):
-        alike = make_seeds(f"l{layer}", [dev] * 3, layers=f"layer:{layer}", cost=cost)
-        scores = make_run(test=test).record.scores["test"]
-        runs += [dataclasses.replace(run, record=with_test(run.record, scores)) for run in alike]
-    found = contest(runs, within=10)
-    assert (found.leader, found.cheapest) == ("fine-tuning", "layer:1")
-
-
-def with_test(record: RunRecord, scores: Scores) -> RunRecord:
-    return dataclasses.replace(record, scores=record.scores | {"test": scores})
-
-
-def test_no_saving_is_claimed_over_rows_of_unknown_cost(tmp_path) -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    unknown = {"extraction_flops": None}
+def test_no_saving_is_claimed_over_rows_of_unknown_cost() -> None:
+    runs = two_rows()
     assert "of known cost" not in topics(contest(runs))["Cheapest"]
-    runs += make_seeds("u", FEATURES, layers="last", cost=unknown)
+    runs += make_seeds("u", FEATURES, layers="last", cost={"extraction_flops": None})
     assert "of known cost" in topics(contest(runs))["Cheapest"]
 
 
 def test_the_cheapest_row_by_the_time_to_label() -> None:
-    (comparison,) = compare(
-        [
-            *make_seeds("t", [0.70, 0.70, 0.71], layers=None),
-            *make_seeds("l", [0.69, 0.70, 0.70], layers=None, tuning="lora"),
-            *make_seeds("f", [0.69, 0.70, 0.70]),
-        ]
-    )
+    good = [0.69, 0.70, 0.70]
+    runs = two_rows([0.70, 0.70, 0.71], good) + make_seeds("l", good, layers=None, tuning="lora")
+    (comparison,) = compare(runs)
     seconds = {"fine-tuning": 4.0, "LoRA": 4.2, "concat_last4": 1.0}
     rows = tuple(
-        dataclasses.replace(
-            row, cost=dataclasses.replace(row.cost, batched_seconds=seconds[row.label])
-        )
+        replace(row, cost=replace(row.cost, batched_seconds=seconds[row.label]))
         for row in comparison.rows
     )
-    timed = dataclasses.replace(comparison, rows=rows, speed_machines=("one",))
-    asked = Analyses(cheapest="batched")
-    (found,) = with_contests(timed, {row.name: [] for row in rows}, asked, []).contests
-    assert found.cheapest == "concat_last4"
-    assert "0.25×" in topics(found)["Cheapest"]
-    two_machines = dataclasses.replace(timed, speed_machines=("one", "two"))
-    (found,) = with_contests(two_machines, {row.name: [] for row in rows}, asked, []).contests
-    assert found.cheapest is None
+    for machines, cheapest in ((("one",), "concat_last4"), (("one", "two"), None)):
+        timed = replace(comparison, rows=rows, speed_machines=machines)
+        members = {row.name: [] for row in rows}
+        (found,) = with_contests(timed, members, Analyses(cheapest="batched"), []).contests
+        assert found.cheapest == cheapest
+        assert ("0.25×" in topics(found).get("Cheapest", "")) == bool(cheapest)
 
 
 def test_times_of_two_machines_are_not_compared() -> None:
@@ -244,23 +254,15 @@ def test_times_of_two_machines_are_not_compared() -> None:
         assert ("less time" in cost) == (threads == 2)
 
 
-def test_epochs_that_were_too_few_are_a_caution() -> None:
-    def cautions(last: float) -> str:
-        history = [make_epoch(1, 0.9, 0.65), make_epoch(2, 0.5, 0.68), make_epoch(3, 0.4, last)]
-        runs = make_seeds("t", TUNED, layers=None, history=history)
-        return topics(contest([*runs, *make_seeds("f", FEATURES)])).get("Check first", "")
-
-    assert "fine-tuning" in cautions(0.72)
-    assert cautions(0.682) == ""
-
-
-@pytest.mark.parametrize(("last", "limited"), [(0.72, True), (0.682, False)])
-def test_a_lead_over_training_that_ended_too_early_says_so(last, limited) -> None:
+@pytest.mark.parametrize(("last", "rising"), [(0.72, True), (0.682, False)])
+def test_epochs_that_were_too_few_are_a_caution_or_limit_the_lead(last, rising) -> None:
     history = [make_epoch(1, 0.9, 0.65), make_epoch(2, 0.5, 0.68), make_epoch(3, 0.4, last)]
-    behind = make_seeds("t", FEATURES, layers=None, history=history)
+    ahead, behind = (make_seeds("t", f1, layers=None, history=history) for f1 in (TUNED, FEATURES))
+    found = topics(contest([*ahead, *make_seeds("f", FEATURES)]))
+    assert ("fine-tuning" in found.get("Check first", "")) == ("Check first" in found) == rising
     found = contest([*behind, *make_seeds("f", TUNED)])
     assert found.ahead == "concat_last4"
-    assert ("3 epochs" in topics(found)["Answer"]) == limited
+    assert ("3 epochs" in topics(found)["Answer"]) == rising
     assert "Check first" not in topics(found)
 
 
@@ -293,79 +295,65 @@ def searched(folder: Path, chosen: int | None, tried=None, floor: float | None =
     write_json(folder / f"trial{SUFFIX}", record)
 
 
-@pytest.mark.parametrize(("chosen", "edge"), [(0, "lowest"), (1, None), (2, "highest")])
+NO_SCORE = [("finished", 0.0), ("pruned", None), ("failed", None)]
+FINISHED = ("finished", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "tried", "edge"),
+    [
+        *((chosen, None, edge) for chosen, edge in enumerate(("lowest", None, "highest"))),
+        # Rates that scored nothing are part of the searched range.
+        *((1, [end, FINISHED, FINISHED], None) for end in NO_SCORE),
+        *((1, [FINISHED, FINISHED, end], None) for end in NO_SCORE),
+    ],
+)
 def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
-    tmp_path, chosen, edge
+    tmp_path, chosen, tried, edge
 ) -> None:
-    searched(tmp_path, chosen)
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    runs.append(make_run("try-0", layers=None, dev=0.9, test=0.9, settings={"epochs": 9}))
-    runs = [Run(tmp_path / run.name, run.record) for run in runs]
-    (comparison,) = compare(runs)
+    searched(tmp_path, chosen, tried)
+    (comparison,) = compare(within(tmp_path, [*two_rows(), make_run("try-0", **TRIAL)]))
     assert [row.is_trial for row in comparison.rows] == [
         "epochs=9" in r.label for r in comparison.rows
     ]
     assert not any(comparison.row(row.baseline).is_trial for row in comparison.rows)
     (found,) = comparison.contests
-    assert found.leader == comparison.row(found.leader).name != "try-0"
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
 
 
-@pytest.mark.parametrize("place", [0, 2])
-@pytest.mark.parametrize("edge", [("finished", 0.0), ("pruned", None), ("failed", None)])
-def test_rates_that_scored_nothing_are_part_of_the_searched_range(tmp_path, edge, place) -> None:
-    tried = [("finished", 0.5)] * 3
-    tried[place] = edge
-    searched(tmp_path, 1, tried)
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    found = topics(contest([Run(tmp_path / run.name, run.record) for run in runs]))
-    assert "Check first" not in found
-
-
 def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path) -> None:
     searched(tmp_path, 1)
-    trials = [
-        make_run(f"try-{i}", layers=None, dev=0.8 + i / 100, test=0.8, settings={"epochs": 5 + i})
-        for i in range(2)
-    ]
-    trials = [Run(tmp_path / run.name, run.record) for run in trials]
-    frozen = [Run(tmp_path / run.name, run.record) for run in make_seeds("f", FEATURES)]
+    trials = within(tmp_path, two_trials(0.8, 0.81))
+    frozen = within(tmp_path, make_seeds("f", FEATURES))
     assert contest(trials).leader == "fine-tuning (epochs=6)"
     assert contest([trials[0], *frozen]).leader == "concat_last4"
-    asked = Analyses()
-    (named,) = analysis.compare([trials[0], *frozen], asked, groups="one", keeps_trials=True)
+    (named,) = analysis.compare([trials[0], *frozen], groups="one", keeps_trials=True)
     assert named.contests[0].leader == "fine-tuning"
     assert not any(row.is_trial for row in named.rows)
 
 
-def trials_of_a_search(folder: Path, **changes) -> list[Run]:
-    """Two trials of fine-tuning. The search goes on."""
-    searched(folder, None, [("finished", 0.8), ("finished", 0.8), ("waiting", None)])
+def two_trials(*dev: float, **changes) -> list[Run]:
+    """Trials of fine-tuning with these scores on dev."""
     return [
-        make_run(f"try-{i}", layers=None, dev=0.8, test=0.8, settings={"epochs": 5 + i}, **changes)
-        for i in range(2)
+        make_run(f"try-{i}", layers=None, dev=f1, settings={"epochs": 5 + i}, **changes)
+        for i, f1 in enumerate(dev)
     ]
 
 
-def test_a_search_that_goes_on_does_not_choose_the_part_of_train(tmp_path) -> None:
-    """Rows learned from a quarter of train, and trials from all of it."""
-    quarter = {"settings": {"epochs": 4, "train_share": 0.25}}
-    runs = make_seeds("t", TUNED, layers=None, **quarter) + make_seeds("f", FEATURES, **quarter)
-    runs = [Run(tmp_path / r.name, r.record) for r in (*runs, *trials_of_a_search(tmp_path))]
-    (comparison,) = compare(runs)
+def test_a_search_that_goes_on_does_not_choose_the_text(tmp_path) -> None:
+    """Trials learn from all of train or a larger text. Rows of a quarter of train are compared."""
+    searched(tmp_path, None, [("finished", 0.8), ("finished", 0.8), ("waiting", None)])
+    quarter = two_rows(settings={"epochs": 4, "train_share": 0.25})
+    (comparison,) = compare(within(tmp_path, [*quarter, *two_trials(0.8, 0.8)]))
     assert sum(row.is_trial for row in comparison.rows) == 2
     (found,) = comparison.contests
     assert found.leader == found.ahead == found.tuned
     assert comparison.row(found.leader).train_share == 0.25
-
-
-def test_trials_are_compared_if_no_row_learned_from_their_text(tmp_path) -> None:
-    larger = {"train": SplitIdentity("d" * 64, "4" * 64, 900, 20_000)}
-    trials = trials_of_a_search(tmp_path, signature={"splits": make_signature().splits | larger})
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES), *trials]
-    (comparison,) = compare([Run(tmp_path / run.name, run.record) for run in runs])
+    # Trials are compared if no row learned from their text.
+    trials = two_trials(0.8, 0.8, signature={"splits": LARGER})
+    (comparison,) = compare(within(tmp_path, [*two_rows(), *trials]))
     assert len(comparison.contests) == 2
     assert all(found.leader for found in comparison.contests)
 
@@ -380,14 +368,9 @@ def test_a_side_whose_search_chose_nothing_is_a_caution(
 ) -> None:
     """The rows of an experiment are compared without its trials."""
     searched(tmp_path, None, [("finished", 0.0), ("finished", 0.0), last], floor)
-    trials = [
-        make_run(f"try-{i}", layers=None, dev=0.0, test=0.0, settings={"epochs": 5 + i})
-        for i in range(2)
-    ]
-    runs = make_seeds("f", FEATURES) + trials * with_trials
-    runs = [Run(tmp_path / run.name, run.record) for run in runs]
+    runs = make_seeds("f", FEATURES) + two_trials(0.0, 0.0, test=0.0) * with_trials
     record = None if with_trials else read_experiment_record(tmp_path, "trial")
-    (comparison,) = analysis.compare(runs, Analyses(), experiment=record)
+    (comparison,) = analysis.compare(within(tmp_path, runs), experiment=record)
     (found,) = comparison.contests
     assert (found.leader, found.tuned) == ("concat_last4", None)
     assert text in topics(found)["Check first"]
@@ -398,19 +381,17 @@ def test_a_side_whose_search_chose_nothing_is_a_caution(
 def test_a_search_with_another_encoder_is_no_caution(tmp_path) -> None:
     searched(tmp_path, None, [("finished", 0.0)] * 3, 0.0)
     other = {"encoder_weights": "9" * 64, "model": "other"}
-    trial = make_run("try-0", layers=None, dev=0.0, test=0.0, signature=other)
-    runs = [Run(tmp_path / run.name, run.record) for run in [*make_seeds("f", FEATURES), trial]]
-    with_features = next(c for c in compare(runs) if c.contests[0].features)
+    runs = [*make_seeds("f", FEATURES), *two_trials(0.0, test=0.0, signature=other)]
+    with_features = next(c for c in compare(within(tmp_path, runs)) if c.contests[0].features)
     assert "Missing" in topics(with_features.contests[0])
 
 
 def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
     """The table has a second tuned row, which is in no contest."""
     searched(tmp_path, 1)
-    costs = [{"training_flops": flops} for flops in (1e13, 6e13)]
-    runs = [*make_seeds("t", FEATURES, layers=None), *make_seeds("f", TUNED, cost=costs[0])]
-    trial = make_run("try-0", layers=None, dev=0.9, test=0.9, settings={"epochs": 9})
-    runs = [Run(tmp_path / run.name, run.record) for run in [*runs, trial]]
+    frozen = make_seeds("f", TUNED, cost={"training_flops": 1e13})
+    runs = [*make_seeds("t", FEATURES, layers=None), *frozen, make_run("try-0", **TRIAL)]
+    runs = within(tmp_path, runs)
     answers = [topics(contest(group)) for group in (runs[:-1], runs)]
     assert ["only" in answer["Answer"] for answer in answers] == [True, False]
     assert ["chosen" in answer["Cheapest"] for answer in answers] == [False, True]
@@ -418,12 +399,9 @@ def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
 
 def test_a_contest_for_each_training_text() -> None:
     """Gold text, and gold and silver text, with the same dev and test."""
-    splits = make_signature().splits
-    larger = splits | {"train": SplitIdentity("d" * 64, "4" * 64, 900, 20_000)}
-    more = {"signature": {"splits": larger}}
+    more = {"signature": {"splits": LARGER}}
     runs = [
-        *make_seeds("t", TUNED, layers=None),
-        *make_seeds("f", [0.80, 0.81, 0.82]),
+        *two_rows(features=[0.80, 0.81, 0.82]),
         *make_seeds("tm", TUNED, layers=None, **more),
         *make_seeds("fm", FEATURES, **more),
     ]
@@ -436,11 +414,15 @@ def test_a_contest_for_each_training_text() -> None:
     assert overall.index("600 sentences") < overall.index("900 sentences")
 
 
-def test_without_dev_a_single_row_was_not_chosen_by_test() -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+@pytest.mark.parametrize(("lacking", "caution"), [("dev", "test chose"), ("test", "no test text")])
+def test_scores_on_one_split_are_a_caution(lacking, caution) -> None:
+    runs = two_rows()
     for run in runs:
-        del run.record.scores["dev"]
-    assert "test chose" in topics(contest(runs))["Check first"]
+        del run.record.scores[lacking]
+    found = contest(runs)
+    assert found.split != lacking
+    assert caution in topics(found)["Check first"]
+    # Test did not choose a single row.
     assert "test chose" not in topics(contest(runs[:3])).get("Check first", "")
 
 
@@ -448,30 +430,19 @@ def test_a_damaged_record_of_an_experiment_is_named(tmp_path, caplog) -> None:
     searched(tmp_path, 1)
     path = tmp_path / f"trial{SUFFIX}"
     path.write_text(path.read_text("utf-8").replace("2e-05", "3e-05"), "utf-8")
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    compare([Run(tmp_path / run.name, run.record) for run in runs])
+    compare(within(tmp_path, two_rows()))
     assert path.name in caplog.text
 
 
 def test_a_trial_of_one_experiment_is_a_row_of_another_one(tmp_path) -> None:
     searched(tmp_path, 1)
     other = ExperimentRecord("other", "", [], ["try-0"], [], [], [], False, {}, [], {})
-    runs = [make_run("try-0", layers=None, dev=0.9, test=0.9), *make_seeds("f", FEATURES)]
-    runs = [Run(tmp_path / run.name, run.record) for run in runs]
+    runs = within(tmp_path, [*two_trials(0.9), *make_seeds("f", FEATURES)])
     assert contest(runs).leader == "concat_last4"
     (comparison,) = analysis.compare(runs, experiment=other, groups="task")
     assert comparison.contests[0].leader == "fine-tuning"
     write_json(tmp_path / f"other{SUFFIX}", other)
     assert contest(runs).leader == "fine-tuning"
-
-
-def test_a_lead_on_dev_is_a_caution() -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    for run in runs:
-        del run.record.scores["test"]
-    found = contest(runs)
-    assert found.split == "dev"
-    assert "no test text" in topics(found)["Check first"]
 
 
 def test_a_frozen_row_is_named_with_its_unusual_pooling() -> None:
@@ -491,24 +462,13 @@ def test_a_frozen_row_is_named_with_its_unusual_pooling() -> None:
 
 def test_a_part_of_the_text_and_few_steps_are_cautions() -> None:
     few = {"epochs": 2, "batch_size": 16}
-    runs = [*make_seeds("t", TUNED, layers=None, settings=few), *make_seeds("f", FEATURES)]
-    whole = topics(contest(runs)).get("Check first", "")
-    part = [
-        *make_seeds("t", TUNED, layers=None, settings=few | {"train_share": 0.25}),
-        *make_seeds("f", FEATURES, settings={"train_share": 0.25}),
-    ]
+    assert "part of the text" not in topics(contest(two_rows(settings=few)))["Check first"]
+    part = two_rows(settings=few | {"train_share": 0.25}, reading={"dev_share": 0.1})
     sentences = part[0].record.train_sentences
     caution = topics(contest(part))["Check first"]
     assert f"{sentences:,} training sentence" in caution
-    assert "part of the text" not in whole
     assert f"{2 * math.ceil(sentences / 16)} steps" in caution
-
-
-def test_dev_from_train_is_a_caution() -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    for run in runs:
-        run.record.reading["dev_share"] = 0.1
-    assert "train" in topics(contest(runs))["Check first"]
+    assert "dev was drawn from train" in caution
 
 
 def unequal(name: str, accuracy: float, macro: float, floor: float, **changes) -> list[Run]:
@@ -516,7 +476,7 @@ def unequal(name: str, accuracy: float, macro: float, floor: float, **changes) -
     scores = {s: Scores(values, {}, 100, 100, floor) for s in ("dev", "test")}
     runs = make_seeds(name, [0.5, 0.5, 0.5], **changes)
     changed = {"task": "classification", "scores": scores}
-    return [Run(run.folder, dataclasses.replace(run.record, **changed)) for run in runs]
+    return [Run(run.folder, replace(run.record, **changed)) for run in runs]
 
 
 @pytest.mark.parametrize(("floor", "shown"), [(0.9, True), (0.5, False)])
@@ -528,35 +488,20 @@ def test_classes_so_unequal_that_accuracy_hides_them(floor, shown) -> None:
     assert all(number in text for number in ("90.0", "71.0", "55.0")) == shown
 
 
-def test_several_contests_are_indented_below_their_names(tmp_path) -> None:
-    runs = []
-    for corpus, digit in (("a", "1"), ("b", "2")):
-        signature = {"corpus": corpus, "encoder_weights": digit * 64, "model": f"model-{corpus}"}
-        runs += make_seeds(f"{corpus}t", TUNED, layers=None, signature=signature)
-        runs += make_seeds(f"{corpus}f", FEATURES, signature=signature)
-    for run in runs:
-        run.record.vary.append("model")
-    (comparison,) = compare(runs)
-    assert isinstance(comparison, Comparison)
-    assert [line.strip() for line in comparison.answer if not line.startswith("  ")] == [
-        *comparison.overall,
-        "model-a:",
-        "model-b:",
-    ]
-
-
 def test_the_best_of_all_contests_is_compared_with_the_best_of_another() -> None:
     """Two encoders on one text: dev chooses a row of each, and their interval is of the table."""
     runs = []
     for number, scores in enumerate((FEATURES, TUNED)):
         signature = {"encoder_weights": f"{number}" * 64, "model": f"model-{number}"}
-        runs += make_seeds(f"{number}t", scores, layers=None, signature=signature)
-        runs += make_seeds(f"{number}f", [s - 0.2 for s in scores], signature=signature)
-    for run in runs:
-        run.record.vary.append("model")
+        encoder = {"signature": signature, "vary": ["model"]}
+        runs += make_seeds(f"{number}t", scores, layers=None, **encoder)
+        runs += make_seeds(f"{number}f", [s - 0.2 for s in scores], **encoder)
     (comparison,) = compare(runs)
     (line,) = comparison.overall
-    assert comparison.answer[0] == line
+    # Other lines are indented below the names of their contests.
+    assert [line for line in comparison.answer if not line.startswith("  ")] == [
+        *(line, "model-0:", "model-1:")
+    ]
     best = {row.model: row for row in comparison.rows if not row.frozen}
     first, following = sorted(best.values(), key=lambda row: -row.mean("dev"))
     difference = comparison.difference(first, following, comparison.splits[-1])
@@ -567,22 +512,16 @@ def test_the_best_of_all_contests_is_compared_with_the_best_of_another() -> None
     )
 
 
-def split_identities(**texts: str) -> dict[str, SplitIdentity]:
-    return {n: SplitIdentity(text * 64, "1" * 64, 150, 3201) for n, text in texts.items()}
-
-
 def test_rows_of_different_test_texts_are_never_a_pair() -> None:
     """Two folds share dev, and each has a test text of its own."""
     runs = []
     for fold, test in ((1, "x"), (2, "y")):
-        splits = split_identities(train=str(fold), dev="d", test=test)
+        texts = {"train": str(fold), "dev": "d", "test": test}
+        splits = {n: SplitIdentity(text * 64, "1" * 64, 150, 3201) for n, text in texts.items()}
         signature = {"corpus": f"c-fold-{fold}-of-2", "splits": splits}
-        runs += make_seeds(
-            f"t{fold}", [s - fold / 50 for s in TUNED], layers=None, signature=signature
-        )
-        runs += make_seeds(f"f{fold}", FEATURES, signature=signature)
-    for run in runs:
-        run.record.vary.append("corpus")
+        of_fold = {"signature": signature, "vary": ["corpus"]}
+        runs += make_seeds(f"t{fold}", [s - fold / 50 for s in TUNED], layers=None, **of_fold)
+        runs += make_seeds(f"f{fold}", FEATURES, **of_fold)
     (comparison,) = compare(runs)
     assert comparison.overall == ()
     assert len(comparison.contests) == 2
@@ -593,7 +532,7 @@ def test_rows_of_different_test_texts_are_never_a_pair() -> None:
 
 
 def test_rows_that_learned_from_dev_too_are_a_contest_of_their_own() -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    runs = two_rows()
     for layer, score in ((1, 0.8), (2, 0.9)):
         runs += [
             make_run(
@@ -620,28 +559,9 @@ def test_an_overview_says_what_chose_its_rows(dev, chosen_on) -> None:
     assert [line["chosen_on"] for line in overview_lines(compare(runs))] == [chosen_on]
 
 
-def test_equal_means_are_not_equal_rows() -> None:
-    runs = [*make_seeds("t", [0.6, 0.7, 0.8], layers=None), *make_seeds("f", [0.8, 0.7, 0.6])]
-    assert "means are equal" in topics(contest(runs))["Not settled"]
-
-
-def test_an_answer_without_a_rival_says_what_its_interval_lacks(tmp_path) -> None:
-    found = contest([judged(tmp_path, "f", 1, 0.2, layers="last")])
-    assert "other seeds are not covered" in topics(found)["Answer"]
-
-
 def test_a_time_that_no_run_has_is_no_cost_and_a_notice_says_it(caplog) -> None:
-    runs = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
+    runs = two_rows()
     for cheapest, is_timed in (("batched", True), ("one_by_one", True), ("kept", False)):
         caplog.clear()
         contest(runs, cheapest=cheapest)
         assert ("featbert speed" in caplog.text) == is_timed
-
-
-def test_runs_of_one_seed_without_predictions_say_why_there_is_no_interval() -> None:
-    (comparison,) = compare([make_run("t", layers=None), make_run("f", dev=0.5)], stats=True)
-    (note,) = comparison.test_notes
-    assert "predictions are missing" in note
-    assert "no interval" in note
-    seeds = [*make_seeds("t", TUNED, layers=None), *make_seeds("f", FEATURES)]
-    assert "other seeds only" in compare(seeds, stats=True)[0].test_notes[0]
