@@ -50,10 +50,11 @@ def compared(runs: list[Run]) -> Comparison:
     return comparison
 
 
-def documents(run: Run) -> np.ndarray:
-    predictions = run.predictions("dev")
-    counts = TASK.counts(predictions.gold, predictions.predicted)
-    return np.array([counts[i : i + 3].sum(0) for i in range(0, N, 3)])
+def documents(*runs: Run) -> np.ndarray:
+    """Counts of the documents of each run."""
+    answers = [run.predictions("dev") for run in runs]
+    counts = np.array([TASK.counts(of_run.gold, of_run.predicted) for of_run in answers])
+    return counts.reshape(len(runs), N // 3, 3, -1).sum(2)
 
 
 def test_a_row_has_one_interval_over_seeds_and_documents(tmp_path) -> None:
@@ -63,27 +64,33 @@ def test_a_row_has_one_interval_over_seeds_and_documents(tmp_path) -> None:
     (found,) = comparison.differences  # the best by dev is the baseline
     assert (found.row, found.baseline, found.split) == ("concat_last4", "fine-tuning", "dev")
     assert found.units == "documents"
-    tuned, concat = (np.array([documents(run) for run in side]) for side in (runs[:3], runs[3:]))
-    assert found.estimate == difference_estimate(tuned, concat, f1_of)
-    assert (found.low, found.high) == pytest.approx(
-        (found.estimate.low, found.estimate.high)
-    )  # one test
+    tuned, concat = (documents(*side) for side in (runs[:3], runs[3:]))
+    one_test = found.estimate
+    assert one_test == difference_estimate(tuned, concat, f1_of)
+    assert (found.low, found.high) == pytest.approx((one_test.low, one_test.high))
     f1 = [[run.record.scores["dev"].values["f1"] for run in side] for side in (runs[:3], runs[3:])]
     assert found.value == pytest.approx(np.mean(f1[1]) - np.mean(f1[0]))
-    for row, counts in zip(comparison.rows[::-1], (tuned, concat), strict=True):
-        assert row.estimates["dev"] == score_estimate(counts, f1_of)
-    opposite = comparison.difference(
-        comparison.row(found.baseline), comparison.row(found.row), "dev"
-    )
+    concat_row, tuned_row = comparison.rows
+    assert tuned_row.estimates["dev"] == score_estimate(tuned, f1_of)
+    assert concat_row.estimates["dev"] == score_estimate(concat, f1_of)
+    opposite = comparison.difference(tuned_row, concat_row, "dev")
     assert opposite.estimate == difference_estimate(concat, tuned, f1_of)
 
 
 def test_a_run_without_a_seed_stands_for_every_seed(tmp_path) -> None:
     """Its variance over seeds is 0, and that of the other row is covered."""
     tuned = [make(tmp_path, "tuned", seed, 0.3, layers=None) for seed in (1, 2, 3, 4)]
-    solved = make(tmp_path, "solved", 1, 0.6, layers="last", settings={"body": "logistic"})
+    solver = {"body": "logistic"}
+    solved, again, drawn = (
+        make(tmp_path, name, 1, 0.6, layers="last", settings=settings)
+        for name, settings in (
+            ("solved", solver),
+            ("again", solver),
+            ("drawn", solver | {"train_share": 0.5}),
+        )
+    )
     (found,) = compared([*tuned, solved]).differences
-    counts = [np.array([documents(run) for run in side]) for side in (tuned, [solved] * 4)]
+    counts = documents(*tuned), documents(*[solved] * 4)
     assert found.estimate == difference_estimate(*counts, f1_of)
     assert found.estimate.covers_seeds
     assert found.estimate.seed_variances[1] == 0
@@ -92,12 +99,8 @@ def test_a_run_without_a_seed_stands_for_every_seed(tmp_path) -> None:
     (over_seeds,) = compared([*tuned, solved]).differences
     scores = [[run.record.score("dev") for run in side] for side in (tuned, [solved] * 4)]
     assert over_seeds.estimate == seeds_estimate(*scores)
-    solved = make(tmp_path, "again", 1, 0.6, layers="last", settings={"body": "logistic"})
-    drawn = make(
-        tmp_path, "drawn", 1, 0.6, layers="last", settings={"body": "logistic", "train_share": 0.5}
-    )
-    assert not compared([drawn]).rows[0].estimates["dev"].covers_seeds
-    assert compared([solved]).rows[0].estimates["dev"].covers_seeds
+    for run, has_seed in ((drawn, True), (again, False)):
+        assert compared([run]).rows[0].estimates["dev"].covers_seeds != has_seed
 
 
 def test_equal_scores_on_every_part_of_the_text_have_no_interval(tmp_path) -> None:
@@ -118,30 +121,33 @@ def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
     assert runs[0].counts("dev").units.tolist() == expected.tolist()
 
 
-def test_few_documents_are_named_and_fewer_are_no_units(tmp_path) -> None:
-    def tested(per_document: int, seeds=(1, 2, 3)) -> Comparison:
-        folder = tmp_path / f"{per_document}-{len(seeds)}"
-        return compared(both(folder, seeds=seeds, in_document=per_document))
-
-    for per_document, few in ((2, False), (3, True)):
-        comparison = tested(per_document)
-        assert comparison.differences[0].estimate.units == N / per_document
-        assert any("rough" in note for note in comparison.test_notes) == few
-    comparison = tested(8)  # three documents
-    assert not comparison.differences[0].estimate.covers_text
-    assert any("too few" in note for note in comparison.test_notes)
-    assert not tested(8, seeds=(1, 2)).differences
-    assert tested(N).differences[0].estimate.units == N  # one document is not a unit
+@pytest.mark.parametrize(
+    ("in_document", "seeds", "units", "note"),
+    [
+        (2, 3, 12, None),
+        (3, 3, 8, "rough"),
+        (8, 3, 0, "too few"),  # the interval is over seeds
+        (8, 2, None, "too few"),
+        (N, 3, N, None),  # one document is not a unit
+    ],
+)
+def test_few_documents_are_named_and_fewer_are_no_units(
+    tmp_path, in_document, seeds, units, note
+) -> None:
+    comparison = compared(both(tmp_path, range(1, seeds + 1), in_document=in_document))
+    assert [d.estimate.units for d in comparison.differences] == [units] * (units is not None)
+    notes = "; ".join(comparison.test_notes)
+    assert [word for word in ("rough", "too few") if word in notes] == [note] * (note is not None)
 
 
 def test_few_documents_are_named_beside_a_text_with_many(tmp_path) -> None:
     runs = []
-    for corpus, letter, n in (("small", "x", 60), ("large", "y", 900)):
+    for corpus, letter, n in (("small", "x", 60), ("large", "y", 300)):
         splits = {name: SplitIdentity(letter * 64, letter * 64, n, n) for name in ("train", "dev")}
         signature = {"corpus": corpus, "splits": splits}
         runs += both(tmp_path / corpus, seeds=(1,), n=n, in_document=10, signature=signature)
     comparison = compare_runs(runs, vary=["corpus"], stats=True)
-    assert {d.estimate.units for d in comparison.differences} == {6, 90}
+    assert {d.estimate.units for d in comparison.differences} == {6, 30}
     (note,) = (note for note in comparison.test_notes if "rough" in note)
     assert note.startswith("6 documents")
 
@@ -187,24 +193,15 @@ def test_rows_need_no_common_seed_and_removed_predictions_leave_the_seeds(tmp_pa
     scores = [comparison.row(name).score("dev").values for name in (found.baseline, found.row)]
     assert found.estimate == seeds_estimate(*scores)
     assert any("concat_last4" in note for note in comparison.test_notes)
-    assert [row.label for row in comparison.rows if row.estimates["dev"].covers_text] == [
-        "fine-tuning"
-    ]
+    assert [row.estimates["dev"].covers_text for row in comparison.rows] == [False, True]
 
 
 def test_the_legend_names_rows_whose_interval_is_over_seeds_only(tmp_path) -> None:
-    others = [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
-    runs = [*both(tmp_path), *others]
-    assert not any(
-        "seeds only" in line for line in comparison_tables(compared(runs))["trust"][0].legend
-    )
-    (others[0].folder / "dev.conll").unlink()
-    (named,) = (
-        line
-        for line in comparison_tables(compared(runs))["trust"][0].legend
-        if "seeds only" in line
-    )
-    assert named.endswith(" last")
+    runs = both(tmp_path) + [make(tmp_path, "last", seed, 0.1, layers="last") for seed in (1, 2, 3)]
+    for named in ([], ["last"]):
+        legend = comparison_tables(compared(runs))["trust"][0].legend
+        assert [line.rpartition(" ")[2] for line in legend if "seeds only" in line] == named
+        (runs[-1].folder / "dev.conll").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize(("floor", "learned"), [(0.3, True), (0.65, False)])
@@ -266,17 +263,15 @@ def test_rows_of_two_encoders_are_told_apart_and_tested_each_with_its_own(tmp_pa
         *(make(tmp_path / "b", "tuned", seed, 0.1, layers=None, **other) for seed in (1, 2)),
         *(make(tmp_path / "b", "concat", seed, 0.8, **other) for seed in (1, 2)),
     ]
-    asked = {"stats": True, "cost": True, "by": ["type"]}
-    comparison = compare_runs(runs, vary=["model"], **asked)
-    assert not [note for note in comparison.test_notes if "not tested" in note]
-    found = {d.row: d for d in comparison.differences if d.row.startswith("concat")}
-    ours, theirs = "all-MiniLM-L6-v2", "other"
-    assert {name: d.baseline for name, d in found.items()} == {
-        f"concat_last4 · {ours}": f"fine-tuning · {ours}",
-        f"concat_last4 · {theirs}": f"fine-tuning · {theirs}",
+    comparison = compare_runs(runs, vary=["model"], stats=True, cost=True, by=["type"])
+    assert {
+        (d.row, d.baseline): d.estimate.seeds
+        for d in comparison.differences
+        if d.row.startswith("concat")
+    } == {
+        (f"concat_last4 · {model}", f"fine-tuning · {model}"): seeds
+        for model, seeds in (("all-MiniLM-L6-v2", (3, 3)), ("other", (2, 2)))
     }
-    assert found[f"concat_last4 · {ours}"].estimate.seeds == (3, 3)
-    assert found[f"concat_last4 · {theirs}"].estimate.seeds == (2, 2)
     (parted,) = comparison.breakdowns
     assert len(parted.rows) == len(comparison.prices) == 4
     splits = {name: replace(one, tags="9" * 64) for name, one in make_signature().splits.items()}
@@ -289,15 +284,11 @@ def test_classes_are_subtracted_from_themselves(tmp_path) -> None:
     """Runs that know other classes of the same answers, as those trained on two corpora."""
     task, random = get_task("classification:macro_f1"), np.random.default_rng(1)
     gold = [[name] for name in random.choice(["x", "y"], 60)]
-    runs, found, classes = [], [], (("x", "y", "z"), ("w", "x", "y"))
-    for name, layers, known in zip(
-        ("tuned", "concat"), (None, "concat_last4"), classes, strict=True
-    ):
-        run = make(tmp_path, name, 1, 0.3, layers=layers, task=task.name)
+    sentences = [Sentence((f"{n}",), (*answer,), texts=(f"{n}",)) for n, answer in enumerate(gold)]
+    runs, found = [], []
+    for layers, known in ((None, ("x", "y", "z")), ("concat_last4", ("w", "x", "y"))):
+        run = make(tmp_path, str(layers), 1, 0.3, layers=layers, task=task.name)
         predicted = [[str(random.choice([*known, answer[0]]))] for answer in gold]
-        sentences = [
-            Sentence((str(n),), tuple(answer), texts=(str(n),)) for n, answer in enumerate(gold)
-        ]
         task.write_predictions(run.folder / task.predictions_name("dev"), sentences, predicted)
         scores = {"dev": task.score(gold, predicted)}
         signature = replace(run.record.signature, entity_types=[*known])

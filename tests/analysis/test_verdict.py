@@ -281,12 +281,15 @@ def test_a_solver_that_did_best_at_its_end_lacks_penalties_if_there_are_more(epo
     assert "last epoch" not in advice
 
 
+FINISHED = ("finished", 0.5)
+
+
 def searched(folder: Path, chosen: int | None, tried=None, floor: float | None = None) -> None:
     """Writes the record of a search. `tried` are states and dev scores of its three rates."""
     tries = [
         TriedSettings({"learning_rate": rate}, [f"try-{i}"], dev, dev, state, 1.0, 1.0)
         for i, (rate, (state, dev)) in enumerate(
-            zip((1e-5, 2e-5, 4e-5), tried or [("finished", 0.5)] * 3, strict=True)
+            zip((1e-5, 2e-5, 4e-5), tried or [FINISHED] * 3, strict=True)
         )
     ]
     rows = [] if chosen is None else ["t-1", "t-2", "t-3"]
@@ -295,8 +298,15 @@ def searched(folder: Path, chosen: int | None, tried=None, floor: float | None =
     write_json(folder / f"trial{SUFFIX}", record)
 
 
+def tuned_trials(*dev: float, **changes) -> list[Run]:
+    """Trials of fine-tuning with these scores on dev."""
+    return [
+        make_run(f"try-{i}", layers=None, dev=f1, settings={"epochs": 5 + i}, **changes)
+        for i, f1 in enumerate(dev)
+    ]
+
+
 NO_SCORE = [("finished", 0.0), ("pruned", None), ("failed", None)]
-FINISHED = ("finished", 0.5)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +335,7 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
 
 def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path) -> None:
     searched(tmp_path, 1)
-    trials = within(tmp_path, two_trials(0.8, 0.81))
+    trials = within(tmp_path, tuned_trials(0.8, 0.81))
     frozen = within(tmp_path, make_seeds("f", FEATURES))
     assert contest(trials).leader == "fine-tuning (epochs=6)"
     assert contest([trials[0], *frozen]).leader == "concat_last4"
@@ -334,25 +344,17 @@ def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path
     assert not any(row.is_trial for row in named.rows)
 
 
-def two_trials(*dev: float, **changes) -> list[Run]:
-    """Trials of fine-tuning with these scores on dev."""
-    return [
-        make_run(f"try-{i}", layers=None, dev=f1, settings={"epochs": 5 + i}, **changes)
-        for i, f1 in enumerate(dev)
-    ]
-
-
 def test_a_search_that_goes_on_does_not_choose_the_text(tmp_path) -> None:
     """Trials learn from all of train or a larger text. Rows of a quarter of train are compared."""
     searched(tmp_path, None, [("finished", 0.8), ("finished", 0.8), ("waiting", None)])
     quarter = two_rows(settings={"epochs": 4, "train_share": 0.25})
-    (comparison,) = compare(within(tmp_path, [*quarter, *two_trials(0.8, 0.8)]))
+    (comparison,) = compare(within(tmp_path, [*quarter, *tuned_trials(0.8, 0.8)]))
     assert sum(row.is_trial for row in comparison.rows) == 2
     (found,) = comparison.contests
     assert found.leader == found.ahead == found.tuned
     assert comparison.row(found.leader).train_share == 0.25
     # Trials are compared if no row learned from their text.
-    trials = two_trials(0.8, 0.8, signature={"splits": LARGER})
+    trials = tuned_trials(0.8, 0.8, signature={"splits": LARGER})
     (comparison,) = compare(within(tmp_path, [*two_rows(), *trials]))
     assert len(comparison.contests) == 2
     assert all(found.leader for found in comparison.contests)
@@ -368,7 +370,7 @@ def test_a_side_whose_search_chose_nothing_is_a_caution(
 ) -> None:
     """The rows of an experiment are compared without its trials."""
     searched(tmp_path, None, [("finished", 0.0), ("finished", 0.0), last], floor)
-    runs = make_seeds("f", FEATURES) + two_trials(0.0, 0.0, test=0.0) * with_trials
+    runs = make_seeds("f", FEATURES) + tuned_trials(0.0, 0.0, test=0.0) * with_trials
     record = None if with_trials else read_experiment_record(tmp_path, "trial")
     (comparison,) = analysis.compare(within(tmp_path, runs), experiment=record)
     (found,) = comparison.contests
@@ -381,7 +383,7 @@ def test_a_side_whose_search_chose_nothing_is_a_caution(
 def test_a_search_with_another_encoder_is_no_caution(tmp_path) -> None:
     searched(tmp_path, None, [("finished", 0.0)] * 3, 0.0)
     other = {"encoder_weights": "9" * 64, "model": "other"}
-    runs = [*make_seeds("f", FEATURES), *two_trials(0.0, test=0.0, signature=other)]
+    runs = [*make_seeds("f", FEATURES), *tuned_trials(0.0, test=0.0, signature=other)]
     with_features = next(c for c in compare(within(tmp_path, runs)) if c.contests[0].features)
     assert "Missing" in topics(with_features.contests[0])
 
@@ -390,8 +392,8 @@ def test_sentences_know_that_trials_are_shown(tmp_path) -> None:
     """The table has a second tuned row, which is in no contest."""
     searched(tmp_path, 1)
     frozen = make_seeds("f", TUNED, cost={"training_flops": 1e13})
-    runs = [*make_seeds("t", FEATURES, layers=None), *frozen, make_run("try-0", **TRIAL)]
-    runs = within(tmp_path, runs)
+    tuned, trial = make_seeds("t", FEATURES, layers=None), make_run("try-0", **TRIAL)
+    runs = within(tmp_path, [*tuned, *frozen, trial])
     answers = [topics(contest(group)) for group in (runs[:-1], runs)]
     assert ["only" in answer["Answer"] for answer in answers] == [True, False]
     assert ["chosen" in answer["Cheapest"] for answer in answers] == [False, True]
@@ -437,7 +439,7 @@ def test_a_damaged_record_of_an_experiment_is_named(tmp_path, caplog) -> None:
 def test_a_trial_of_one_experiment_is_a_row_of_another_one(tmp_path) -> None:
     searched(tmp_path, 1)
     other = ExperimentRecord("other", "", [], ["try-0"], [], [], [], False, {}, [], {})
-    runs = within(tmp_path, [*two_trials(0.9), *make_seeds("f", FEATURES)])
+    runs = within(tmp_path, [*tuned_trials(0.9), *make_seeds("f", FEATURES)])
     assert contest(runs).leader == "concat_last4"
     (comparison,) = analysis.compare(runs, experiment=other, groups="task")
     assert comparison.contests[0].leader == "fine-tuning"
@@ -534,17 +536,10 @@ def test_rows_of_different_test_texts_are_never_a_pair() -> None:
 def test_rows_that_learned_from_dev_too_are_a_contest_of_their_own() -> None:
     runs = two_rows()
     for layer, score in ((1, 0.8), (2, 0.9)):
-        runs += [
-            make_run(
-                f"b{layer}-{seed}",
-                layers=f"layer:{layer}",
-                seed=seed,
-                dev=None,
-                test=score + seed / 100,
-                trained_on=["train", "dev"],
-            )
-            for seed in (1, 2, 3)
-        ]
+        layers, f1 = f"layer:{layer}", [score, score + 0.01, score + 0.02]
+        runs += make_seeds(f"b{layer}", f1, layers=layers, trained_on=["train", "dev"])
+        for run in runs[-3:]:
+            del run.record.scores["dev"]
     (comparison,) = compare(runs)
     on_train, on_both = comparison.contests
     assert (on_train.leader, on_both.leader) == ("fine-tuning", "layer:2")
