@@ -13,6 +13,12 @@ from tests.analysis.records import (
     usual_runs,
 )
 
+SPLITS = make_signature().splits
+# A corpus with another dev, and the same test.
+OTHER = {
+    "corpus": "other",
+    "splits": SPLITS | {"dev": SplitIdentity("x" * 64, "y" * 64, 10, 20)},
+}
 LATER = ["layer:10", "layer:9", "mean:1,2"]
 PAPER = [
     *("embeddings", "second_to_last", "last"),
@@ -65,23 +71,18 @@ def test_a_row_can_be_named_as_baseline(name):
 
 
 def test_what_varies_has_a_baseline_for_each_of_its_values():
-    def run(name, layers, dev, context, **more):
-        own = {"vary": ["context", "casing"], "signature": {"context": context, **more}}
-        return make_run(name, layers=layers, dev=dev, **own)
-
     runs = [
-        run("f1", "last", 0.5, "sentence"),
-        run("f2", "last", 0.55, "document"),
-        run("t1", None, 0.6, "sentence"),
-        run("t2", None, 0.7, "document"),
-        run("f3", "concat_last4", 0.5, "sentence", casing="truecased"),
+        make_run(name, layers=layers, dev=dev, signature=own, vary=["context", "casing"])
+        for name, layers, dev, own in (
+            ("f1", "last", 0.5, {"context": "sentence"}),
+            ("f2", "last", 0.55, {"context": "document"}),
+            ("t1", None, 0.6, {"context": "sentence"}),
+            ("t2", None, 0.7, {"context": "document"}),
+            ("f3", "concat_last4", 0.5, {"context": "sentence", "casing": "truecased"}),
+        )
     ]
     (comparison,) = compare(runs)
-    found = {
-        run.name: row.difference and row.difference["dev"]
-        for row in comparison.rows
-        for run in row.runs
-    }
+    found = {r.runs[0].name: r.difference and r.difference["dev"] for r in comparison.rows}
     differences = {"f1": pytest.approx(-0.1), "f2": pytest.approx(-0.15)}
     assert found == dict.fromkeys(("f3", "t1", "t2")) | differences
     assert comparison.context == "sentence, document"
@@ -94,16 +95,14 @@ def test_what_varies_has_a_baseline_for_each_of_its_values():
 
 
 def test_a_baseline_never_reaches_across_texts():
-    splits = {**make_signature().splits, "dev": SplitIdentity("x" * 64, "y" * 64, 10, 20)}
-    other = {"corpus": "other", "splits": splits}
+    longer = {"splits": SPLITS | {"train": SplitIdentity("l" * 64, "l" * 64, 900, 18_000)}}
+    (apart,) = compare([*usual_runs(), make_run("l", layers="l", signature=longer)])
+    assert {row.layers for row in apart.rows if row.baseline is None} == {"l"}
     runs = [
         make_run("f", dev=0.5, vary=["corpus"]),
-        make_run("g", dev=0.5, vary=["corpus"], signature=other),
+        make_run("g", dev=0.5, vary=["corpus"], signature=OTHER),
         make_run("t", dev=0.7, layers=None, vary=["corpus"]),
     ]
-    longer = make_signature().splits | {"train": SplitIdentity("l" * 64, "l" * 64, 900, 18_000)}
-    (apart,) = compare([*usual_runs(), make_run("l", layers="l", signature={"splits": longer})])
-    assert {row.layers for row in apart.rows if row.baseline is None} == {"l"}
     for baseline in (None, "t"):
         (comparison,) = compare(runs, against=baseline)
         differences = {r.corpus: r.difference for r in comparison.rows if r.layers}
@@ -111,20 +110,9 @@ def test_a_baseline_never_reaches_across_texts():
         assert differences["wikigold"]["dev"] == pytest.approx(-0.2)
     assert comparison.sizes == {"test": (150, 3201)}
     assert comparison.corpus == "wikigold, other"
-
-
-def test_a_note_says_which_rows_have_another_baseline_than_the_named_one():
-    splits = {**make_signature().splits, "dev": SplitIdentity("x" * 64, "y" * 64, 10, 20)}
-    other = {"corpus": "other", "splits": splits}
-    (comparison,) = compare(
-        [
-            make_run("f", vary=["corpus"]),
-            make_run("t", layers=None, vary=["corpus"]),
-            make_run("g", vary=["corpus"], signature=other),
-            make_run("u", layers=None, vary=["corpus"], signature=other),
-        ],
-        against="f",
-    )
+    # A note says which rows have another baseline than the named one.
+    runs.append(make_run("u", layers=None, vary=["corpus"], signature=OTHER))
+    (comparison,) = compare(runs, against="f")
     by_run = {row.runs[0].name: row for row in comparison.rows}
     assert [by_run[name].baseline for name in "tg"] == [by_run[name].name for name in "fu"]
     (note,) = [note for note in comparison.notes if "not f" in note]

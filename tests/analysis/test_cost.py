@@ -32,24 +32,27 @@ def test_every_row_has_its_price() -> None:
     assert [*frame.loc["concat_last4"]] == pytest.approx([READ * 12.5, 41, READ * 8e11, 6e13])
     assert [*frame.loc["fine-tuning"].dropna()] == [95.5, 6e13]
     (comparison,) = compare(make_seeds("concat", [0.6]), cost=True)
-    (price,) = comparison.prices.values()
-    assert price.tuned_row is price.seconds_cheaper_from is None
+    assert [*comparison.prices.values()] == [Price(None, None, None)]
+    # If the cost of extraction is unknown, so is what is cheaper.
+    unknown = {"extraction_seconds": None, "extraction_flops": None}
+    runs = [*make_seeds("t", [0.5], layers=None), *make_seeds("f", [0.5], cost=unknown)]
+    (comparison,) = compare(runs, cost=True)
+    assert comparison.prices["concat_last4"] == Price("fine-tuning", None, None)
 
 
 def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() -> None:
     """Of 18,402 words in the store, 12,000 are of train and 3,201 of dev. Test is not counted."""
-    runs = []
-    for share, factor in ((0.1, 0.1), (1.0, 1.0)):
-        for layers, seconds in (("concat_last4", 40.0), (None, 100.0)):
-            runs.append(
-                make_run(
-                    f"{layers}{share}",
-                    layers=layers,
-                    settings={"train_share": share},
-                    train_words=round(12_000 * share),
-                    cost={"training_seconds": seconds * factor},
-                )
-            )
+    runs = [
+        make_run(
+            f"{layers}{share}",
+            layers=layers,
+            settings={"train_share": share},
+            train_words=round(12_000 * share),
+            cost={"training_seconds": seconds * share},
+        )
+        for share in (0.1, 1.0)
+        for layers, seconds in (("concat_last4", 40.0), (None, 100.0))
+    ]
     (comparison,) = compare(runs, cost=True)
     names = [f"concat_last4 (train_share={n})" for n in ("0.1", "1")]
     small, whole = (comparison.prices[name] for name in names)
@@ -70,12 +73,3 @@ def test_a_part_is_set_against_the_same_part_and_extraction_is_counted_for_it() 
     costs = {point.row: point.cost for point in front.points}
     expected = small_cost.extraction_flops + small_cost.training_flops
     assert costs["concat_last4 (train_share=0.1)"] == pytest.approx(expected)
-
-
-def test_if_the_cost_of_extraction_is_unknown_so_is_what_is_cheaper() -> None:
-    unknown = {"extraction_seconds": None, "extraction_flops": None}
-    runs = [*make_seeds("t", [0.5], layers=None), *make_seeds("f", [0.5], cost=unknown)]
-    (comparison,) = compare(runs, cost=True)
-    price = comparison.prices["concat_last4"]
-    assert price.tuned_row == "fine-tuning"
-    assert (price.seconds_cheaper_from, price.flops_cheaper_from) == (None, None)

@@ -116,8 +116,7 @@ def test_as_many_steps_of_each_share_are_one_line():
         settings = {"epochs": n} | ({"equal_steps": True} if share < 1 else {})
         runs += learned(f"{share}-{n}", [share], share, settings=settings)
     one_way = [run for run in runs if run.record.settings["epochs"] == 4]
-    shown = [row.name for row in one(one_way).rows]
-    assert not any("equal_steps" in name for name in shown), shown
+    assert not any("equal_steps" in row.name for row in one(one_way).rows)
     assert places(one_way) == [("concat_last4", share) for share in (0.1, 0.3, 1.0)]
     assert places(runs) == [
         (f"concat_last4 (epochs={n})", share) for n in (4, 9) for share in (0.1, 0.3, 1.0)
@@ -126,11 +125,11 @@ def test_as_many_steps_of_each_share_are_one_line():
 
 def test_what_varies_by_declaration_parts_lines():
     contexts = ("document", "sentence")
-    runs = []
-    for context in contexts:
-        for run in crossing(vary=["context"], signature={"context": context}):
-            runs.append(dataclasses.replace(run, folder=run.folder / context))
-    rows = one(runs).rows
-    assert learning_lines(rows).keys() == {
+    runs = [
+        dataclasses.replace(run, folder=run.folder / context)
+        for context in contexts
+        for run in crossing(vary=["context"], signature={"context": context})
+    ]
+    assert learning_lines(one(runs).rows).keys() == {
         f"{way} · {context}" for way in ("concat_last4", "fine-tuning") for context in contexts
     }

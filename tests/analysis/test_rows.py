@@ -36,8 +36,10 @@ def test_a_seed_twice_counts_once_and_the_newest_wins():
 
 
 def test_costs_are_means_sums_peaks_or_paid_once():
-    names = ("training_seconds", "prediction_seconds", "prediction_words", "peak_memory_bytes")
-    names = (*names, "extraction_seconds", "store_bytes")
+    names = (
+        *("training_seconds", "prediction_seconds", "prediction_words", "peak_memory_bytes"),
+        *("extraction_seconds", "store_bytes"),
+    )
     costs = [(10.0, 1.0, 100, 9, 5.0, 1), (20.0, 3.0, 100, 7, 6.0, 2)]
     made = (dict(zip(names, cost, strict=True)) for cost in costs)
     row = build([make_run(f"r{seed}", seed=seed, cost=cost) for seed, cost in enumerate(made, 1)])
@@ -46,25 +48,23 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     extraction = (5.0 + 6.0) * 100 / 18_402  # each store's time for the words predicted
     assert row.cost.text_words_per_second == pytest.approx(200 / (4.0 + extraction))
     assert row.cost.peak_memory_bytes == 9
-    assert (row.cost.extraction_seconds, row.cost.store_bytes) == (
-        READ * 6.0,
-        2,
-    )  # of the newer run
+    newer = row.cost.extraction_seconds, row.cost.store_bytes
+    assert newer == (READ * 6.0, 2)
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
     assert (tuned.cost.prediction_words_per_second, tuned.cost.extraction_seconds) == (None, None)
 
 
-def test_beginnings_are_cut_to_seconds_which_is_no_overlap():
-    long = {"history": [make_epoch(1, 0.7, 0.6, 41.0)]}
-    first = make_run("first", started="2026-01-01T00:00:00+00:00", **long)
-    for begun, overlap in ((0, True), (39, True), (40, False)):
-        later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
-        assert side_by_side([first, later]) is overlap
-
-
-def test_epochs_before_an_interruption_are_no_overlap():
-    epochs = [make_epoch(number, 0.7, 0.6, 41.0) for number in (1, 2)]
-    first = make_run("first", history=epochs, started="2026-01-01T00:00:00+00:00", resumed_after=1)
-    for begun, overlap in ((39, True), (41, False)):
-        later = make_run("later", started=f"2026-01-01T00:00:{begun:02}+00:00")
-        assert side_by_side([first, later]) is overlap
+@pytest.mark.parametrize(
+    ("seconds", "changes", "latest_overlap"),
+    [
+        ([41.0], {}, 39),  # beginnings are cut to seconds
+        ([41.0, 41.0], {"resumed_after": 1}, 39),  # an epoch before an interruption
+    ],
+)
+def test_runs_overlap_if_one_begins_while_another_is_trained(seconds, changes, latest_overlap):
+    history = [make_epoch(n, 0.7, 0.6, lasted) for n, lasted in enumerate(seconds, 1)]
+    day = "2026-01-01T00:00:"
+    first = make_run("first", history=history, started=f"{day}00+00:00", **changes)
+    for begun in (0, 39, 40, 41):
+        later = make_run("later", started=f"{day}{begun:02}+00:00")
+        assert side_by_side([first, later]) == (begun <= latest_overlap)
