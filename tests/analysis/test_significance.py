@@ -111,16 +111,6 @@ def test_equal_scores_on_every_part_of_the_text_have_no_interval(tmp_path) -> No
     assert comparison.test_notes
 
 
-def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
-    runs = both(tmp_path, seeds=(1,), in_document=0)
-    (found,) = compared(runs).differences
-    assert (found.units, found.estimate.units) == ("sentences", N)
-    assert not found.estimate.covers_seeds
-    predictions = runs[0].predictions("dev")
-    expected = TASK.counts(predictions.gold, predictions.predicted)
-    assert runs[0].counts("dev").units.tolist() == expected.tolist()
-
-
 @pytest.mark.parametrize(
     ("in_document", "seeds", "units", "note"),
     [
@@ -129,13 +119,22 @@ def test_sentences_are_the_units_if_there_are_no_documents(tmp_path) -> None:
         (8, 3, 0, "too few"),  # the interval is over seeds
         (8, 2, None, "too few"),
         (N, 3, N, None),  # one document is not a unit
+        (0, 1, N, None),
     ],
 )
 def test_few_documents_are_named_and_fewer_are_no_units(
     tmp_path, in_document, seeds, units, note
 ) -> None:
-    comparison = compared(both(tmp_path, range(1, seeds + 1), in_document=in_document))
+    """Sentences are the units if there are no documents."""
+    runs = both(tmp_path, range(1, seeds + 1), in_document=in_document)
+    comparison = compared(runs)
     assert [d.estimate.units for d in comparison.differences] == [units] * (units is not None)
+    if units == N:
+        (found,) = comparison.differences
+        assert (found.units, found.estimate.covers_seeds) == ("sentences", seeds == 3)
+        answers = runs[0].predictions("dev")
+        expected = TASK.counts(answers.gold, answers.predicted)
+        assert runs[0].counts("dev").units.tolist() == expected.tolist()
     notes = "; ".join(comparison.test_notes)
     assert [word for word in ("rough", "too few") if word in notes] == [note] * (note is not None)
 

@@ -451,8 +451,7 @@ def test_a_frozen_row_is_named_with_its_unusual_pooling() -> None:
     """Its head alone would name another row."""
     for pooling in ("attention", "cls", "mean"):
         settings = {"body": "linear", "sentence_pooling": pooling}
-        runs = make_seeds("f", FEATURES, task="classification", settings=settings)
-        runs += make_seeds("t", FEATURES, task="classification", layers=None)
+        runs = two_rows(task="classification", settings=settings)
         for run in runs:
             accuracy = 0.5 + run.record.seed / 100 + 0.1 * (run.record.layers is not None)
             scores = Scores({"accuracy": accuracy}, {}, 100, 100, 0.1)
@@ -473,17 +472,14 @@ def test_a_part_of_the_text_and_few_steps_are_cautions() -> None:
     assert "dev was drawn from train" in caution
 
 
-def unequal(name: str, accuracy: float, macro: float, floor: float, **changes) -> list[Run]:
-    values = {"accuracy": accuracy, "macro_f1": macro}
-    scores = {s: Scores(values, {}, 100, 100, floor) for s in ("dev", "test")}
-    runs = make_seeds(name, [0.5, 0.5, 0.5], **changes)
-    changed = {"task": "classification", "scores": scores}
-    return [Run(run.folder, replace(run.record, **changed)) for run in runs]
-
-
 @pytest.mark.parametrize(("floor", "shown"), [(0.9, True), (0.5, False)])
 def test_classes_so_unequal_that_accuracy_hides_them(floor, shown) -> None:
-    runs = unequal("t", 0.98, 0.55, floor, layers=None) + unequal("f", 0.97, 0.71, floor)
+    runs = two_rows(task="classification")
+    for run in runs:
+        accuracy, macro_f1 = (0.97, 0.71) if run.record.layers else (0.98, 0.55)
+        values = {"accuracy": accuracy, "macro_f1": macro_f1}
+        scores = Scores(values, {}, 100, 100, floor)
+        run.record.scores.update(dev=scores, test=scores)
     comparisons = compare(runs)
     text = topics(comparisons[0].contests[0]).get("Check first", "")
     assert ("macro_f1" in comparisons.view.show) == shown
