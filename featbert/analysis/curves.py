@@ -43,7 +43,9 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
 
     Of settings that a search chose, each that two rows of one share do not need is left out.
     """
-    differing = _differing(rows)
+    differing = [
+        {name: value for name, value in row.differing.items() if name not in _PARTS} for row in rows
+    ]
     names = dict.fromkeys(name for settings in differing for name in settings)
     values = {name: {settings.get(name) for settings in differing} for name in names}
     apart = [name for name in names if len(values[name]) > 1]
@@ -60,8 +62,3 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     heads = [name for name in names if name in OF_HEADS and name not in apart]
     for row, settings in zip(rows, differing, strict=True):
         yield row, {name: settings[name] for name in (*heads, *apart) if name in settings}
-
-
-def _differing(rows: Sequence[Row]) -> list[dict[str, str]]:
-    """What labels say of each row besides its part of train."""
-    return [{n: value for n, value in row.differing.items() if n not in _PARTS} for row in rows]

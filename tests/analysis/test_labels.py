@@ -60,10 +60,6 @@ CASES = {
             for name in ("linear", "linear, CRF", "logistic regression, CRF")
         ],
     ),
-    "numbers in order": (
-        settings(*({RATE: rate, "epochs": 4} for rate in (0.01, 2e-5, 1e-4, 5e-3, 1e-5))),
-        [f"concat_last4 (learning_rate={r})" for r in ("1e-05", "2e-05", "0.0001", 0.005, 0.01)],
-    ),
     "nothing frozen before what is": (
         settings(*({"freeze_to": k} for k in (12, 4, 0, None)), layers=None),
         [f"fine-tuning (freeze_to={k})" for k in ("none", 0, 4, 12)],
@@ -86,10 +82,6 @@ CASES = {
             "last (linear, epochs=9)",
             "concat_last4 (BiLSTM, lstm_size=256)",
         ],
-    ),
-    "sizes as they are where all have one body": (
-        settings(LSTM | {"lstm_layers": 2}, LSTM | {"lstm_layers": 1}),
-        ["concat_last4 (lstm_layers=1)", "concat_last4 (lstm_layers=2)"],
     ),
     "frozen and tuned rows": (
         [
