@@ -160,8 +160,8 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
     yield "Answer", _answer(case)
     if cheapest is not None:
         yield "Cheapest", _cheapest_line(case, cheapest)
-    if open_pairs := _open_pairs(case):
-        yield "Not settled", _not_settled(case, open_pairs)
+    if not_settled := _not_settled(case):
+        yield "Not settled", not_settled
     if cautions := [*_cautions(case, cheapest)]:
         yield "Check first", f"{'; '.join(cautions)}."
     features, tuned = case.features, case.tuned
@@ -363,27 +363,26 @@ def _cheapest_line(case: _Case, row: Row) -> str:
 # Not settled --------------------------------------------------------------------------------------
 
 
-def _open_pairs(case: _Case) -> list[tuple[Row, Difference]]:
-    """Rows without a settled difference from the best row: the rival, then the nearest."""
+def _not_settled(case: _Case) -> str:
+    """`A, B (-1.4 [-6.8, +4.1]) against C: about 12 more seeds of each would settle it.`
+
+    The rival comes first, then the nearest rows. Empty if each difference is settled.
+    """
     rows = [row for row in case.competing if row is not case.leader]
     pairs = [(row, case.comparison.difference(row, case.leader, case.split)) for row in rows]
     unsettled = [(row, d) for row, d in pairs if d is not None and d.sign == 0]
-    return sorted(unsettled, key=lambda pair: (pair[0] is not case.rival, -pair[1].value))
-
-
-def _not_settled(case: _Case, pairs: Sequence[tuple[Row, Difference]]) -> str:
-    """`A, B (-1.4 [-6.8, +4.1]) against C: about 12 more seeds of each would settle it.`"""
-    best = _called(case, case.leader)
+    unsettled.sort(key=lambda pair: (pair[0] is not case.rival, -pair[1].value))
     advised_rows = []
-    for row, difference in pairs[:_NAMED]:
+    for row, difference in unsettled[:_NAMED]:
         lead = "" if row is case.rival else f" ({_lead(difference)})"  # which the answer shows
         advised_rows.append((_advice(case, row, difference), f"{_called(case, row)}{lead}"))
+    best = _called(case, case.leader)
     parts = [
         f"{', '.join(names)} against {best}: {a}" for a, names in grouped(advised_rows).items()
     ]
-    if len(pairs) > _NAMED:
-        parts.append(f"and {counted(len(pairs) - _NAMED, 'further row')}")
-    return f"{'; '.join(parts)}."
+    if len(unsettled) > _NAMED:
+        parts.append(f"and {counted(len(unsettled) - _NAMED, 'further row')}")
+    return f"{'; '.join(parts)}." if parts else ""
 
 
 def _advice(case: _Case, row: Row, difference: Difference) -> str:

@@ -28,7 +28,7 @@ def precisions(encoder, training):
     return {"encoder_precision": encoder, "training_precision": training}
 
 
-RATE = "learning_rate"
+RATE, POOLING = "learning_rate", "sentence_pooling"
 OTHER_READING = {"pooling": "mean", "store_dtype": "float32"}
 AUTOCAST = {"encoder_precision": f"{make_signature().encoder_precision}-autocast"}
 # Changes of runs, and the labels of their rows in order.
@@ -144,38 +144,28 @@ def test_labels_say_what_differs(case):
     assert labels(*changes) == expected
 
 
-def both(part, values):
-    return [{part: value} for value in values]
-
-
 @pytest.mark.parametrize(
-    ("changes", "named"),
+    ("part", "first", "last", "named"),
     [
-        (settings(LSTM, LINEAR), ("BiLSTM", "linear")),
-        (settings(LSTM, LSTM | {"output": "crf"}), ("", "CRF")),
-        (settings(LSTM, LSTM | {"lstm_size": 8}), ("lstm_size=256", "lstm_size=8")),
-        (
-            settings(*(LINEAR | one for one in both("sentence_pooling", ("mean", "cls")))),
-            ("mean", "cls"),
-        ),
-        (
-            settings(*(LINEAR | one for one in both(RATE, (0.2, 0.1)))),
-            (f"{RATE}=0.2", f"{RATE}=0.1"),
-        ),
+        ("settings", LSTM, LINEAR, ("BiLSTM", "linear")),
+        ("settings", LSTM, LSTM | {"output": "crf"}, ("", "CRF")),
+        ("settings", LSTM, LSTM | {"lstm_size": 8}, ("lstm_size=256", "lstm_size=8")),
+        ("settings", *(LINEAR | {POOLING: kind} for kind in ("mean", "cls")), ("mean", "cls")),
+        ("settings", LINEAR | {RATE: 0.2}, LINEAR | {RATE: 1}, (f"{RATE}=0.2", f"{RATE}=1")),
         *(
-            (both("signature", both(name, pair)), tuple(f"{name}={value}" for value in pair))
-            for name, pair in (
-                ("packing", ("apart", "joint")),
-                ("pooling", ("mean", "last")),
-                ("encoder_precision", ("fp32", "bf16")),
+            ("signature", {name: a}, {name: b}, (f"{name}={a}", f"{name}={b}"))
+            for name, a, b in (
+                ("packing", "apart", "joint"),
+                ("pooling", "mean", "last"),
+                ("encoder_precision", "fp32", "bf16"),
             )
         ),
         (
-            both("signature", [precisions("fp32", "fp32"), precisions("bf16", "bf16")]),
+            *("signature", precisions("fp32", "fp32"), precisions("bf16", "bf16")),
             ("precision=fp32", "precision=bf16"),
         ),
         (
-            both("signature", [precisions("fp32", "bf16"), precisions("bf16", "fp32")]),
+            *("signature", precisions("fp32", "bf16"), precisions("bf16", "fp32")),
             (
                 "encoder_precision=fp32, training_precision=bf16",
                 "encoder_precision=bf16, training_precision=fp32",
@@ -183,8 +173,8 @@ def both(part, values):
         ),
     ],
 )
-def test_rows_of_other_layers_say_what_else_differs(changes, named):
-    changes = [FIRST | changes[0], LAST | changes[1]]
+def test_rows_of_other_layers_say_what_else_differs(part, first, last, named):
+    changes = [FIRST | {part: first}, LAST | {part: last}]
     records = (make_run(f"r{n}", **change).record for n, change in enumerate(changes))
     for names in (labels(*changes), list(run_labels(records).values())):
         expected = zip(("layer:1", "last"), named, strict=True)
