@@ -47,6 +47,9 @@ from featbert.schema import STRICT
 from featbert.text import counted, listed
 
 VERSION = 3
+# Effects of missing predictions.
+_SEEDS_ONLY = "some intervals cover other seeds only"
+_NO_INTERVAL = f"and seeds are fewer than {FEWEST}, so there is no interval"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
@@ -125,8 +128,7 @@ class _Estimates:
     def __init__(self, members: Members) -> None:
         self.members = members
         self.moments: dict[tuple[object, ...], Moments] = {}
-        self.without_counts: dict[str, None] = {}
-        self.without_interval: dict[str, None] = {}
+        self.without_predictions: dict[str, dict[str, None]] = {_SEEDS_ONLY: {}, _NO_INTERVAL: {}}
         self.uncounted = 0
         self.reasons: dict[tuple[str, str], dict[str, None]] = {}
 
@@ -155,11 +157,7 @@ class _Estimates:
 
     def notes(self) -> Iterator[str]:
         """Rows without an interval over text, and why."""
-        reasons = (
-            (self.without_counts, "some intervals cover other seeds only"),
-            (self.without_interval, f"and seeds are fewer than {FEWEST}, so there is no interval"),
-        )
-        for names, effect in reasons:
+        for effect, names in self.without_predictions.items():
             if names:
                 yield f"predictions are missing, {effect}: {listed(names)}"
         for (split, error), row_names in self.reasons.items():
@@ -184,8 +182,8 @@ class _Estimates:
         values = [() if score is None else score.values for score in scores]
         over_seeds = seeds_estimate(*for_every_seed(values, [row.has_seed for row in rows]))
         if lacks_predictions:
-            rows_without = self.without_counts if over_seeds else self.without_interval
-            rows_without.update(dict.fromkeys(row.name for row in rows))
+            effect = _SEEDS_ONLY if over_seeds else _NO_INTERVAL
+            self.without_predictions[effect] |= {row.name: None for row in rows}
         return over_seeds
 
     def _over_text(self, rows: Sequence[Row], split: str, null: float) -> Estimate:
