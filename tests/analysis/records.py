@@ -24,18 +24,13 @@ def compare_runs(runs: Iterable[Run], **analyses: object) -> Comparison:
     return compare_with(runs, Analyses(**analyses), groups="one")[0]
 
 
-def make_class(f1: float, gold: int = 10_000) -> dict[str, float]:
-    correct = round(f1 * gold)
-    return prf(correct, gold, gold)
-
-
-def make_scores(f1: float) -> Scores:
-    one = make_class(f1)
+def make_scores(f1: float, gold: int = 10_000) -> Scores:
+    one, strict, by_word = (prf(round(gold * v), gold, gold) for v in (f1, f1 - 0.01, f1 + 0.02))
     return Scores(
         values={
             **{key: one[key] for key in ("f1", "precision", "recall")},
-            "strict_f1": make_class(f1 - 0.01)["f1"],
-            "word_f1": make_class(f1 + 0.02)["f1"],
+            "strict_f1": strict["f1"],
+            "word_f1": by_word["f1"],
             "word_accuracy": 0.9,
         },
         by_class={"PER": one},

@@ -187,14 +187,10 @@ SEED, UNIT, BOTH = 5e-5, 1e-3, 0.03
 @pytest.mark.parametrize("kind", ["seeds", "units"])
 def test_four_of_five_tries_with_as_much_as_is_needed_are_settled(kind) -> None:
     runs, units, value = 6, 60, 0.019
+    usual = {"low": -0.01, "high": 0.05, "level": 0.95, "p_value": 0.2, "df": 20.0, "null": 0.0}
     result = Estimate(
         value=value,
-        low=-0.01,
-        high=0.05,
-        level=0.95,
-        p_value=0.2,
-        df=20.0,
-        null=0.0,
+        **usual,
         seeds=(runs, runs),
         units=units,
         seed_variances=(SEED, SEED),

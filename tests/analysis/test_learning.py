@@ -1,14 +1,14 @@
 """Learning curves: lines by way of training, and points by share."""
 
-import dataclasses
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from featbert.analysis.comparison import Comparison
 from featbert.analysis.curves import learning_lines
 from featbert.report.figures.registry import plot
-from tests.analysis.records import compare, compare_runs, make_run
+from tests.analysis.records import compare, compare_runs, make_run, make_seeds
 
 SHARES = (0.1, 0.25, 1.0)
 # Features win with little text, fine-tuning with more.
@@ -18,17 +18,11 @@ FEATURES, TUNED = (0.40, 0.50, 0.60), (0.20, 0.49, 0.70)
 def learned(name, f1, share, *, settings=None, **changes):
     """Runs on a share; seed n learned from n sentences more than the share has."""
     own = {"epochs": 4, "train_share": share, **(settings or {})}
+    runs = make_seeds(name, f1, settings=own, **changes)
+    sizes = [round(600 * share) + run.record.seed for run in runs]
     return [
-        make_run(
-            f"{name}-{seed}",
-            seed=seed,
-            dev=dev,
-            test=dev - 0.05,
-            settings=own,
-            train_sentences=round(600 * share) + seed,
-            **changes,
-        )
-        for seed, dev in enumerate(f1, 1)
+        replace(run, record=replace(run.record, train_sentences=size))
+        for run, size in zip(runs, sizes, strict=True)
     ]
 
 
@@ -126,7 +120,7 @@ def test_as_many_steps_of_each_share_are_one_line():
 def test_what_varies_by_declaration_parts_lines():
     contexts = ("document", "sentence")
     runs = [
-        dataclasses.replace(run, folder=run.folder / context)
+        replace(run, folder=run.folder / context)
         for context in contexts
         for run in crossing(vary=["context"], signature={"context": context})
     ]

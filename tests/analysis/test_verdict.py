@@ -165,8 +165,11 @@ def test_rows_that_did_not_learn_are_named_and_leave_the_answer() -> None:
     assert "first" in cautions
     for front in comparison.fronts:
         assert {point.row for point in front.points if point.on_front} <= {"concat_last4"}
+    for run in runs:
+        run.record.reading["limit"] = 100  # a caution of rows that learned
     none = contest(with_floor(runs, 0.62))
     assert (none.leader, none.ahead) == (None, None)
+    assert "Check first" not in topics(none)
     assert "62.0" in topics(none)["Answer"]
 
 
