@@ -177,7 +177,7 @@ def tested_against(comparison: Comparison) -> Iterator[tuple[Row, Difference]]:
         rival = comparison.rival(row, split)
         opponents = [rival] if rival else [] if has_baseline else leaders
         tests = (comparison.difference(row, opponent, split) for opponent in opponents)
-        for difference in itertools.islice(filter(None, tests), 1):
+        if difference := next(filter(None, tests), None):
             yield row, difference
 
 

@@ -7,8 +7,8 @@ from tests.conlleval import chunks
 from tests.report.html.judged import usual
 
 
-def spans(tags: list[str]) -> list[tuple[int, int, str]]:
-    return [(first, end, name) for name, first, end in chunks(tags)]
+def spans(tags: list[str]) -> tuple[tuple[int, int, str], ...]:
+    return tuple((first, end, name) for name, first, end in chunks(tags))
 
 
 def judged(runs):
@@ -24,20 +24,14 @@ def test_sentences_with_a_mistake_of_any_row_are_kept_in_order(tmp_path) -> None
         names = [(row.name, row.seed) for row in text.rows]
         assert names == [("last", 1), ("concat_last4", 1), ("fine-tuning", 1)]
         read = [runs[row.run].predictions(text.name) for row in text.rows]
-        expected = {}
-        for number, (words, gold) in enumerate(zip(read[0].words, read[0].gold, strict=True), 1):
-            found = [spans(one.predicted[number - 1]) for one in read]
-            if any(one != spans(gold) for one in found):
-                differing = [None if one == spans(gold) else one for one in found]
-                expected[number] = (
-                    [visible(w, "\u200c\u200d") for w in words],
-                    spans(gold),
-                    differing,
-                )
-        assert {
-            number: ([*words], [*gold], [own if own is None else [*own] for own in found])
-            for number, words, gold, found in text.sentences
-        } == expected
+        expected = []
+        for place, (words, gold) in enumerate(zip(read[0].words, read[0].gold, strict=True)):
+            found = [spans(one.predicted[place]) for one in read]
+            differing = tuple(None if one == spans(gold) else one for one in found)
+            if differing != (None,) * len(read):
+                shown = tuple(visible(word, "\u200c\u200d") for word in words)
+                expected.append((place + 1, shown, spans(gold), differing))
+        assert [*text.sentences] == expected
         assert f" {len(expected)} of 90 sentences; " in text.about
         assert 10 < len(expected) < 90
 

@@ -2,13 +2,11 @@
 
 import itertools
 
-import pandas
 import pytest
 
-from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run
 from featbert.tasks.entities import TASK
-from tests.analysis.records import compare, compare_runs, make_run, make_signature
+from tests.analysis.records import compare, make_run
 
 GOLD = ["B-PER I-PER O", "O B-LOC O", "B-ORG I-ORG I-ORG O", "O O B-PER"]
 # Three of four entities found, two of them begun with I-.
@@ -49,20 +47,3 @@ def test_scores_and_differences_are_those_counted_by_hand() -> None:
         assert behind[f"{split}_winner"] == "differs"
     base = ["dev_winner", *(f"dev_{name}_difference" for name in TASK.scorers)]
     assert lines.loc["fine-tuning", base].isna().all()
-
-
-def test_rows_of_other_texts_are_no_rivals_and_have_their_own_baseline() -> None:
-    dev = {"dev": SplitIdentity("d" * 64, "4" * 64, 150, 3201)}
-    german = {"signature": {"splits": make_signature().splits | dev, "corpus": "german"}}
-    runs = [
-        make_run("tuned", layers=None, dev=0.7),
-        make_run("concat", dev=0.6),
-        make_run("de-tuned", layers=None, dev=0.4, **german),
-        make_run("de-concat", dev=0.5, **german),
-        make_run("both", layers="last", dev=None, trained_on=["train", "dev"]),
-    ]
-    comparison = compare_runs(runs, vary=["corpus"], scorers=True)
-    frame = comparison.frame().set_index("row")
-    assert pandas.isna(frame.loc["last · wikigold", "dev_winner"])  # it learned from dev
-    difference = frame.loc["concat_last4 · german", "dev_strict_f1_difference"]
-    assert difference == pytest.approx(0.1)
