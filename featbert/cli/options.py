@@ -122,7 +122,7 @@ def command(
     """
 
     def add(function: Callable[..., None]) -> Callable[..., None]:
-        from featbert.config import PANELS, validated
+        from featbert.config import NO_OPTION, PANELS, validated
 
         keyword = functools.partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
         sections: dict[str, type[Section]] = {}
@@ -132,11 +132,12 @@ def command(
                 sections[p.name] = p.annotation
             else:
                 of_function.append(keyword(p.name, default=p.default, annotation=p.annotation))
-        fields = {
-            name: {n: f for n, f in section.fields().items() if "no option" not in f.metadata}
-            for name, section in sections.items()
+        options = {
+            name: section
+            for section in sections.values()
+            for name, field in section.fields().items()
+            if NO_OPTION not in field.metadata
         }
-        options = {name: sections[s] for s, by_name in fields.items() for name in by_name}
         places = {name: section.place(name) for name, section in options.items()}
         parameters: list[inspect.Parameter] = []
         for name in sorted(options, key=lambda n: (n not in arguments, PANELS.index(places[n][0]))):
@@ -148,10 +149,9 @@ def command(
                 is_argument=name in arguments,
             )
             parameters.append(keyword(name, default=default, annotation=kind))
-        flags = {"quiet": QUIET}
-        if any(is_rare for _, is_rare in places.values()):
-            flags["help_all"] = HELP_ALL
-        of_flags = [keyword(n, default=shown, annotation=bool) for n, shown in flags.items()]
+        has_rare = any(is_rare for _, is_rare in places.values())
+        flags = {"quiet": QUIET} | ({"help_all": HELP_ALL} if has_rare else {})
+        of_flags = (keyword(n, default=shown, annotation=bool) for n, shown in flags.items())
         parameters += [*of_function, *of_flags]
 
         @functools.wraps(function)
@@ -159,14 +159,14 @@ def command(
             for name in flags:  # `Command` reads --quiet, and --help-all has shown help
                 del values[name]
             option_values = {name: values.pop(name) for name in options}
-            for section, kind in sections.items():
+            for parameter, section in sections.items():
                 settings = {
                     name: _number(option_values[name], field)
-                    for name, field in fields[section].items()
-                    if option_values[name] not in (None, [])
+                    for name, field in section.fields().items()
+                    if option_values.get(name) not in (None, [])
                 }
                 try:
-                    values[section] = validated(kind, settings)
+                    values[parameter] = validated(section, settings)
                 except InputError as error:  # names all wrong values
                     raise typer.BadParameter(str(error)) from None
             function(**values)

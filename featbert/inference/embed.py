@@ -5,8 +5,6 @@ texts ─▶ alignment ─▶ encoder ─▶ pooled hidden states ─▶ layer c
 Batches, windows and precision are as in an extraction (`features/blocks.py`). Nothing is stored.
 """
 
-import dataclasses
-import itertools
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -16,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from featbert.data.corpus import Sentence
+from featbert.data.examples import examples_of
 from featbert.encoders.batching import TokenBudget
 from featbert.encoders.device import find_device, find_precision, torch_dtype
 from featbert.encoders.encoding import Packing
@@ -111,24 +110,16 @@ class TextEncoder:
 
 def _without(text: Sentence, silent: set[str]) -> Sentence:
     """A text without the words in `silent`. As it is if one of its texts has no other words."""
-    pair = len(text.words) if text.pair is None else text.pair
-    keep = [word not in silent for word in text.words]
-    if all(keep) or not any(keep[:pair]) or (text.pair is not None and not any(keep[pair:])):
-        return text
-    touches: list[bool] = []
-    joined = True  # whether each word since the last one that stays touches the word before it
-    for stays, touch in zip(keep, text.touches or [False] * len(keep), strict=True):
-        joined = joined and touch
-        if stays:
-            touches.append(joined)
-            joined = True
-    return dataclasses.replace(
-        text,
-        words=tuple(itertools.compress(text.words, keep)),
-        places=tuple(itertools.compress(text.places, keep)),
-        touches=tuple(touches),
-        pair=None if text.pair is None else sum(keep[:pair]),
-    )
+    strings = []
+    for string, part in zip(text.texts, (slice(text.pair), slice(text.pair, None)), strict=False):
+        words = [*zip(text.words[part], text.places[part], strict=True)]
+        places = [place for word, place in words if word in silent]
+        if len(places) == len(words):
+            return text
+        for start, end in reversed(places):
+            string = string[:start] + string[end:]
+        strings.append(string)
+    return examples_of([strings])[0]
 
 
 def combined(

@@ -20,8 +20,7 @@ import torch
 from safetensors import SafetensorError
 
 from featbert.data.corpus import Sentence
-from featbert.data.examples import example_of
-from featbert.data.files import RawRow
+from featbert.data.examples import examples_of
 from featbert.encoders.batches import PieceBatch
 from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import transformers_tokenizer
@@ -244,10 +243,8 @@ def _transformed(usable: UsableRun, folder: Path) -> tuple[LoadedRun, Any, Piece
 
 def _sentences(loaded: LoadedRun) -> list[Sentence]:
     """Two texts, or pairs, as the run reads them."""
-    pairs = loaded.record.signature.packing is not None
-    names = ("text", "pair")[: 1 + pairs]
-    rows = [dict(zip(names, texts, strict=False)) for texts in (_TEXTS, _TEXTS[::-1])]
-    examples = (example_of(RawRow(row, CARD, n), *names) for n, row in enumerate(rows))
+    n_texts = 1 + (loaded.record.signature.packing is not None)
+    examples = examples_of([_TEXTS[:n_texts], _TEXTS[::-1][:n_texts]])
     # Like `is_split_into_words`, which tokenises every word by itself.
     changes: dict[str, Any] = {} if loaded.task.of_texts else {"touches": ()}
     return [dataclasses.replace(s, document=n, **changes) for n, s in enumerate(examples)]

@@ -40,14 +40,12 @@ from featbert.features.plan import (
 from featbert.inference.predict import predicted_rows
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS, KINDS
-from featbert.runs.folder import WEIGHTS, load_weights
+from featbert.runs.folder import EVALUATIONS, WEIGHTS, load_weights
 from featbert.runs.run import UsableRun
 from featbert.runs.states import new_model
 from featbert.training.inputs import FeatureInputs, Inputs, PieceInputs, grouped, stored_inputs
 from featbert.training.loop import Backend, predict, prediction_budget
 
-# Folder in the cache of stores for evaluations.
-EVALUATIONS = "evaluations"
 Sentences = Sequence[Sentence] | Split
 
 
@@ -104,20 +102,28 @@ class LoadedRun(UsableRun):
 
     def answers(self, inputs: Inputs, sentences: Sentences) -> Any:
         """The task's answers, as the run would have recorded them for these inputs."""
-        return self._predicted(inputs, sentences, probabilities=False, apart=None)[0]
+        return self.answers_and_shares(inputs, sentences, probabilities=False)[0]
 
     def answers_and_shares(
-        self, inputs: Inputs, sentences: Sentences, apart: Stopwatch | None = None
-    ) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+        self,
+        inputs: Inputs,
+        sentences: Sentences,
+        apart: Stopwatch | None = None,
+        *,
+        probabilities: bool = True,
+    ) -> tuple[Any, ...]:
         """As `answers`, (T, C) the probability of every class, and (T, ...) the answers' numbers.
 
         C is 0 for scores. `apart` measures the time of the probabilities, which are then in
-        float16.
+        float16. Without `probabilities`, they are left out.
         """
-        answers, numbers, shares = self._predicted(
-            inputs, sentences, probabilities=True, apart=apart
-        )
-        return answers, shares, numbers
+        record, items = self.record, self.task.items(sentences)
+        budget = prediction_budget(inputs, self.settings, self.device)
+        prediction = (self.model, inputs, items, self.backend, budget)
+        numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
+        classes, scheme = record.targets.classes, record.signature.tag_scheme
+        answers = self.task.answers(numbers, classes, sentences, scheme, record.threshold)
+        return answers, *shares, numbers
 
     def shares(
         self, inputs: Inputs, sentences: Sentences
@@ -130,18 +136,6 @@ class LoadedRun(UsableRun):
                 f"too large for {self.backend.precision}"
             )
         return answers, shares.astype(float), numbers
-
-    def _predicted(
-        self, inputs: Inputs, sentences: Sentences, *, probabilities: bool, apart: Stopwatch | None
-    ) -> tuple[Any, ...]:
-        """The answers, their numbers, and with `probabilities` these too."""
-        record, items = self.record, self.task.items(sentences)
-        budget = prediction_budget(inputs, self.settings, self.device)
-        prediction = (self.model, inputs, items, self.backend, budget)
-        numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
-        classes, scheme = record.targets.classes, record.signature.tag_scheme
-        answers = self.task.answers(numbers, classes, sentences, scheme, record.threshold)
-        return answers, numbers, *shares
 
 
 class FrozenRun(LoadedRun):

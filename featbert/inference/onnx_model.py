@@ -5,11 +5,9 @@ encoder has them. Outputs are logits, or start_logits and end_logits of spans. N
 of their pieces are free.
 """
 
-import contextlib
 import inspect
-import logging
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ from torch import Tensor
 from featbert.encoders.source import refusing
 from featbert.errors import InputError
 from featbert.models.transformers_model import equal_logits
+from featbert.progress import silent
 from featbert.runs.folder import ONNX
 from featbert.text import enumerated
 
@@ -54,7 +53,8 @@ def write_onnx(model: Any, inputs: Mapping[str, Tensor], folder: Path, positions
     if example["input_ids"].dim() == 3:
         axes = {0: "batch", 1: "choice", 2: "sequence"}
     n_bytes = sum(p.numel() * p.element_size() for p in model.parameters())
-    with _quiet(), refusing("torch cannot export it"):
+    advice_dropped = warnings.catch_warnings(action="ignore")  # to authors of models
+    with silent(), advice_dropped, refusing("torch cannot export it"):
         torch.onnx.export(
             model,
             (),
@@ -95,15 +95,3 @@ def _longer(tensor: Tensor, length: int) -> Tensor:
     repeats = -(-length // tensor.shape[-1])
     rows = tensor.repeat_interleave(2, dim=0)[:3]
     return torch.cat([rows] * repeats, dim=-1)[..., :length].contiguous()
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without advice of the exporter to authors of models."""
-    level = logging.root.manager.disable
-    logging.disable(max(level, logging.WARNING))
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        logging.disable(level)

@@ -105,17 +105,18 @@ def predict_stream(
     by_document = run.record.signature.context == "document"
     for block in cut_blocks(pieces, block_words, by_document=by_document):
         # Text before the first mark of a document is document 0.
-        sentences = [Sentence(p.words, None, p.document or 0) for p in block if p.words]
-        predictions: Iterator[tuple[list[str], list[float]]] = iter(())
-        if sentences:
-            answers, shares, numbers = run.shares(run.inputs(sentences), sentences)
-            ends = run.task.items(sentences)[1:-1]
-            of_tags = shares[np.arange(len(numbers)), numbers]
-            parts = [part.tolist() for part in np.split(of_tags, ends)]
-            predictions = zip(answers, parts, strict=True)
+        tagged = _tags(run, [Sentence(p.words, None, p.document or 0) for p in block if p.words])
         for piece in block:
-            tags, tag_shares = next(predictions) if piece.words else ([], [])
-            yield piece, _row(piece, tags, tag_shares, run.task)
+            tags, shares = next(tagged) if piece.words else ([], [])
+            yield piece, _row(piece, tags, shares, run.task)
+
+
+def _tags(run: Predictor, sentences: list[Sentence]) -> Iterator[tuple[list[str], list[float]]]:
+    """The tags of each sentence, and the probability of each tag."""
+    answers, shares, numbers = run.shares(run.inputs(sentences), sentences)
+    of_tags = shares[np.arange(len(numbers)), numbers]
+    parts = np.split(of_tags, run.task.items(sentences)[1:-1])
+    yield from zip(answers, (part.tolist() for part in parts), strict=True)
 
 
 def cut_blocks(

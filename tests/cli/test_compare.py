@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.tasks.base import Scores
 from tests.analysis.evaluation_records import transfer_runs
@@ -11,26 +9,23 @@ from tests.analysis.records import make_run
 from tests.analysis.test_significance import both, make
 from tests.workspace import command, error_of, ok
 
+SHOWN = {
+    "--stats": "Differences",
+    "concat-1 tuned-1 --stats": "p (Holm)",
+    "--by type --by length": "dev entity F1 by words of the entity",
+    "--cost": "cheaper from",
+    "--scorers": "winner",
+}
 
-@pytest.mark.parametrize(
-    ("asked", "shown"),
-    [
-        (("--stats",), "Differences"),
-        (("concat-1", "tuned-1", "--stats"), "p (Holm)"),
-        (("--by", "type", "--by", "length"), "dev entity F1 by words of the entity"),
-        (("--cost",), "cheaper from"),
-        (("--scorers",), "winner"),
-    ],
-)
-def test_what_is_asked_for_is_shown(asked, shown, tmp_path):
+
+def test_what_is_asked_for_is_shown(tmp_path):
     for run in both(tmp_path):
         write_json(run.folder / RECORD_NAME, run.record)
-
-    def compared(*words: str) -> str:
-        return ok(command("compare", "--runs-dir", tmp_path, *words)).stdout
-
-    assert shown not in compared()
-    assert shown in compared(*asked)
+    compare = ("compare", "--runs-dir", tmp_path)
+    plain = ok(command(*compare)).stdout
+    for words, shown in SHOWN.items():
+        assert shown not in plain
+        assert shown in ok(command(*compare, *words.split())).stdout, words
 
 
 def test_without_a_tuned_row_the_best_one_is_the_baseline_and_tasks_have_names_of_their_own(

@@ -81,8 +81,8 @@ def test_bad_input_is_one_line_and_writes_nothing(embed, tmp_path, text, words, 
     assert not list(tmp_path.iterdir())
 
 
-def test_a_named_pair_that_is_missing_is_named(embed, tmp_path):
+def test_a_file_or_a_named_pair_that_is_missing_is_named(embed, tmp_path):
     (tmp_path / "x.csv").write_text("id,review\n1,good\n", "utf-8")
-    out = tmp_path / "x.npy"
-    assert "title" in error_of(embed(tmp_path / "x.csv", "--pair", "title", "-o", out))
-    assert "texts" in error_of(embed(tmp_path / "x.npy", "-o", out)) or not out.exists()
+    words = ("--pair", "title", "-o", tmp_path / "x.npy")
+    for file, part in (("x.csv", "title"), ("absent.csv", "absent.csv")):
+        assert part in error_of(embed(tmp_path / file, *words))

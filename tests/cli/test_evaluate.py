@@ -8,6 +8,8 @@ from pathlib import Path
 import pandas
 import pytest
 
+from featbert import api
+from featbert.errors import InputError
 from featbert.runs.run import Run, find_runs
 from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of, ok
@@ -53,14 +55,16 @@ def test_other_data_with_a_mapping(space):
     assert "note: " in learned.stdout  # that the run was trained on it
 
 
-def test_a_refusal_of_texts_names_no_option_of_other_commands(space):
-    texts = space.folder / "texts"
-    texts.mkdir()
-    for split in ("train", "dev", "test"):
-        (texts / f"{split}.tsv").write_text("text\tlabel\nIt rains.\tbad\nSun!\tgood\n")
-    refused = error_of(evaluate(space, runs(space)["last"].name, "--data", texts))
-    assert "--token-column" in refused
-    assert "--task" not in refused
+def test_a_refusal_of_texts_names_only_settings_that_evaluate_has(space):
+    name, texts = runs(space)["last"].name, space.folder / "texts.csv"
+    texts.write_text("text,label\nIt rains.,bad\nSun!,good\n")
+    refused = error_of(evaluate(space, name, "--data", texts))
+    assert ("--token-column" in refused, "--task" in refused) == (True, False)
+    with pytest.raises(InputError, match="token_column") as caught:
+        api.evaluate(name, texts, runs_dir=space.runs)
+    assert "task" not in str(caught.value)
+    with pytest.raises(InputError, match="task classification"):
+        api.load_corpus(texts)
 
 
 def test_runs_on_corpora_are_compared(space):
@@ -85,15 +89,12 @@ def test_runs_on_corpora_are_compared(space):
     assert here_all["matrices"] == there_all["matrices"] != []
 
     for name in ("extraction_flops", "extraction_words", "training_flops"):
-        assert (
-            len({json.dumps([row["cost"][name] for row in c["rows"]]) for c in (here, there)}) == 1
-        )
+        costs = [[row["cost"][name] for row in comparison["rows"]] for comparison in (here, there)]
+        assert costs[0] == costs[1]
     types = {kind for b in there["breakdowns"] if b["facet"] == "type" for kind in b["gold"]}
     assert types == {"LOC", "ORG", "PER"}
     assert {one["split"] for one in there["differences"]} <= {"test"}
-    assert "data-nl" in error_of(
-        space.call("compare", "--runs-dir", space.runs, "--evaluated-on", "data-ln")
-    )
+    assert "data-nl" in error_of(space.compare("--evaluated-on", "data-ln"))
     shown = ok(space.call("runs", "show", names[0], "--runs-dir", space.runs)).stdout
     assert "data-nl test person=PER all" in shown
 

@@ -29,18 +29,15 @@ def options(text: str) -> list[str]:
     return re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
 
 
-def example(path: str) -> list[str]:
-    (line,) = re.findall(r"^  Example: featbert (.*)$", page(path), re.MULTILINE)
-    return shlex.split(line)
-
-
 def test_pages_fit_80_columns_and_their_examples_parse() -> None:
     assert set(COMMANDS) < set(ALL)
     for path, command in ALL.items():
-        lines = page(path).split("\n")
+        text = page(path)
+        lines = text.split("\n")
         assert max(map(len, lines)) <= 80
         assert not [line for line in lines if re.search(r"\w-$", line)]  # names are not cut
-        words = example(path)
+        (example,) = re.findall(r"^  Example: featbert (.*)$", text, re.MULTILINE)
+        words = shlex.split(example)
         inner = max((c for c in ALL if words[: len(c.split())] == c.split()), key=len)
         assert inner.startswith(path)
         ALL[inner].make_context("featbert", words[len(inner.split()) :])
@@ -57,9 +54,8 @@ def test_help_shows_under_20_options_the_everyday_ones_first(command: str, every
     assert len(options(first)) <= 10
     assert len(options(short)) < 20
     assert set(options(short)) < set(options(full))
-    assert {*options(full)} == {o for p in ALL[command].params for o in p.opts if o[:2] == "--"} | {
-        "--help"
-    }
+    names = {name for p in ALL[command].params for name in p.opts if name[:2] == "--"}
+    assert {*options(full)} == names | {"--help"}
     order = [line for line in full.split("\n") if re.fullmatch(r"[A-Z]\w+:", line)]
     assert order == [f"{p or 'Options'}:" for p in PANELS if f"{p or 'Options'}:" in order]
 
@@ -102,6 +98,8 @@ def test_values_that_exist_here(finished, tmp_path):
     (tmp_path / "records").mkdir()
     (tmp_path / "records" / "trial.experiment.json").touch()
     names = [run.name for run in find_runs(finished.runs)]
+    published = [table.id for table in published_tables()]
+    facets = (name for task in map(get_task, TASKS) for name in task.facets)
     (store,) = (f"cache/{path.name}" for path in finished.cache.glob("*.h5"))
     asked = {
         "featbert tra": ["train"],
@@ -111,12 +109,8 @@ def test_values_that_exist_here(finished, tmp_path):
         "featbert inspect ": [store],
         f"featbert predict --runs-dir {finished.runs} {names[0][:-3]}": [names[0]],
         "featbert compare --runs-dir records --experiment ": ["trial"],
-        "featbert compare --published devlin": [
-            table.id for table in published_tables() if table.id.startswith("devlin")
-        ],
-        "featbert compare --by ": list(
-            dict.fromkeys(f for task in map(get_task, TASKS) for f in task.facets)
-        ),
+        "featbert compare --published devlin": [n for n in published if n.startswith("devlin")],
+        "featbert compare --by ": [*dict.fromkeys(facets)],
         "featbert compare --figure ": list(FIGURES),
         "featbert run ": ["experiments/mine.toml"],
     }

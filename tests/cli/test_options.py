@@ -1,5 +1,7 @@
 """Options of extract, train and finetune do what they say; what is reused and what refused."""
 
+import contextlib
+
 import pytest
 
 from featbert.encoders import memory
@@ -118,22 +120,23 @@ def test_unusual_text_is_counted(workspace):
         assert run.record.counts["unknown_words"] == unknown
 
 
-@pytest.mark.parametrize("command", ["extract", "finetune", "train", "adapt"])
-def test_too_little_memory_is_refused_before_the_start(workspace, monkeypatch, command):
-    space = workspace
-    if command == "train":
-        ok(space.extract("--quiet"))
-    before = {*space.folder.rglob("*")}
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("extract", ("--context", "document")),
+        ("finetune", ()),
+        ("train", ("--layers", "last")),
+        ("adapt", ()),
+    ],
+)
+def test_too_little_memory_is_refused_before_the_start(workspace, monkeypatch, command, words):
+    ok(workspace.extract("--quiet"))
+    before = {*workspace.folder.rglob("*")}
     monkeypatch.setattr(memory, "_free", lambda device: 10_000)
-    adapt = ("adapt", "--data", space.corpus, "--model", space.model, "--models-dir", space.cache)
-    result = {
-        "extract": space.extract,
-        "finetune": space.finetune,
-        "train": lambda *words: space.train("--layers", "last", *words),
-        "adapt": lambda *words: space.call(*adapt, *words),
-    }[command]("--quiet")
-    assert "0.0 GB" in error_of(result)
-    assert not [path for path in {*space.folder.rglob("*")} - before if path.is_file()]
+    words = ("--data", workspace.corpus, "--model", workspace.model, "--quiet", *words)
+    with contextlib.chdir(workspace.folder):
+        assert "0.0 GB" in error_of(workspace.call(command, *words))
+    assert not [path for path in {*workspace.folder.rglob("*")} - before if path.is_file()]
 
 
 def test_dry_run_shows_the_size_and_writes_nothing(workspace):

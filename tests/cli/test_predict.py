@@ -187,17 +187,19 @@ def test_a_text_of_line_ends_is_no_row_of_columns(texts_run, tmp_path):
     assert [json.loads(row)["answer"] is None for row in rows] == [False, True, False]
 
 
-def test_links_and_pipes_are_not_replaced(texts_run, tmp_path):
+def test_texts_links_and_pipes_are_not_replaced(texts_run, tmp_path):
     text, real = tmp_path / "text.txt", tmp_path / "real.txt"
     for path in (text, real):
         path.write_text("Bob came.\n", "utf-8")
     link, pipe = tmp_path / "link.txt", tmp_path / "pipe"
     link.symlink_to(real)
     os.mkfifo(pipe)
-    for out in (link, pipe):
+    for out in (link, pipe, text):
         assert out.name in error_of(predict(texts_run, text, "--out", out))
-    assert link.is_symlink()
-    assert pipe.is_fifo()
+    asked = ("--question", "Who?", "--passage", text)
+    assert "--out" in error_of(predict(texts_run, *asked, "--out", text))
+    assert (link.is_symlink(), pipe.is_fifo()) == (True, True)
+    assert text.read_text("utf-8") == "Bob came.\n"
     vectors = tmp_path / "vectors.npy"
     vectors.symlink_to(real)
     with pytest.raises(InputError, match="link"):
@@ -215,14 +217,6 @@ def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path)
     path.write_bytes("Café 👍".encode("utf-16"))
     result = predict(run, path, "--encoding", "utf-16", "--format", "jsonl", "-q")
     assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
-
-
-@pytest.mark.parametrize("options", [[], ["--question", "Who?", "--passage"]])
-def test_the_text_is_not_overwritten(texts_run, tmp_path, options):
-    text = tmp_path / "text.txt"
-    text.write_text("Bob came.\n", "utf-8")
-    assert "--out" in error_of(predict(texts_run, *options, text, "--out", text))
-    assert text.read_text("utf-8") == "Bob came.\n"
 
 
 def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path):

@@ -183,16 +183,12 @@ def test_rm_leaves_a_run_that_another_process_took_while_the_question_waited(run
 
 
 def test_a_number_of_a_layer_is_whole(tmp_path):
-    for name, layers in {"low": "layer:1", "high": "layer:10"}.items():
-        changes = {"layer_indices": [int(layers[6:])], "signature": {"encoder_layers": 12}}
-        record = make_record(name, layers=layers, **changes)
-
-        write_json(tmp_path / name / RECORD_NAME, record)
-    names = {
-        part: {line["run"] for line in run_lines(find_runs(tmp_path), {"layers": part})}
-        for part in ("layer:1", "layer:10", "layer")
-    }
-    assert names == {"layer:1": {"low"}, "layer:10": {"high"}, "layer": {"low", "high"}}
+    for number in (1, 10):
+        changes = {"layer_indices": [number], "signature": {"encoder_layers": 12}}
+        record = make_record(str(number), layers=f"layer:{number}", **changes)
+        write_json(tmp_path / str(number) / RECORD_NAME, record)
+    for part, names in {"layer:1": {"1"}, "layer:10": {"10"}, "layer": {"1", "10"}}.items():
+        assert {line["run"] for line in run_lines(find_runs(tmp_path), {"layers": part})} == names
 
 
 def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
@@ -226,27 +222,21 @@ def test_the_best_of_several_measures_is_by_the_usual_one(tmp_path):
 
 
 def test_runs_are_removed_on_the_corpus_that_is_named(tmp_path):
-    """One run by its row's name, and all of a corpus."""
-    write_runs(tmp_path, {"corpus": "a"}, {"corpus": "b"}, {"corpus": "c"}, {"corpus": "c"})
-    given = ("runs", "--runs-dir", tmp_path, "rm", "--yes")
-    for wrong in ((), ("--data", "d"), ("last",), ("last", "--data", "d")):
-        error_of(call(*given, *wrong))
-    assert len(list(tmp_path.glob("*--last--*"))) == 4
-    ok(call(*given, "last", "--data", "B"))
-    ok(call(*given, "--data", "c"))
-    assert [path.name[0] for path in tmp_path.glob("*--last--*")] == ["a"]
+    """By ids, by a row's name, and all of a corpus. It is named as in the list.
 
-
-def test_a_corpus_is_named_as_in_the_list(tmp_path):
-    """Folders of runs have parts of its name, in other letters."""
+    Folders of runs have parts of its name, in other letters.
+    """
     long = "a corpus " * 9 + "of mine"
-    write_runs(tmp_path, {"corpus": "my corpus"}, {"corpus": long}, {"corpus": long})
+    write_runs(tmp_path, *({"corpus": name} for name in ("my corpus", long, long, "b")))
     given = ("runs", "--runs-dir", tmp_path)
     ok(call(*given, "show", "1234", "--data", "my corpus"))
     assert "my corpus" in error_of(call(*given, "show", "1234", "--data", "of mine"))
-    error_of(call(*given, "rm", "--yes", "1234", "--data", "of mine"))
-    ok(call(*given, "rm", "--yes", "2234", "--data", "of mine"))
-    ok(call(*given, "rm", "--yes", "--data", "My corpus"))
+    for wrong in ("", "--data d", "last", "last --data d", "1234 --data mine"):
+        error_of(call(*given, "rm", "--yes", *wrong.split()))
+    assert len(find_runs(tmp_path)) == 4
+    removed = [["2234", "--data", "of mine"], ["--data", "My corpus"], ["last", "--data", "B"]]
+    for words in removed:
+        ok(call(*given, "rm", "--yes", *words))
     assert [run.record.seed for run in find_runs(tmp_path)] == [3]
     ok(call(*given, "rm", "--yes", "--data", "of mine"))
     assert not list(tmp_path.iterdir())

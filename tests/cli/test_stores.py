@@ -32,18 +32,14 @@ def stores(space: Workspace) -> list[FeatureStore]:
     return [FeatureStore(path) for path in paths]
 
 
-def packings(space: Workspace) -> list[str | None]:
-    return sorted(run.record.signature.packing for run in find_runs(space.runs))
-
-
 def test_pairs_are_packed_as_the_option_says_whatever_is_stored(pairs):
     task = ("--task", "regression", *SMALL)
-    apart = ok(pairs.call("train", *where(pairs), *task, "--packing", "apart"))
-    assert "last, packing=apart  seed 1" in apart.stdout
-    assert "last  seed 1" in ok(pairs.call("train", *where(pairs), *task)).stdout
-    assert packings(pairs) == ["apart", "joint"]
-    ok(pairs.call("train", *where(pairs), *task, "--packing", "joint"))
-    assert packings(pairs) == ["apart", "joint"]  # the same run as without the option
+    for packing in (("--packing", "apart"), (), ("--packing", "joint")):  # the last two are one run
+        done = ok(pairs.call("train", *where(pairs), *task, *packing))
+        label = "last, packing=apart" if "apart" in packing else "last"
+        assert f"{label}  seed 1" in done.stdout
+    packings = sorted(run.record.signature.packing for run in find_runs(pairs.runs))
+    assert packings == ["apart", "joint"]
 
 
 def test_another_precision_than_that_of_a_named_store_is_said(pairs):
@@ -78,17 +74,13 @@ def where(space: Workspace) -> tuple[object, ...]:
     ],
 )
 def test_train_keeps_what_its_head_reads(pairs, head, keep):
-    ok(pairs.call("train", *where(pairs), "--task", "classification", *SMALL, *head))
-    assert [store.manifest.keep for store in stores(pairs)] == [keep]
-
-
-def test_train_announces_the_size_of_a_store(pairs):
-    done = ok(pairs.call("train", *where(pairs), "--task", "classification", *SMALL))
+    done = ok(pairs.call("train", *where(pairs), "--task", "classification", *SMALL, *head))
     (store,) = stores(pairs)
-    units = sum(split.units for split in store.manifest.splits.values())
-    assert f"{units} mean" in done.output
+    assert store.manifest.keep == keep
     assert f"; features: {store.path.name}" in done.output  # no option, though there is one
     assert scaled(store.manifest.data_bytes, "B") in done.output
+    units = sum(split.units for split in store.manifest.splits.values())
+    assert f"{units} mean" in done.output
 
 
 @pytest.mark.parametrize(
@@ -138,9 +130,8 @@ def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
     file.write_text(text, "utf-8")
     where = ("--data", file, "--model", pairs.model, "--task", "classification")
     folders = ("--cache-dir", pairs.cache, "--runs-dir", pairs.runs)
-    for command in ("train", "finetune"):
-        more = folders if command == "train" else folders[2:]
-        assert "--dev-share 0.1" in error_of(pairs.call(command, *where, *more, "-q"))
+    for words in (("train", *folders), ("finetune", *folders[2:])):
+        assert "--dev-share 0.1" in error_of(pairs.call(*words, *where, "-q"))
     rows = "epochs = 1\nlayers = 'last'"
     asked = pairs.experiment(f'task = "classification"\n[features]\n{rows}\n')
     asked.write_text(asked.read_text("utf-8").replace(str(pairs.corpus), str(file)), "utf-8")
@@ -150,11 +141,8 @@ def test_one_file_is_train_and_advice_names_what_the_command_takes(pairs):
     assert message.stderr.count("--set dev_share=0.1") == 2  # the notice and the refusal
     ok(pairs.carry_out(asked, "--set", "dev_share=0.2", "--set", "folds=4", "--set", "fold=1"))
     (run,) = find_runs(pairs.runs)
-    assert {n: one.sentences for n, one in run.record.signature.splits.items()} == {
-        "train": 24,
-        "dev": 6,
-        "test": 10,
-    }
+    sizes = {name: split.sentences for name, split in run.record.signature.splits.items()}
+    assert sizes == {"train": 24, "dev": 6, "test": 10}
     compared = ok(pairs.compare()).stdout
     assert "dev was drawn from train" in compared
     signature = pairs.call("runs", "show", run.name, "--signature", "--runs-dir", pairs.runs)
@@ -168,15 +156,11 @@ def test_quick_heads_report_their_best_epoch_and_others_each(pairs):
 
     Each line of progress begins with its row.
     """
-    wanted = ("train", *where(pairs), "--task", "classification", "--layers", "last")
-    wanted = (*wanted, "--epochs", 3, "--overwrite")
-    bodies = {"logistic": (), "linear": (), "bilstm": ("--lstm-size", 4)}
-    counts = {}
-    for body, size in bodies.items():
-        done = ok(pairs.call(*wanted, "--body", body, *size))
+    words = ("train", *where(pairs), "--task", "classification", "--layers", "last")
+    for body, n_lines in {"logistic": 1, "linear": 1, "bilstm --lstm-size 4": 3}.items():
+        done = ok(pairs.call(*words, "--epochs", 3, "--body", *body.split()))
         lines = done.stderr.splitlines()
-        counts[body] = sum(line.startswith("last") and " loss " in line for line in lines)
-    assert counts == {"logistic": 1, "linear": 1, "bilstm": 3}
+        assert sum(line.startswith("last") and " loss " in line for line in lines) == n_lines
 
 
 def test_stores_and_what_reads_them_are_listed_and_removed(workspace: Workspace):
@@ -268,10 +252,9 @@ def test_probe_makes_the_store_that_it_lacks(workspace):
 def test_probe_of_one_tag_is_refused_before_anything_is_extracted(workspace):
     for split in ("train", "dev"):
         (workspace.folder / f"{split}.conll").write_text("a O\nb O\n\nc O\n", "utf-8")
-    where = ("--data", workspace.folder, "--model", workspace.model)
-    assert "--tag-column" in error_of(
-        workspace.call("probe", *where, "--cache-dir", workspace.cache, "--quiet")
-    )
+    words = ("--data", workspace.folder, "--model", workspace.model, "--quiet")
+    refused = workspace.call("probe", *words, "--cache-dir", workspace.cache)
+    assert "--tag-column" in error_of(refused)
     assert not workspace.cache.exists()
 
 

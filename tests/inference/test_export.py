@@ -7,12 +7,12 @@ import json
 import re
 import shlex
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import transformers
 from huggingface_hub import ModelCard
 from safetensors.torch import load_file
 
@@ -95,36 +95,28 @@ def asked(run: Run):
     return [(rows[0][0], [choice for _, choice in rows]) for rows in groups.values()]
 
 
-def by_transformers(run: Run, folder: Path, given: list, made=None) -> list:
-    """Answers of transformers alone, as the run's predictions have them."""
-    kind = getattr(transformers, run.task.auto_model)
-    made = kind.from_pretrained(folder).eval() if made is None else made
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    if run.task.name in ("choice", "spans", "labels"):
+def by_transformers(run: Run, made: dict, given: list) -> list:
+    """Answers as the run's predictions have them, by what the card's code has made."""
+    if "answer" not in made:  # a pipeline
+        model = made["model"].eval()
 
         def logits_of(batch: dict, *names: str) -> list:
             with torch.no_grad():
-                output = made(**{name: torch.from_numpy(ids) for name, ids in batch.items()})
+                output = model(**{name: torch.from_numpy(ids) for name, ids in batch.items()})
             return [output[name].numpy() for name in names]
 
-        return by_hand(run, tokenizer, given, logits_of, [*made.config.id2label.values()])
-    if run.task.name == "entities":
-        words = transformers.pipeline(
-            "token-classification", made, tokenizer=tokenizer, aggregation_strategy="first"
-        )
-        found = words([" ".join(row) for row in given])
-        return [[(e["entity_group"], e["start"], e["end"]) for e in row] for row in found]
-    pipe = transformers.pipeline("text-classification", made, tokenizer=tokenizer)
+        classes = [*model.config.id2label.values()]
+        return by_hand(run, made["tokenizer"], given, logits_of, classes)
     if isinstance(given[0], tuple):
         given = [{"text": first, "text_pair": second} for first, second in given]
     if run.task.name == "multilabel":
         classes = run.record.targets.classes
         limits = dict(zip(classes, np.broadcast_to(run.record.threshold, 3), strict=True))
-        rows = pipe(given, top_k=None)
+        rows = made["answer"](given, top_k=None)
         above = [[d["label"] for d in row if d["score"] > limits[d["label"]]] for row in rows]
         return [["|".join(sorted(names))] for names in above]
     key = "label" if run.task.name == "classification" else "score"
-    return [[row[key]] for row in pipe(given)]
+    return [[row[key]] for row in made["answer"](given)]
 
 
 def best_span(start, end, encoded, number, offsets, passage) -> tuple:
@@ -173,22 +165,19 @@ def by_hand(run: Run, tokenizer, given: list, logits_of, classes) -> list:
     return [[classes[i]] for i in logits.argmax(-1)]
 
 
-def by_onnxruntime(run: Run, folder: Path, texts: list) -> list:
-    """Answers of onnxruntime and numpy, all texts as one padded batch."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    session = onnxruntime.InferenceSession(folder / "model.onnx")
-    inputs = [node.name for node in session.get_inputs()]
+def by_onnxruntime(run: Run, made: dict, texts: list) -> list:
+    """Answers of the card's session and numpy, all texts as one padded batch."""
+    inputs = [node.name for node in made["session"].get_inputs()]
     assert inputs == ["input_ids", "attention_mask", "token_type_ids"]  # of BERT
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
 
     def logits_of(batch: dict, *names: str) -> list:
-        return session.run(names, batch)
+        return made["session"].run(names, batch)
 
-    return by_hand(run, tokenizer, texts, logits_of, run.record.targets.classes)
+    return by_hand(run, made["tokenizer"], texts, logits_of, run.record.targets.classes)
 
 
-def assert_answers(run: Run, given: list, found: list) -> None:
-    """What `by_transformers` found is what the run predicted."""
+def assert_answers(run: Run, found: list) -> None:
+    """What transformers or onnxruntime found is what the run predicted."""
     task, kept = run.task.name, run.predictions("test").predicted
     if task == "regression":
         scores = [[pytest.approx(float(score), abs=1e-4)] for (score,) in kept]
@@ -197,55 +186,39 @@ def assert_answers(run: Run, given: list, found: list) -> None:
         threshold = run.record.threshold
         texts = [[f"{at}:{text}" if over > threshold else ""] for ((over, at, text),) in found]
         assert texts == kept
-    elif task == "entities":
-        for row, tags, spans in zip(given, kept, found, strict=True):
-            ends = [len(" ".join(row[: i + 1])) for i in range(len(row))]
-            phrases = run.task.phrases(tags)
-            assert spans == [(kind, ends[a] - len(row[a]), ends[b - 1]) for kind, a, b in phrases]
     else:
         assert found == kept
 
 
 def carry_out_card(folder: Path) -> dict:
-    """Runs the code of a card next to its folder; the names that its last block has."""
+    """Runs each block of a card's code by itself, next to its folder; the names of all blocks."""
     card, names = (folder / "README.md").read_text("utf-8"), {}
     with contextlib.chdir(folder.parent):
         for code in re.findall(r"^```python\n(.*?)^```", card, re.M | re.S):
-            exec(code, names := {})
+            exec(code, block := {})
+            names |= block
     return names
 
 
 @pytest.mark.parametrize("task", CORPORA)
-def test_a_tuned_run_answers_by_transformers_and_by_featbert(tuned, tmp_path, task):
+def test_a_tuned_run_answers_by_transformers_onnxruntime_and_featbert(
+    tuned, tmp_path, monkeypatch, task
+):
+    """The weights of one model are in a file of their own, as for 2 GiB and more."""
+    if task == "regression":
+        monkeypatch.setattr(onnx_model, "LARGEST_FILE", 0)
     run = tuned(task)
-    folder = exported(run, tmp_path / "out")
-    assert "tokenizer" in carry_out_card(folder)
-    given, kept = asked(run), run.predictions("test").predicted
-    found = by_transformers(run, folder, given)
-    assert_answers(run, given, found)
+    has_onnx = find_spec("onnxscript") is not None and task != "labels"  # as for entities
+    folder = exported(run, tmp_path / "out", *["--onnx"] * has_onnx)
+    given, kept, made = asked(run), run.predictions("test").predicted, carry_out_card(folder)
+    assert_answers(run, by_transformers(run, made, given))
+    if has_onnx:
+        assert_answers(run, by_onnxruntime(run, made, given))
+        assert (folder / "model.onnx.data").is_file() == (task == "regression")
     again, before = featbert.load(folder, device="cpu"), featbert.load(run, device="cpu")
     assert again.predict(given) == before.predict(given)
     assert again.predict(given[0]) == again.predict(given[:1])[0]
     assert answers_of(folder, run) == kept
-
-
-@pytest.mark.parametrize("task", sorted({*CORPORA} - {"labels"}))
-def test_onnxruntime_gives_the_answers_of_the_run(tuned, tmp_path, monkeypatch, task):
-    """The weights of one model are in a file of their own, as for 2 GiB and more."""
-    pytest.importorskip("onnxscript")
-    if task == "regression":
-        monkeypatch.setattr(onnx_model, "LARGEST_FILE", 0)
-    run = tuned(task)
-    folder = exported(run, tmp_path / "out", "--onnx")
-    assert (folder / "model.onnx.data").is_file() == (task == "regression")
-    texts = asked(run)
-    answers = by_onnxruntime(run, folder, texts)
-    if task == "entities":
-        assert answers == run.predictions("test").predicted
-    else:
-        assert_answers(run, texts, answers)
-    assert "session" in carry_out_card(folder)
-    assert featbert.load(folder, device="cpu").predict(texts[:1])
 
 
 def test_the_exporter_of_onnx_gets_calibrated_logits(tuned, tmp_path, monkeypatch):
@@ -289,24 +262,30 @@ def test_another_model_for_onnxruntime_is_refused(tuned, tmp_path, monkeypatch):
         assert list(tmp_path.iterdir()) == []
 
 
-def test_onnx_is_refused_without_its_packages_and_for_other_formats(tuned, both, tmp_path):
-    """And for heads that transformers does not know."""
-    words = ["export", tuned("entities").folder, tmp_path / "out", "--onnx"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(onnx_model, "find_spec", lambda name: None if name == "onnxscript" else name)
-        error = error_of(command(*words))
-        assert "onnxscript" in error
-        assert "featbert[onnx]" in error
-        patch.setattr(onnx_model, "find_spec", str)
-        assert "--onnx" in error_of(command(*words, "--format", "featbert"))
-        words[1] = both["none"].folder
-        assert "featbert.load" in error_of(command(*words))
-        words[1] = tuned("entities", output="crf").folder
-        error = error_of(command(*words))
-        assert "crf" in error
-        assert "--output softmax" in error
-        words[1] = crf_run(tmp_path.with_name("frozen"), both["none"]).folder
-        assert "softmax" not in error_of(command(*words))
+def test_what_a_format_cannot_hold_is_refused(tuned, both, tmp_path, monkeypatch):
+    """Other readings of words, adapters that a run has not, heads that transformers lacks."""
+    usable, out = check_usable(tuned("entities")), tmp_path / "out"
+    for changed in ({"pooling": "mean"}, {"casing": "truecased"}):
+        signature = dataclasses.replace(usable.record.signature, **changed)
+        record = dataclasses.replace(usable.record, signature=signature)
+        with pytest.raises(InputError, match=r"featbert\.load"):
+            export(dataclasses.replace(usable, record=record), out, "transformers", card="")
+    monkeypatch.setattr(onnx_model, "find_spec", str)
+    frozen_crf = crf_run(tmp_path.with_name("frozen"), both["none"])
+    for run, words, part in (
+        (usable, "--format peft", "--format transformers"),
+        (usable, "--format featbert --onnx", "--onnx"),
+        (both["none"], "--format transformers", "featbert.load"),
+        (both["none"], "--onnx", "featbert.load"),
+        (tuned("entities", output="crf"), "--onnx", "--output softmax"),
+        (frozen_crf, "--onnx", "featbert.load"),
+    ):
+        error = error_of(command("export", run.folder, out, *words.split()))
+        assert part in error
+        assert ("softmax" in error) == ("softmax" in part)
+    monkeypatch.setattr(onnx_model, "find_spec", lambda name: name != "onnxscript" or None)
+    error = error_of(command("export", usable.folder, out, "--onnx"))
+    assert ("onnxscript" in error, "featbert[onnx]" in error) == (True, True)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -348,11 +327,9 @@ def test_adapters_are_merged_or_stay_as_peft_has_them(tuned, tmp_path, task, tun
     folder = exported(run, tmp_path / "adapter", "--format", "peft")
     config = json.loads((folder / "adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == run.record.model_source
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
-        made = carry_out_card(folder)["model"].eval()
-    assert_answers(run, texts, by_transformers(run, merged, texts))
-    assert_answers(run, texts, by_transformers(run, folder, texts, made))
+    with warnings.catch_warnings(action="ignore", category=FutureWarning):
+        for place in (merged, folder):
+            assert_answers(run, by_transformers(run, carry_out_card(place), texts))
     names = load_file(folder / "adapter_model.safetensors")
     assert all(tuning in n or ".classifier." in n or ".pooler." in n for n in names)
     assert answers_of(merged, run) == answers_of(folder, run) == kept
@@ -405,29 +382,11 @@ def test_what_is_no_text_of_the_task_is_refused_and_a_dict_is_read_as_a_row(tune
         assert found["answer"] == loaded.predict((row["question"], row["context"]))["answer"]
 
 
-@pytest.mark.parametrize("changed", [{"pooling": "mean"}, {"casing": "truecased"}], ids=str)
-def test_what_a_format_cannot_hold_is_refused(tuned, both, tmp_path, changed):
-    """A run on features, an adapter that there is none of, other readings of words."""
-    usable = check_usable(tuned("entities"))
-    signature = dataclasses.replace(usable.record.signature, **changed)
-    record = dataclasses.replace(usable.record, signature=signature)
-    other = dataclasses.replace(usable, record=record)
-    for run, form in ((other, "transformers"), (usable, "peft")):
-        with pytest.raises(InputError, match=r"featbert\.load|--format transformers"):
-            export(run, tmp_path / "out", form, card="")
-    words = ("export", both["none"].folder, tmp_path / "out", "--format", "transformers")
-    assert "featbert.load" in error_of(command(*words))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_command_for_an_export_works_when_it_is_pasted(tuned, tmp_path):
-    folder = tmp_path / "my export"
-    done = ok(command("export", tuned("entities").folder, folder, "-q"))
-    assert f"featbert predict {shlex.quote(str(folder))} " in done.stdout
-
-
 def test_a_head_that_transformers_lacks_is_exported_for_featbert(tuned, tmp_path):
-    """And it is said. With a format that is named, it is refused (see above)."""
+    """And it is said. With a format that is named, it is refused (see above).
+
+    The command for an export works when it is pasted.
+    """
     run = tuned("entities", output="crf")
     done = ok(command("export", run.folder, tmp_path / "out"))
     assert "CRF" in done.stderr
@@ -435,8 +394,11 @@ def test_a_head_that_transformers_lacks_is_exported_for_featbert(tuned, tmp_path
     rows = [featbert.load(place, device="cpu").predict(text) for place in (tmp_path / "out", run)]
     assert rows[0] == rows[1]
     assert not (tmp_path / "out" / "config.json").exists()
-    assert "CRF" not in ok(command("export", tuned("entities").folder, tmp_path / "linear")).stderr
-    assert (tmp_path / "linear" / "config.json").exists()
+    folder = tmp_path / "my export"
+    done = ok(command("export", tuned("entities").folder, folder))
+    assert "CRF" not in done.stderr
+    assert f"featbert predict {shlex.quote(str(folder))} " in done.stdout
+    assert (folder / "config.json").exists()
 
 
 def test_only_an_export_is_replaced_and_a_damaged_one_is_refused(tuned, tmp_path):
@@ -500,7 +462,7 @@ def test_calibrated_logits_are_divided_and_no_answer_changes(tuned, tmp_path, ta
     heads = [load_file(folder / "weights.safetensors") for folder in folders]
     for name, weight in heads[0].items():
         torch.testing.assert_close(heads[1][name] * temperature, weight)
-    assert_answers(run, given, by_transformers(scaled, folders[1], given))
+    assert_answers(run, by_transformers(scaled, carry_out_card(folders[1]), given))
     again = featbert.load(folders[1])
     assert again.record.temperature is None
     np.testing.assert_allclose(

@@ -13,26 +13,22 @@ from featbert.features.store import FeatureStore
 from featbert.runs.run import Run, check_usable, find_run
 from tests.runs.finished_runs import corpus_of, learned_run, write_corpus
 
-STORED = [
-    {"casing": "truecased", "tag_scheme": "iob1", "pooling": "mean", "layers": "weighted_all"},
-    {"context": "document", "casing": "original", "tag_scheme": "iob1", "layers": "concat:2,0"},
-    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "store_dtype": "float32"},
-    {"precision": "bf16", "pooling": "last"},
-]
-TUNED = [
-    {"context": "sentence", "casing": "truecased", "tag_scheme": "iob1", "pooling": "mean"},
-    {"context": "document", "casing": "original", "tag_scheme": "iob1", "precision": "bf16"},
-    {"context": "document", "casing": "truecased", "tag_scheme": "bio", "pooling": "last"},
+READINGS = [
+    "none casing=truecased tag_scheme=iob1 pooling=mean layers=weighted_all",
+    "none context=document tag_scheme=iob1 layers=concat:2,0",
+    "none context=document casing=truecased store_dtype=float32",
+    "none precision=bf16 pooling=last",
+    "full casing=truecased tag_scheme=iob1 pooling=mean",
+    "full context=document tag_scheme=iob1 precision=bf16",
+    "full context=document casing=truecased pooling=last",
 ]
 
 
-@pytest.mark.parametrize(
-    ("tuning", "how"),
-    [*(("none", how) for how in STORED), *(("full", how) for how in TUNED)],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value.values()),
-)
-def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, tuning, how):
+@pytest.mark.parametrize("reading", READINGS)
+def test_a_run_gives_what_it_gave(tmp_path, small_bert, monkeypatch, reading):
     """Answers of dev and test, and vectors of a store to the bit; in several blocks, too."""
+    tuning, *options = reading.split()
+    how = dict(option.split("=") for option in options)
     if "store_dtype" in how:
         monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 11)
     run = learned_run(tuning, tmp_path, small_bert, write_corpus(tmp_path / "mine"), **how)
