@@ -134,13 +134,11 @@ class BratReader:
         rows: list[RawRow] = []
         for number, document in enumerate(documents):
             spans = self._spans(document, places)
-            # As Label Studio writes a text without an annotation.
-            is_unlabelled = document.entities is None
-            unlabelled: dict[str, Any] = {"annotations": [], "data": {}} if is_unlabelled else {}
+            mark = "no annotation" if document.entities is None else ""
             for line_number, start, line in document.lines:
                 location = f"line {line_number} of {document.path}"
-                values = {"text": line, "spans": spans[start], "document": number, **unlabelled}
-                rows.append(RawRow(values, location, len(rows) + 1, "sentence"))
+                values = {"text": line, "spans": spans[start], "document": number}
+                rows.append(RawRow(values, location, len(rows) + 1, "sentence", mark))
         fault = "are empty, so their texts are read as texts without entities"
         notice_parts(self._empty, self.folder, "annotations", fault)
         for name, fault in _FAULTS.items():
