@@ -53,13 +53,6 @@ class EncodingOptions:
         """The subwords that represent a word of this encoder."""
         return source.pooling if self.pooling == "auto" else self.pooling
 
-    def stored_layers(self, num_layers: int) -> tuple[int, ...]:
-        """Numbers of the hidden states to keep, in rising order. InputError for absent layers."""
-        layers = stored_layers("all" if self.layers is None else self.layers, num_layers)
-        if not layers:
-            raise InputError(f"layers are {self.layers}; name at least one, or all")
-        return layers
-
     def announce(self, source: EncoderSource, corpus: Corpus) -> None:
         """Reports how the encoder reads the text. InputError if it cannot read it like this."""
         self.check(source, corpus)
@@ -93,7 +86,7 @@ class EncodingOptions:
                 f"{source.folder}/config.json states no number of layers or hidden size; "
                 "featbert reads encoders like BERT and decoders like Llama"
             )
-        self.stored_layers(source.num_layers)
+        stored_layers(self.layers, source.num_layers)
 
 
 def texts_of(

@@ -66,11 +66,14 @@ def parse_layers(spec: str | int, num_layers: int | None = None) -> LayerCombina
             f"unknown layer combination {excerpt(spec)}{nearest(name, (*NAMES, *ALIASES))}; "
             f"known: {', '.join(NAMES)}; or {', '.join(FORMS)}"
         )
-    indices = layer_numbers(numbers, num_layers, spec, one=kind == "layer")
-    if kind == "layer" and indices == (0,):
+    indices = _layer_numbers(numbers, num_layers, spec)
+    if kind != "layer":
+        return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, cast(Mode, kind))
+    if len(indices) > 1:
+        raise InputError(f"{excerpt(spec)} names {len(indices)} layers; give one, as in layer:7")
+    if indices == (0,):
         return _named("embeddings", num_layers)
-    mode: Mode = "single" if kind == "layer" else cast(Mode, kind)
-    return LayerCombination(f"{kind}:{','.join(map(str, indices))}", indices, mode)
+    return LayerCombination(f"layer:{indices[0]}", indices, "single")
 
 
 def fixed_layers(spec: str | int, num_layers: int | None) -> LayerCombination:
@@ -108,19 +111,25 @@ def each_layer(specs: Sequence[str], num_layers: int) -> list[str]:
     return list(dict.fromkeys(s for spec in specs for s in (single if spec == EACH else [spec])))
 
 
-def stored_layers(given: str | int | Sequence[int], num_layers: int) -> tuple[int, ...]:
-    """Hidden states that combinations need, in rising order: "last" of 12 layers -> (12,)."""
-    if given == "all":
+def stored_layers(given: str | int | Sequence[int] | None, num_layers: int) -> tuple[int, ...]:
+    """Hidden states that combinations need, in rising order: "last" of 12 layers -> (12,).
+
+    None or "all" needs all. InputError for absent layers, or if there are none.
+    """
+    if given in (None, "all"):
         return tuple(range(num_layers + 1))
     combinations = [parse_layers(spec, num_layers) for spec in split_specs(given)]
-    return tuple(sorted({index for combination in combinations for index in combination.indices}))
+    layers = {index for combination in combinations for index in combination.indices}
+    if not layers:
+        raise InputError(f"layers are {given}; name at least one, or all")
+    return tuple(sorted(layers))
 
 
 def _single_layers(spec: str) -> list[str]:
     numbers = spec.removeprefix("layer:").strip()
     if not numbers[:1].isdecimal():
         return [spec]
-    return [parse_layers(number).name for number in layer_numbers(numbers, None, spec)]
+    return [parse_layers(number).name for number in _layer_numbers(numbers, None, spec)]
 
 
 def _named(name: str, num_layers: int | None) -> LayerCombination:
@@ -141,23 +150,20 @@ def _named(name: str, num_layers: int | None) -> LayerCombination:
     return LayerCombination(name, tuple(indices), mode if mode in MODES else "single")
 
 
-def layer_numbers(
-    text: str, num_layers: int | None, spec: str, *, one: bool = False
-) -> tuple[int, ...]:
+def _layer_numbers(text: str, num_layers: int | None, spec: str) -> tuple[int, ...]:
     """Numbers and ranges: "9,10-12" -> (9, 10, 11, 12). `spec` is the user's text."""
-    form = "one layer number, as in layer:7" if one else "layer numbers, as in 9,10,11 or 9-12"
     layers: dict[int, None] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,4})\s*(?:-\s*([0-9]{1,4})\s*)?", part)
         numbers = range(int(match[1]), int(match[2] or match[1]) + 1) if match else range(0)
         if not numbers:
-            why = "goes down" if match else "is no layer number"
-            raise InputError(f"{excerpt(part)} in {excerpt(spec)} {why}; give {form}")
+            raise InputError(
+                f"{excerpt(part)} in {excerpt(spec)} is no layer number and no rising range; give "
+                "numbers, as in 9,10,11 or 9-12"
+            )
         if twice := layers.keys() & numbers:
             raise InputError(f"{excerpt(spec)} names layer {min(twice)} twice")
         layers |= dict.fromkeys(numbers)
-    if one and len(layers) != 1:
-        raise InputError(f"{excerpt(spec)} names {len(layers)} layers; give {form}")
     if num_layers is not None:
         check_layers(layers, num_layers, excerpt(spec))
     return tuple(layers)

@@ -11,6 +11,7 @@ import numpy as np
 from featbert.data.corpus import Corpus, Sentence
 from featbert.encoders.device import Device, find_device, find_precision, has_amx, load_torch
 from featbert.encoders.encoding import EncodingOptions, WordCasing
+from featbert.encoders.layers import stored_layers
 from featbert.encoders.source import EncoderSource
 from featbert.errors import InputError, MissingError, spelling
 from featbert.features.index import SplitIndex, index_of
@@ -107,7 +108,7 @@ def plan_extraction(
         uncased=False,
         num_layers=num_layers,
         hidden_size=hidden_size,
-        layers=options.stored_layers(num_layers),
+        layers=stored_layers(options.layers, num_layers),
         context=options.context,
         casing=options.casing,
         pooling=options.pooling_of(source),
