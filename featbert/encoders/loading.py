@@ -107,7 +107,7 @@ def pretrained(
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False, **cut, **plain, **full)
     with refusing(failure), ExitStack() as files:
         weights: dict[str, Any] = {}
-        for path in source.loaded_files:
+        for path in source.weight_files:
             if path.suffix == ".safetensors":
                 file = files.enter_context(safe_open(path, framework="pt"))
                 weights |= {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118

@@ -69,23 +69,24 @@ SENTENCE_FILES = (
 )
 # File of an adapter of peft, which transformers would apply to the encoder in the same folder.
 ADAPTER = "adapter_config.json"
-# Lowest and highest values of numbers in a config.
+LAYERS, WIDTH = ("num_hidden_layers", "n_layers", "num_layers"), ("hidden_size", "dim", "d_model")
+# Highest values of numbers in a config.
 CONFIG_LIMITS = {
-    **dict.fromkeys(("hidden_size", "dim", "d_model", "embedding_size"), (1, 1 << 20)),
-    **dict.fromkeys(("num_hidden_layers", "n_layers", "num_layers"), (1, 1000)),
-    **dict.fromkeys(("num_attention_heads", "n_heads"), (1, 1 << 20)),
-    **dict.fromkeys(("intermediate_size", "hidden_dim"), (1, 1 << 24)),
-    **dict.fromkeys(("vocab_size", "max_position_embeddings"), (1, 1 << 30)),
-    "type_vocab_size": (0, 1 << 20),
+    **dict.fromkeys(LAYERS, 1000),
+    **dict.fromkeys((*WIDTH, "embedding_size", "num_attention_heads", "n_heads"), 1 << 20),
+    **dict.fromkeys(("intermediate_size", "hidden_dim"), 1 << 24),
+    **dict.fromkeys(("vocab_size", "max_position_embeddings", "type_vocab_size"), 1 << 30),
 }
 # Keys of a config, at any depth, that make transformers read other files or import other code.
 FOREIGN_KEYS = {
     "quantization_config": "its weights are quantized; use those in full precision",
     "transformers_weights": "it names other weights than those that are hashed; remove the key",
     "configuration_files": "it names other configs; remove the key",
+    "attn_implementation": "it names code of others; remove the key",
+    "_attn_implementation": "it names code of others; remove the key",
 }
-ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
-ATTENTIONS = (None, "eager", "sdpa")
+# Attentions that are part of transformers.
+ATTENTIONS = ("eager", "sdpa")
 # Frequent Hub ids, for suggestions.
 WELL_KNOWN = (
     *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),
@@ -119,21 +120,17 @@ class EncoderSource:
         """The checkpoint's config.json. InputError for values that are not allowed."""
         path = self.folder / "config.json"
         config = read_json(path)
-        for key, (lowest, highest) in CONFIG_LIMITS.items():
-            value = config.get(key)
+        for key, highest in CONFIG_LIMITS.items():
+            value, lowest = config.get(key), int(key != "type_vocab_size")
             if value is not None and (type(value) is not int or not lowest <= value <= highest):
                 raise InputError(
                     f"{path} has {key} {shortened(json.dumps(value))}; it must be a whole number "
                     f"from {lowest} to {highest:,}"
                 )
         for key, value in _entries(config):
-            if value and key in FOREIGN_KEYS:
-                raise InputError(f"{path} has {key}: {FOREIGN_KEYS[key]}")
-            if key in ATTENTION_KEYS and value not in ATTENTIONS:
-                raise InputError(
-                    f"{path} has {key} {shortened(json.dumps(value))}, which is code of others; "
-                    "remove the key"
-                )
+            if key in FOREIGN_KEYS and value and value not in ATTENTIONS:
+                shown = shortened(json.dumps(value))
+                raise InputError(f"{path} has {key} {shown}: {FOREIGN_KEYS[key]}")
         return config
 
     @property
@@ -179,59 +176,50 @@ class EncoderSource:
 
     @property
     def num_layers(self) -> int | None:
-        return self.depth or self.size("num_hidden_layers", "n_layers", "num_layers")
+        return self.depth or self.size(*LAYERS)
 
     @property
     def hidden_size(self) -> int | None:
-        return self.size("hidden_size", "dim", "d_model")
+        return self.size(*WIDTH)
 
     @cached_property
     def weight_files(self) -> tuple[Path, ...]:
-        """The files that hold the weights: safetensors, or else `pytorch_model.bin`."""
-        for pattern in ("model*.safetensors", "pytorch_model*.bin"):
-            if files := sorted(self.folder.glob(pattern)):
-                return tuple(files)
-        raise MissingError(
-            f"{self.folder} holds no weights (model.safetensors or pytorch_model.bin); name a "
-            "folder written by save_pretrained"
-        )
+        """The file with the weights, or its shards: safetensors, or else `pytorch_model.bin`.
 
-    @cached_property
-    def loaded_files(self) -> tuple[Path, ...]:
-        """The weight files that are loaded: the whole one, or else the shards.
-
-        MissingError if shards are missing. An index is not read.
+        MissingError if there are none, or if shards are missing. An index is not read.
         """
-        files = {path.name: path for path in self.weight_files}
-        end = next(iter(files)).rpartition(".")[2]
-        whole = "model.safetensors" if end == "safetensors" else "pytorch_model.bin"
-        if whole in files:
-            return (files[whole],)
-        stem = whole.removesuffix(f".{end}")
-        numbers = (re.fullmatch(rf"{stem}-(\d+)-of-(\d+)\.{end}", name) for name in files)
-        shards = {number[0]: int(number[2]) for number in numbers if number}
-        if not shards or {*shards.values()} != {len(shards)}:
-            raise MissingError(
-                f"{self.folder} has neither {whole} nor all of its shards, but {listed(files)}; "
-                "complete it, or name a folder written by save_pretrained"
-            )
-        return tuple(files[name] for name in shards)
+        files: dict[str, Path] = {}
+        for stem, end in (("model", "safetensors"), ("pytorch_model", "bin")):
+            files = {path.name: path for path in sorted(self.folder.glob(f"{stem}*.{end}"))}
+            if whole := files.get(f"{stem}.{end}"):
+                return (whole,)
+            numbers = (re.fullmatch(rf"{stem}-\d+-of-(\d+)\.{end}", name) for name in files)
+            shards = {number[0]: int(number[1]) for number in numbers if number}
+            if {*shards.values()} == {len(shards)}:
+                return tuple(files[name] for name in shards)
+            if files:
+                break
+        raise MissingError(
+            f"{self.folder} holds neither model.safetensors nor pytorch_model.bin, nor all shards "
+            f"of one{f', but {listed(files)}' if files else ''}; name a folder written by "
+            "save_pretrained"
+        )
 
     @cached_property
     def parameters(self) -> int | None:
         """Parameters of the used layers, without heads. None without safetensors files."""
-        shapes: dict[str, list[int]] = {}  # a second copy in another precision counts once
+        sizes: dict[str, int] = {}
         try:
             for path in self.weight_files:
                 with safe_open(path, framework="np") as file:
                     names = file.keys()
-                    shapes |= {name: file.get_slice(name).get_shape() for name in names}
+                    sizes |= {name: math.prod(file.get_slice(name).get_shape()) for name in names}
         except (OSError, SafetensorError):
             return None
-        layers = {name: re.search(r"\blayers?\.([0-9]+)\.", name) for name in shapes}
+        layers = {name: re.search(r"\blayers?\.([0-9]+)\.", name) for name in sizes}
         depth = self.depth or math.inf
         used = (n for n, layer in layers.items() if layer is None or int(layer[1]) < depth)
-        return sum(math.prod(shapes[n]) for n in used if not n.startswith(HEADS))
+        return sum(sizes[name] for name in used if not name.startswith(HEADS))
 
     @cached_property
     def weights_hash(self) -> str:
@@ -345,7 +333,7 @@ def _checked(source: EncoderSource) -> EncoderSource:
         )
     for path in source.files:
         regular_file(path)
-    _ = source.config, source.loaded_files
+    _ = source.config
     return source
 
 
