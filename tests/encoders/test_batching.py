@@ -6,10 +6,10 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.encoders.batching import TokenBudget, length_batches, padded_tokens
 from featbert.encoders.encoder import Encoder
+from tests.features.support import extracted
 
 LACK = "out of memory. Tried to allocate 2.00 GiB"
 
@@ -70,8 +70,8 @@ def test_what_does_not_fit_in_half_and_another_error_are_raised(error, tokens):
 
 def test_an_extraction_whose_batches_do_not_fit(workspace, tmp_path, tiny_bert, monkeypatch):
     """The same vectors but for rounding."""
-    corpus, options = load_corpus(workspace.corpus), {"precision": "fp32", "device": "cpu"}
-    whole = extract(corpus, str(tiny_bert), cache_dir=tmp_path / "whole", **options)
+    corpus = load_corpus(workspace.corpus)
+    whole = extracted(corpus, tiny_bert, tmp_path / "whole")
     plain, refused = Encoder.hidden_states, []
 
     def small(encoder, batch, layers=None):
@@ -81,8 +81,7 @@ def test_an_extraction_whose_batches_do_not_fit(workspace, tmp_path, tiny_bert, 
         return plain(encoder, batch, layers)
 
     monkeypatch.setattr(Encoder, "hidden_states", small)
-    cache = tmp_path / "halved"
-    store = extract(corpus, str(tiny_bert), cache_dir=cache, token_budget=360, **options)
+    store = extracted(corpus, tiny_bert, tmp_path / "halved", token_budget=360)
     assert refused
     for split in whole.splits:
         one, other = (s.read(split).astype(np.float32) for s in (whole, store))

@@ -86,23 +86,19 @@ def test_auto_precision_is_bf16_where_it_is_faster(monkeypatch, processor, capab
     assert find_precision("auto", CPU) == auto
     for name in ("fp32", "bf16"):
         assert find_precision(name, CPU) == name
-
-
-def test_fp16_is_for_gpus():
     assert find_precision("fp16", Device("cuda", "a GPU", 1)) == "fp16"
     with pytest.raises(InputError, match="fp16"):
         find_precision("fp16", CPU)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
-@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
-def test_one_value_that_is_not_finite_is_seen(value, dtype) -> None:
+def test_one_value_that_is_not_finite_is_seen(dtype) -> None:
     highest = torch.finfo(dtype).max
     states = torch.tensor([highest, -highest, 0.0, -0.0] * 6, dtype=dtype).reshape(2, 3, 4)
-    assert HostCopy(states).fetched()[1]
-    states[1, 2, 0] = value
-    assert not HostCopy(states).fetched()[1]
-    assert HostCopy(states[:, :0]).fetched()[1]
+    for value in (0.0, float("inf"), float("-inf"), float("nan")):
+        states[1, 2, 0] = value
+        assert HostCopy(states).fetched()[1] == (value == 0)
+        assert HostCopy(states[:, :0]).fetched()[1]
 
 
 @pytest.mark.cuda

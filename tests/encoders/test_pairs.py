@@ -9,7 +9,6 @@ from tokenizers.processors import TemplateProcessing
 from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from featbert.data.corpus import Sentence
-from featbert.encoders.alignment import align
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
@@ -80,9 +79,7 @@ def encoders(folders):
 def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, tokenized, family):
     encoder = encoders[family]
     model = AutoModel.from_pretrained(folders[family]).eval()
-    alignment = align(
-        pairs_of(PAIRS), encoder.wordpieces, positions=encoder.positions, packing="joint"
-    )
+    alignment = encoder.align(pairs_of(PAIRS), packing="joint")
     with torch.inference_mode():
         found = encoder(encoder.batcher.words(alignment, np.arange(len(PAIRS))))
         firsts = encoder(encoder.batcher.firsts(alignment, np.arange(len(PAIRS))))
@@ -111,25 +108,20 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
     model = AutoModelForSequenceClassification.from_pretrained(source.folder).eval()
     if family != "bert":  # their classifiers have layers of their own, or none
         model = AutoModel.from_pretrained(source.folder).eval()
-    alignment = align(
-        pairs_of([*PAIRS, LONG]), encoder.wordpieces, positions=encoder.positions, packing="joint"
-    )
+    alignment = encoder.align(pairs_of([*PAIRS, LONG]), packing="joint")
+    batch = encoder.batcher.firsts(alignment, np.arange(4))
     with torch.inference_mode():
-        batch = encoder.batcher.firsts(alignment, np.arange(4))
         found = encoder(batch)
         types = {} if batch.types is None else {"token_type_ids": batch.types}
         windows = encoder.model(batch.ids, batch.mask, **types).pooler_output
-    torch.testing.assert_close(found[3], windows[batch.segments == 3].mean(0), **CLOSE)
-    assert found[3].abs().max() > 0.1
-    for number, (a, b) in enumerate(PAIRS):
-        both = tokenized(family, a, b, encoder.has_types)
-        with torch.inference_mode():
+        torch.testing.assert_close(found[3], windows[batch.segments == 3].mean(0), **CLOSE)
+        assert found[3].abs().max() > 0.1
+        for vector, (a, b) in zip(found, PAIRS, strict=False):
+            output = model(**tokenized(family, a, b, encoder.has_types))
+            read, expected = vector, output.get("pooler_output")
             if family == "bert":
-                expected = model(**both).logits[0]
-                torch.testing.assert_close(model.classifier(found[number]), expected, **CLOSE)
-            else:
-                expected = model(**both).pooler_output[0]
-                torch.testing.assert_close(found[number], expected, **CLOSE)
+                read, expected = model.classifier(vector), output.logits
+            torch.testing.assert_close(read, expected[0], **CLOSE)
 
 
 @pytest.mark.parametrize("family", ["distilbert", "modernbert", "llama", "roberta"])
@@ -151,15 +143,14 @@ def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
 def test_the_shorter_text_is_repeated_in_every_window(encoders, texts):
     """And the first piece is the mean over the windows; texts that are no pairs are refused."""
     encoder = encoders["bert"]
-    options = {"positions": encoder.positions, "packing": "joint"}
-    alignment = align(pairs_of([texts]), encoder.wordpieces, **options)
+    alignment = encoder.align(pairs_of([texts]), packing="joint")
     assert len(alignment.windows) > 1
     with torch.inference_mode():
         batch = encoder.batcher.firsts(alignment, np.array([0]))
         each = encoder.model(batch.ids, batch.mask, token_type_ids=batch.types).last_hidden_state
         torch.testing.assert_close(encoder(batch)[0], each[:, 0].mean(0), **CLOSE)
     with pytest.raises(InputError):
-        align([*pairs_of(PAIRS), Sentence(("alone",))], encoder.wordpieces, **options)
+        encoder.align([*pairs_of(PAIRS), Sentence(("alone",))], packing="joint")
     short = alignment.windows[:, int(texts[1] == LONG[1])]
     assert len(np.unique(short, axis=0)) == 1
     assert (alignment.window_lengths <= encoder.positions).all()

@@ -5,7 +5,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from featbert.api import extract
 from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.encoders.alignment import plan_windows
+from featbert.features.store import FeatureStore
 
 # Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
 # gives a piece for, other scripts, inner spaces, and words of many pieces.
@@ -41,6 +44,12 @@ def corpus_of(*, documents=None, tag="O", **splits) -> Corpus:
         tagged = tuple(Sentence(s.words, (tag,) * len(s), s.document) for s in rows)
         made[name] = Split(name, tagged)
     return Corpus("tiny", made, source="tiny")
+
+
+def extracted(corpus: Corpus, folder: Path, cache: Path, **options) -> FeatureStore:
+    """The store of a corpus, by default computed in fp32 on the processor."""
+    usual = {"precision": "fp32", "device": "cpu"}
+    return extract(corpus, str(folder), cache_dir=cache, **usual | options)
 
 
 class Plain:
@@ -95,8 +104,6 @@ class Plain:
 
     def piece_states(self, pieces, capacity: int) -> torch.Tensor:
         """(L + 1, P, H) of all pieces, given by word, each read from its window, run alone."""
-        from featbert.encoders.alignment import plan_windows
-
         flat = [p for word in pieces for p in word]
         windows, owned = plan_windows(np.array([*map(len, pieces)]), capacity)
         rows = []

@@ -14,7 +14,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from featbert.api import extract
 from featbert.data.load import load_corpus
 from featbert.encoders.device import computing_threads
 from featbert.encoders.encoding import EncodingOptions
@@ -23,11 +22,10 @@ from featbert.errors import BusyError, InputError
 from featbert.features import extraction, plan
 from featbert.features.blocks import map_batches
 from featbert.features.plan import plan_extraction
-from featbert.features.store import FeatureStore
 from featbert.features.writer import StoreWriter
 from featbert.progress import heard_by
 from tests.features.stores import datasets
-from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of
+from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of, extracted
 from tests.listening import Ear
 from tests.tiny_encoders import changed
 
@@ -67,13 +65,6 @@ def planned(corpus, folder, cache, **options):
     return plan_extraction(corpus, find_encoder(str(folder)), encoding, cache_dir=cache)
 
 
-def run(corpus, folder, cache, **options) -> FeatureStore:
-    options = {"precision": "fp32", "device": "cpu"} | options
-    if "dtype" in options:
-        options["store_dtype"] = options.pop("dtype")
-    return extract(corpus, str(folder), cache_dir=cache, **options)
-
-
 ANY_WORD = st.one_of(
     st.sampled_from([*WORDS, *ODD_WORDS]),
     st.text(
@@ -104,7 +95,7 @@ def test_no_word_is_lost_whatever_the_batches_and_blocks(
     corpus = corpus_of(train=texts)
     with tempfile.TemporaryDirectory() as cache, pytest.MonkeyPatch.context() as patch:
         patch.setattr("featbert.features.plan.BLOCK_WORDS", block)
-        store = run(corpus, folder, cache, dtype=dtype, token_budget=budget)
+        store = extracted(corpus, folder, cache, store_dtype=dtype, token_budget=budget)
         assert store.verify() == []
         found, offsets = store.read("train").astype(np.float64), store.offsets("train")
     assert offsets.tolist() == np.cumsum([0, *map(len, texts)]).tolist()
@@ -117,13 +108,13 @@ def test_no_word_is_lost_whatever_the_batches_and_blocks(
 
 
 def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
-    store = run(corpus, folder, tmp_path, context="document", dtype="float32")
+    store = extracted(corpus, folder, tmp_path, context="document", store_dtype="float32")
     found, offsets = store.read("train"), store.offsets("train")
     for first, end in ((0, 2), (2, 4), (4, 6)):
         words = [w for s in corpus["train"].sentences[first:end] for w in s.words]
         part = found[:, offsets[first] : offsets[end]]
         np.testing.assert_allclose(part, plain.word_states(words, 38), atol=2e-5, rtol=1e-4)
-    alone = run(corpus, folder, tmp_path, dtype="float32")
+    alone = extracted(corpus, folder, tmp_path, store_dtype="float32")
     assert alone.path != store.path
     # Sentence 2 is read after sentence 1, or not: not so in the embeddings.
     assert np.abs(alone.read("train", [3])[0, 5] - found[3, 5]).max() > 0.01
@@ -132,7 +123,7 @@ def test_document_context(small_blocks, corpus, folder, plain, tmp_path):
 
 def test_the_manifest(corpus, folder, tmp_path):
     corpus = dataclasses.replace(corpus, reading={"encoding": "utf-8"})
-    store = run(corpus, folder, tmp_path, token_budget=99)
+    store = extracted(corpus, folder, tmp_path, token_budget=99)
     m, source = store.manifest, find_encoder(str(folder))
     assert m.reading == {"encoding": "utf-8"}
     assert (m.encoder_weights, m.encoder_files) == (source.weights_hash, source.files_hash)
@@ -170,31 +161,31 @@ def no_model(*_, **__):
 
 
 def test_fewer_layers_are_a_hit_and_more_are_added(corpus, folder, tmp_path, monkeypatch):
-    some = run(corpus, folder, tmp_path, layers=[3, 1])
+    some = extracted(corpus, folder, tmp_path, layers=[3, 1])
     assert some.layers == (1, 3)
     with monkeypatch.context() as patch:
         patch.setattr(extraction, "load_frozen", no_model)
-        assert run(corpus, folder, tmp_path, layers=[3]).layers == (1, 3)
+        assert extracted(corpus, folder, tmp_path, layers=[3]).layers == (1, 3)
         copied = dataclasses.replace(corpus, name="copied")
-        assert run(copied, folder, tmp_path, layers=[3]).path == some.path
+        assert extracted(copied, folder, tmp_path, layers=[3]).path == some.path
         with pytest.raises(AssertionError, match="a model was loaded"):
-            run(corpus, folder, tmp_path, layers=[0, 3])
+            extracted(corpus, folder, tmp_path, layers=[0, 3])
     held = some.read("train", [1, 3])
-    more = run(corpus, folder, tmp_path, layers=[0, 3])
+    more = extracted(corpus, folder, tmp_path, layers=[0, 3])
     assert more.path == some.path
     assert more.layers == (0, 1, 3)
     np.testing.assert_array_equal(more.read("train", [1, 3]), held)
-    whole = run(corpus, folder, tmp_path / "other")
+    whole = extracted(corpus, folder, tmp_path / "other")
     for layer in (0, 1, 3):
         np.testing.assert_array_equal(more.read("dev", [layer]), whole.read("dev", [layer]))
 
 
 @pytest.mark.parametrize(
-    "options", [{"layers": [4]}, {"layers": [-1, 2]}, {"layers": []}, {"dtype": "f8"}]
+    "options", [{"layers": [4]}, {"layers": [-1, 2]}, {"layers": []}, {"store_dtype": "f8"}]
 )
 def test_what_cannot_be_stored_is_refused(corpus, folder, tmp_path, options):
     with pytest.raises(InputError):
-        run(corpus, folder, tmp_path / "cache", **options)
+        extracted(corpus, folder, tmp_path / "cache", **options)
     assert not (tmp_path / "cache").exists()
 
 
@@ -233,7 +224,7 @@ def interrupted(monkeypatch, k, *args, keep=None, noted=True, **options):
     with monkeypatch.context() as patch:
         count_writes(patch, k, keep, noted)
         with pytest.raises(KeyboardInterrupt):
-            run(*args, **options)
+            extracted(*args, **options)
 
 
 def disk(monkeypatch, free):
@@ -241,22 +232,30 @@ def disk(monkeypatch, free):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, free))
 
 
-@pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("k", [0, 4])
+@pytest.fixture(scope="module")
+def unbroken(corpus, folder, tmp_path_factory):
+    """A store in small blocks, and the blocks in the order in which they were written."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("featbert.features.plan.BLOCK_WORDS", 6)
+        blocks = count_writes(patch)
+        return extracted(corpus, folder, tmp_path_factory.mktemp("unbroken")), blocks
+
+
 @pytest.mark.parametrize(
-    ("killed", "noted", "lost"),
-    [(False, True, 0), (False, False, 0), (True, True, 0), (True, False, 1)],
+    ("k", "killed", "noted", "lost"),
+    [
+        *((k, killed, True, 0) for k in (0, 4) for killed in (False, True)),
+        *((4, False, False, 0), (4, True, False, 1)),
+    ],
 )
 def test_an_interrupted_extraction_goes_on(
-    corpus, folder, tmp_path, monkeypatch, k, killed, noted, lost
+    small_blocks, unbroken, corpus, folder, tmp_path, monkeypatch, k, killed, noted, lost
 ):
     """After an exception, and from what a kill at that moment leaves on disk.
 
     A kill loses the last block if the disk has not taken it yet. An exception waits for it.
     """
-    with monkeypatch.context() as patch:
-        blocks = count_writes(patch)
-        unbroken = run(corpus, folder, tmp_path / "whole")
+    whole, blocks = unbroken
     assert len(blocks) >= 5
     cache, kept = tmp_path / "cache", tmp_path / "kept"
     interrupted(monkeypatch, k, corpus, folder, cache, keep=kept, noted=noted)
@@ -264,17 +263,17 @@ def test_an_interrupted_extraction_goes_on(
     cache, ear = kept if killed else cache, Ear()
     with monkeypatch.context() as patch, heard_by(ear):
         written = count_writes(patch)
-        store = run(corpus, folder, cache)
+        store = extracted(corpus, folder, cache)
     assert written == blocks[max(k - lost, 0) :]
     assert ear.stages["extracting"][1] == ear.done["extracting"] == store.manifest.words
-    assert datasets(store.path) == datasets(unbroken.path)
+    assert datasets(store.path) == datasets(whole.path)
     assert store.verify() == []
-    assert [p.name for p in cache.iterdir()] == [unbroken.path.name]
+    assert [p.name for p in cache.iterdir()] == [whole.path.name]
 
 
 def test_what_another_process_finished_meanwhile_is_not_written_again(corpus, folder, tmp_path):
     late = planned(corpus, folder, tmp_path)
-    store = run(corpus, folder, tmp_path)
+    store = extracted(corpus, folder, tmp_path)
     before = store.path.stat().st_ino
     with pytest.raises(BusyError, match=store.path.name):
         extraction.run_extraction(late)
@@ -286,7 +285,7 @@ def test_adding_layers_goes_on_and_counts_its_seconds_and_its_disk(
     small_blocks, corpus, folder, tmp_path, monkeypatch
 ):
     """An interruption leaves the old store, and what was computed before it counts."""
-    old = run(corpus, folder, tmp_path, layers=[1])
+    old = extracted(corpus, folder, tmp_path, layers=[1])
     before, plain = old.path.read_bytes(), StoreWriter.write
 
     def slow(*args):
@@ -297,11 +296,11 @@ def test_adding_layers_goes_on_and_counts_its_seconds_and_its_disk(
         patch.setattr(StoreWriter, "write", slow)
         interrupted(patch, 4, corpus, folder, tmp_path)
     assert old.path.read_bytes() == before
-    assert run(corpus, folder, tmp_path, layers=[1]).layers == (1,)
+    assert extracted(corpus, folder, tmp_path, layers=[1]).layers == (1,)
     (partial,) = tmp_path.glob("*.partial")
     assert partial.stat().st_size > 1000
     disk(monkeypatch, (1 << 20) + 1000)
-    store = run(corpus, folder, tmp_path)
+    store = extracted(corpus, folder, tmp_path)
     assert (store.layers, store.verify()) == ((0, 1, 2, 3), [])
     assert store.manifest.seconds > 0.15
 
@@ -312,7 +311,7 @@ def test_adding_layers_goes_on_and_counts_its_seconds_and_its_disk(
         (1e5, {}, "store_dtype='float32'"),
         (1e5, {"precision": "bf16"}, "precision='fp32'"),
         (float("nan"), {"precision": "bf16"}, "precision='fp32'"),
-        (float("inf"), {"dtype": "float32"}, "weights"),
+        (float("inf"), {"store_dtype": "float32"}, "weights"),
     ],
 )
 def test_states_that_are_not_finite_are_refused_with_their_place(
@@ -324,11 +323,11 @@ def test_states_that_are_not_finite_are_refused_with_their_place(
     cache = tmp_path / "cache"
     broken = changed(folder, tmp_path / "broken", "model.safetensors", spoil)
     with pytest.raises(InputError, match=r"6 words.*layer 2.*sentence 1 of train") as caught:
-        run(corpus, broken, cache, layers=[1, 2], **options)
+        extracted(corpus, broken, cache, layers=[1, 2], **options)
     assert todo in str(caught.value)
     assert not list(cache.glob("*.h5"))
     if "store_dtype" in todo:
-        store = run(corpus, broken, cache, dtype="float32")
+        store = extracted(corpus, broken, cache, store_dtype="float32")
         assert store.read("train", [2]).max() > 65504
 
 
@@ -340,18 +339,18 @@ def test_not_enough_disk_is_refused_before_the_model_is_loaded(
     with monkeypatch.context() as patch:
         patch.setattr(extraction, "load_frozen", no_model)
         with pytest.raises(InputError, match=str(tmp_path)):
-            run(corpus, folder, tmp_path)
+            extracted(corpus, folder, tmp_path)
     assert list(tmp_path.iterdir()) == []
     disk(monkeypatch, plan.manifest.data_bytes + (2 << 20))
-    assert run(corpus, folder, tmp_path).verify() == []
+    assert extracted(corpus, folder, tmp_path).verify() == []
 
 
 def test_a_store_of_another_identity_under_this_name_is_refused(corpus, folder, tmp_path):
-    store = run(corpus, folder, tmp_path)
-    other = run(corpus, folder, tmp_path, pooling="mean")
+    store = extracted(corpus, folder, tmp_path)
+    other = extracted(corpus, folder, tmp_path, pooling="mean")
     shutil.copy(other.path, store.path)
     with pytest.raises(InputError, match="pooling"):
-        run(corpus, folder, tmp_path)
+        extracted(corpus, folder, tmp_path)
 
 
 def name_of(corpus, folder, **options) -> str:
@@ -365,7 +364,6 @@ def test_what_a_store_is_named_by(corpus, folder, tmp_path):
     tagged = corpus_of(train=TRAIN, dev=DEV, documents=documents, tag="B-PER")
     assert name_of(renamed, folder) == name_of(tagged, folder) == plain_name
     assert name_of(corpus, folder, layers=[1], token_budget=7) == plain_name
-
     text = corpus_of(train=[*TRAIN[:-1], "said the Herald !"], dev=DEV, documents=documents)
     less = corpus_of(train=TRAIN, documents=documents)
     moved = corpus_of(train=TRAIN, dev=DEV, documents={**documents, "dev": [0, 0]})
@@ -385,21 +383,16 @@ def test_batches_are_computed_side_by_side_and_returned_in_order():
     def compute(batch):
         met.wait()  # passes once three batches are computed at a time
         assert torch.is_inference_mode_enabled()
-        assert torch.get_num_threads() == 1
-        return batch * batch
+        return batch * batch, torch.get_num_threads()
 
+    cpu = torch.device("cpu")
     with computing_threads(3):
-        assert list(map_batches(compute, range(12), torch.device("cpu"))) == [
-            n * n for n in range(12)
-        ]
+        assert [*map_batches(compute, range(12), cpu)] == [(n * n, 1) for n in range(12)]
         assert torch.get_num_threads() == 3
-
-
-def test_one_batch_has_the_threads_of_one_of_many_and_what_it_raises_is_raised():
-    with computing_threads(3):
-        assert [*map_batches(lambda _: torch.get_num_threads(), [0], torch.device("cpu"))] == [1]
-    with computing_threads(2), pytest.raises(ZeroDivisionError):
-        list(map_batches(lambda batch: 1 / (batch - 2), range(100), torch.device("cpu")))
+        # One batch has the threads of one of many.
+        assert [*map_batches(lambda _: torch.get_num_threads(), [0], cpu)] == [1]
+        with pytest.raises(ZeroDivisionError):
+            list(map_batches(lambda batch: 1 / (batch - 2), range(100), cpu))
 
 
 @pytest.mark.parametrize(
@@ -407,12 +400,9 @@ def test_one_batch_has_the_threads_of_one_of_many_and_what_it_raises_is_raised()
     [("bert", "fp32"), ("bert", "bf16"), ("deberta-v3", "fp32"), ("qwen3", "fp32")],
 )
 def test_threads_change_no_byte_of_a_store(workspace, tmp_path, encoder_folder, family, precision):
-    corpus, stores, folder = load_corpus(workspace.corpus), [], str(encoder_folder(family))
+    corpus, stores, folder = load_corpus(workspace.corpus), [], encoder_folder(family)
     for threads in (1, 4):
         with computing_threads(threads):
-            cache = tmp_path / str(threads)
-            stores.append(
-                extract(corpus, folder, cache_dir=cache, precision=precision, device="cpu")
-            )
+            stores.append(extracted(corpus, folder, tmp_path / str(threads), precision=precision))
     for split in stores[0].splits:
         np.testing.assert_array_equal(*(store.read(split) for store in stores))

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from featbert.api import extract
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.encoding import EncodingOptions
 from featbert.encoders.loading import load_frozen
@@ -17,7 +16,7 @@ from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore
 from tests.features.stores import datasets, flip
-from tests.features.support import corpus_of
+from tests.features.support import corpus_of, extracted
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
 TRAIN = ["The quick fox", "Jordan", "EU \u200b x", "Hamilton unaffordable lamb " * 9] * 3
@@ -64,7 +63,7 @@ def sharded(corpus, source, cache, n=3, **options) -> FeatureStore:
     ],
 )
 def test_a_set_is_the_store_in_one_piece(corpus, options, source, tmp_path):
-    whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW, **options)
+    whole = extracted(corpus, source.folder, tmp_path / "whole", **options)
     found = sharded(corpus, source, tmp_path / "cache", **options)
     assert (found.path.name, len(found.shards)) == (whole.path.name, 3)
     assert datasets(found.path) == datasets(whole.path)
@@ -81,7 +80,7 @@ def test_a_set_is_the_store_in_one_piece(corpus, options, source, tmp_path):
     )
     assert sharded(corpus, source, tmp_path / "cache", **options).path == found.path
     found.path.unlink()
-    one = extract(corpus, source, cache_dir=tmp_path / "cache", **HOW, **options)
+    one = extracted(corpus, source.folder, tmp_path / "cache", **options)
     assert [*one.path.parent.iterdir()] == [found.path]
 
 

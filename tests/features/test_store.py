@@ -4,6 +4,7 @@ import dataclasses
 import json
 import mmap
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import h5py
@@ -16,10 +17,7 @@ from featbert.errors import InputError
 from featbert.features.store import FeatureStore
 from tests.features.stores import Written, flip, usual
 
-
-@pytest.fixture
-def plan() -> Written:
-    return usual()
+plan = pytest.fixture(usual)
 
 
 @pytest.fixture
@@ -80,10 +78,8 @@ def test_what_is_written_is_read(lengths, block, layers, hidden, dtype, data):
 
 
 def test_layers_splits_and_steps_not_held_are_refused(store):
-    assert (store.read("train", "mean:0,2") == store.read("train", [0, 2])).all()
-    assert (store.read("train", "0-1,2") == store.read("train")).all()
-    assert (store.read("train", "last") == store.read("train", [2])).all()
-    assert (store.read("train", 2) == store.read("train", [2])).all()
+    for layers, numbers in {"mean:0,2": [0, 2], "0-1,2": None, "last": [2], 2: [2]}.items():
+        assert (store.read("train", layers) == store.read("train", numbers)).all()
     for beyond in ([1, 3], [-1], "8", "1-3", "layer:7", "concat:1,3"):
         with pytest.raises(InputError, match="layers 0 to 2"):
             store.read("train", beyond)
@@ -91,26 +87,25 @@ def test_layers_splits_and_steps_not_held_are_refused(store):
         store.read("train", kind="mean")
     with pytest.raises(InputError, match="means"):
         store.read("train", kind="means")
-    with pytest.raises(InputError, match="test"):
-        store.read("test")
-    with pytest.raises(InputError, match="test"):
-        store.offsets("test")
+    for read in (store.read, store.offsets):
+        with pytest.raises(InputError, match="test"):
+            read("test")
     with pytest.raises(InputError, match="2"):
         store.read("train", words=slice(0, 4, 2))
 
 
 def test_a_layer_costs_a_layer(store, monkeypatch):
     """Only the datasets of the layers asked for are read, and only the words asked for."""
-    touched = {}
+    touched = Counter()
     plain, direct = h5py.Dataset.__getitem__, h5py.Dataset.read_direct
 
     def getitem(self, key):
         found = plain(self, key)
-        touched[self.name] = touched.get(self.name, 0) + np.size(found)
+        touched[self.name] += np.size(found)
         return found
 
     def read_direct(self, to, *args):
-        touched[self.name] = touched.get(self.name, 0) + np.size(to)
+        touched[self.name] += np.size(to)
         return direct(self, to, *args)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", getitem)
@@ -155,15 +150,16 @@ def test_damaged_vectors_are_found_by_verify_and_named(store):
 @pytest.mark.parametrize("word", [0, 12, 21])
 def test_reading_finds_damage_in_the_first_a_middle_and_the_last_block(store, plan, word):
     flip(store.path, "train/layers/01", word)
-    damaged = FeatureStore(store.path)
-    with pytest.raises(InputError, match="train, layer 1"):
-        damaged.read("train", [0, 1])
-    with pytest.raises(InputError, match="train, layer 1"):
-        damaged.mapped("train", [0, 1])
-    np.testing.assert_array_equal(damaged.mapped("train", [0])[0][0], plan.states["train"][0])
-    with pytest.raises(InputError, match="layer 1"):
-        damaged.read("train", [1], words=slice(word // 5 * 5, word // 5 * 5 + 5))
-    np.testing.assert_array_equal(damaged.read("train", [0])[0], plan.states["train"][0])
+    damaged, block = FeatureStore(store.path), slice(word // 5 * 5, word // 5 * 5 + 5)
+    for read in (
+        lambda: damaged.read("train", [0, 1]),
+        lambda: damaged.mapped("train", [0, 1]),
+        lambda: damaged.read("train", [1], words=block),
+    ):
+        with pytest.raises(InputError, match="train, layer 1"):
+            read()
+    for intact in (damaged.mapped("train", [0])[0], damaged.read("train", [0])):
+        np.testing.assert_array_equal(intact[0], plan.states["train"][0])
 
 
 def remanifest(file, change):
