@@ -5,6 +5,7 @@ imports torch. Other checkpoints get the mean of all subwords, as in sentence-tr
 """
 
 import json
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,6 @@ from featbert.errors import InputError, spelling
 from featbert.io import regular_file
 
 MODULES, TRANSFORMER, PROMPTS, _ = SENTENCE_FILES
-# Keys of older pooling configs, in the order in which vectors follow one another.
-_OLD_MODES = {
-    "pooling_mode_cls_token": "cls",
-    "pooling_mode_max_tokens": "max",
-    "pooling_mode_mean_tokens": "mean",
-    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
-    "pooling_mode_weightedmean_tokens": "weightedmean",
-    "pooling_mode_lasttoken": "lasttoken",
-}
 
 
 @dataclass(frozen=True)
@@ -65,9 +57,12 @@ def text_pooling(source: EncoderSource, pooling: str = "auto") -> TextPooling:
         )
     place = source.folder / modules[kinds.index("Pooling")][1] / "config.json"
     config = read_json(place)
-    modes = config.get("pooling_mode") or [
-        old for key, old in _OLD_MODES.items() if config.get(key)
-    ]
+    # Older configs have a key per mode. Their vectors follow one another in alphabetical order.
+    modes = config.get("pooling_mode") or sorted(
+        re.sub("^pooling_mode_|_tokens?$", "", key)
+        for key, used in config.items()
+        if used and key.startswith("pooling_mode_")
+    )
     modes = [modes] if isinstance(modes, str) else [*modes]
     names: dict[Any, str] = {("mean",): "mean", ("max",): "max", ("max", "mean"): "max_mean"}
     # A decoder's last piece is read in place of its first one.

@@ -272,16 +272,12 @@ class FeatureStore:
         self, file: h5py.File, name: str, shape: tuple[int, ...] | None = None
     ) -> h5py.Dataset:
         """A dataset with numbers here or in the shards. Its shape is compared before it is read."""
-        item = file
+        item: Any = file
         for part in name.split("/"):
             link = item.get(part, getlink=True) if isinstance(item, h5py.Group) else None
-            if link is None:
-                raise self._damaged(f"dataset {name} is missing")
-            if not isinstance(link, h5py.HardLink):
-                raise self._damaged(f"{part} of {name} is a link to another place")
-            item = item[part]
+            item = item[part] if isinstance(link, h5py.HardLink) else None
         if not isinstance(item, h5py.Dataset):
-            raise self._damaged(f"dataset {name} is missing")
+            raise self._damaged(f"dataset {name} is missing, or a link to another place")
         if shape is not None and item.shape != shape:
             raise self._damaged(f"{item.name} is {item.shape}, not {shape}")
         folder = shards_folder(self.path).name
