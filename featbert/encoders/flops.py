@@ -10,7 +10,6 @@ once in a process.
 """
 
 from collections.abc import Callable, Hashable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,9 +80,8 @@ def _coefficients(
     device, terms, counts = next(encoder.parameters()).device, [], []
     for rows, length in ((1, 2), (2, 2), (1, 3), (1, 4)):
         numbers = torch.arange(rows * length, device=device)
-        batch = PieceBatch(numbers.view(rows, length), None, None, numbers, None, len(numbers))
-        if encoder.pooler:
-            batch = replace(batch, n_words=rows, positions=numbers[:rows])
+        read = numbers[:rows] if encoder.pooler else numbers
+        batch = PieceBatch(numbers.view(rows, length), None, None, read, None, len(read))
         # Fused attention is counted as the products it is made of. Random states are restored.
         with (
             torch.random.fork_rng([device] if device.type == "cuda" else []),
