@@ -170,11 +170,9 @@ def test_a_bar_has_room_for_the_last_epoch_at_80_columns(monkeypatch):
     assert "[bold]a line above[/bold]" in screen.getvalue()
 
 
-@pytest.mark.parametrize("columns", [80, 200])
 @pytest.mark.parametrize("wanted", [True, False])
-def test_python_users_see_bars_and_reports(wanted, columns, monkeypatch):
+def test_python_users_see_bars_and_reports(wanted, monkeypatch):
     screen = terminal(monkeypatch)
-    monkeypatch.setenv("COLUMNS", str(columns))
     with shown_in_python(wanted), stage("reading [red]", "lines", 30) as advance:
         advance(30)
         time.sleep(0.5 * wanted)

@@ -11,6 +11,7 @@ import pytest
 from featbert.runs.run import find_runs
 from tests.workspace import error_of, ok
 
+# In the order in which they are written.
 FILES = (
     *("config.json", "history.jsonl", "checkpoint.pt", "dev.conll", "test.conll"),
     *("dev.probabilities.npy", "test.probabilities.npy", "weights.safetensors", "record.json"),
@@ -36,16 +37,17 @@ def fill(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(Path, "open", opened)
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_each_file_of_a_run(name, workspace, monkeypatch):
-    with monkeypatch.context() as patched:
-        fill(patched, name)
-        refusal = error_of(workspace.finetune("--quiet"))
-    assert name in refusal
-    assert FULL in refusal
-    assert find_runs(workspace.runs).runs == ()
-    assert not list(workspace.runs.rglob("*.tmp"))
-    assert not list(workspace.runs.glob(".*"))
+def test_each_file_of_a_run(workspace, monkeypatch):
+    """What one failure leaves does not stop the next command."""
+    for name in FILES:
+        with monkeypatch.context() as patched:
+            fill(patched, name)
+            refusal = error_of(workspace.finetune("--quiet"))
+        assert name in refusal
+        assert FULL in refusal
+        assert find_runs(workspace.runs).runs == ()
+        assert not list(workspace.runs.rglob("*.tmp"))
+        assert not list(workspace.runs.glob(".*"))
     ok(workspace.finetune("--quiet"))
     (run,) = find_runs(workspace.runs)
     assert {p.name for p in run.folder.iterdir()} == set(FILES) - {"checkpoint.pt"}

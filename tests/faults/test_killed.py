@@ -48,7 +48,7 @@ COMMANDS = {
     "extract": ((), "--cache-dir", "*.journal", 500),
     "adapt": (("--epochs", 5), "--models-dir", f".*.partial/checkpoint-*/{COMPUTATION}", 0),
     "finetune": (("--epochs", 4), "--runs-dir", "*/checkpoint.pt", 0),
-    "run": (("--jobs", 3), "--runs-dir", "*--full--*/checkpoint.pt", 0),
+    "run": (("--jobs", 2), "--runs-dir", "*--full--*/checkpoint.pt", 0),
 }
 # What the clock and a process's memory decide, and the checksum of a record that has it.
 TIMED = (
