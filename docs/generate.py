@@ -13,30 +13,29 @@ Any other word names a function of `TABLES`, with its arguments (`; folder: NAME
 that this leaves no difference.
 """
 
-import contextlib
-import io
+import functools
 import json
 import re
 import shlex
 import statistics
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
+
+from typer.testing import CliRunner
 
 from benchmarks.compared.contests import CONTESTS
+from docs.kept import RESULTS, ROOT, kept_runs
 from docs.rates import TABLES as RATES
 from docs.reference_tables import TABLES as REFERENCE
 from docs.sizes import TABLES as SIZES
 from docs.verdicts import TABLES as VERDICTS
+from featbert.cli.main import app
 from featbert.config import defaults
 from featbert.data.corpus import SPLITS
 from featbert.encoders.tunings import tuning_title
 from featbert.runs.record import SplitIdentity
-from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
 
-ROOT = Path(__file__).parents[1]
-RESULTS = "results.jsonl.xz"
 WITH_RESULTS = sorted(path.parent.name for path in ROOT.glob(f"experiments/*/{RESULTS}"))
 PAGES = (
     *(f"docs/tasks/{name}.md" for name in TASKS),
@@ -67,29 +66,25 @@ def table(how: str) -> str:
     chosen = dict(choice.split(": ", 1) for choice in choices)
     if source in TABLES:
         return TABLES[source](**chosen)
-    found = tables(command_output(shlex.split(source)[1:]))[int(chosen.get("number", 1)) - 1]
+    found = tables(command_output(source))[int(chosen.get("number", 1)) - 1]
     columns = chosen.get("columns")
     return markdown(found if columns is None else with_columns(found, columns.split(", ")))
 
 
-def carry_out(words: Sequence[str]) -> None:
-    """Runs a featbert command in this process."""
-    from featbert.cli.main import app
-
-    try:
-        app(words)
-    except SystemExit as ended:
-        if ended.code:
-            raise
+def printed_by(words: Sequence[str]) -> str:
+    """What a featbert command in this process prints."""
+    result = CliRunner().invoke(app, words, catch_exceptions=False)
+    if result.exit_code:
+        raise SystemExit(result.stderr)
+    return result.stdout
 
 
-def command_output(words: Sequence[str]) -> str:
+@functools.cache
+def command_output(line: str) -> str:
     """What a featbert command on a results file prints with `--format markdown`."""
-    printed = io.StringIO()
+    words = shlex.split(line)[1:]
     runs = ROOT / words[words.index("--runs-dir") + 1]
-    with contextlib.redirect_stdout(printed):
-        carry_out([*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"])
-    return printed.getvalue()
+    return printed_by([*words, "--runs-dir", str(runs), "--format", "markdown", "--quiet"])
 
 
 def tables(text: str) -> list[Table]:
@@ -116,7 +111,7 @@ def learning_rates(folder: str) -> str:
     """Each seed's scores in percent, of a search behind default rates, by task, method and rate."""
     scores: dict[tuple[str, str, int, float], list[tuple[float, float]]] = {}
     defaults_shown = set()
-    runs = find_runs(ROOT / folder / RESULTS)
+    runs = kept_runs(ROOT / folder / RESULTS)
     for record in sorted((run.record for run in runs), key=lambda record: record.seed):
         settings = record.settings
         frozen = record.tuning == "none"
@@ -142,7 +137,7 @@ def learning_rates(folder: str) -> str:
 def solvers_and_gradients() -> str:
     """Mean scores in percent of linear heads by gradient steps and by solvers."""
     scores: dict[tuple[str, str, str], dict[str, list[tuple[float, float]]]] = {}
-    for run in find_runs(ROOT / "experiments" / "defaults-solvers" / RESULTS):
+    for run in kept_runs(ROOT / "experiments" / "defaults-solvers" / RESULTS):
         record = run.record
         corpus = record.signature.corpus.partition("-first-")[0].removeprefix("corpora-")
         key = (record.task, corpus, record.layers or "")
@@ -174,11 +169,8 @@ def _shown(means: list[float]) -> list[str]:
 
 def signature(runs: str, row: str) -> str:
     """The line that a paper can quote, of a row's best run on dev, as a quotation."""
-    printed = io.StringIO()
     words = ["runs", "show", row, "--best", "--signature", "--runs-dir", str(ROOT / runs)]
-    with contextlib.redirect_stdout(printed):
-        carry_out(words)
-    return f"> `{printed.getvalue().strip()}`"
+    return f"> `{printed_by(words).strip()}`"
 
 
 def corpora() -> str:
@@ -186,7 +178,7 @@ def corpora() -> str:
     parts: dict[str, dict[str, SplitIdentity]] = {}
     folders = [ROOT / "experiments" / name for name in WITH_RESULTS]
     for path in (path for folder in folders for path in sorted(folder.glob("*.jsonl.xz"))):
-        for run in find_runs(path):
+        for run in kept_runs(path):
             signature = run.record.signature
             if "-first-" not in signature.corpus:
                 parts.setdefault(signature.corpus, {}).update(signature.splits)
@@ -260,9 +252,8 @@ TABLES: dict[str, Callable[..., str]] = {
 
 def write_report() -> None:
     """Writes the example report from the runs in two results files."""
-    runs = [str(run.folder) for file in REPORT_RUNS for run in find_runs(ROOT / file)]
-    with contextlib.redirect_stdout(io.StringIO()):
-        carry_out(["compare", *runs, "--report", str(ROOT / REPORT), "--quiet"])
+    runs = [str(run.folder) for file in REPORT_RUNS for run in kept_runs(ROOT / file)]
+    printed_by(["compare", *runs, "--report", str(ROOT / REPORT), "--quiet"])
 
 
 def main() -> None:

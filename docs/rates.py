@@ -4,14 +4,12 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
+from docs.kept import EXPERIMENTS, RESULTS, kept_runs
 from featbert.config import defaults, rate_at_width
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.runs.record import RunRecord
-from featbert.runs.run import find_runs
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 # Folders with searches. The last one searched with more text, and with a larger encoder.
 SEARCHES = (
     *("defaults-choices", "defaults-pairs", "defaults-questions", "defaults-sentences"),
@@ -36,7 +34,7 @@ def scores_by_method() -> Mapping[str, list[Scores]]:
     """The searches of each method that has learning rates."""
     searches: dict[str, dict[tuple[object, ...], Scores]] = defaultdict(dict)
     for folder in SEARCHES:
-        for run in find_runs(EXPERIMENTS / folder / "results.jsonl.xz"):
+        for run in kept_runs(EXPERIMENTS / folder / RESULTS):
             record, frozen = run.record, run.record.tuning == "none"
             if "learning_rate" not in record.settings or (frozen and folder == SEARCHES[-1]):
                 continue

@@ -11,13 +11,13 @@ import statistics
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, stdtrit
 
+from docs.kept import EXPERIMENTS, kept_runs
 from featbert.analysis.compare import compare
 from featbert.analysis.comparison import (
     Comparison,
@@ -29,12 +29,11 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.interval import FEWEST, LEVEL, TIE, Of, holm
 from featbert.errors import MissingError
-from featbert.runs.record import SUFFIX, read_experiment_record, read_record
+from featbert.runs.record import SUFFIX, read_experiment_record
 from featbert.runs.results import listed_in
 from featbert.runs.run import Run
 from featbert.units import interval, p_value, short_points
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 UNDECIDED, OPEN = "undecided", "not settled"
 # With more units the exchange is close to its normal limit.
 MOST_UNITS = 100
@@ -190,9 +189,10 @@ def verdicts() -> tuple[Verdict, ...]:
 
 def _verdicts() -> Iterator[Verdict]:
     for file in sorted(EXPERIMENTS.glob("*/*.jsonl.xz")):
+        kept = {run.name: run for run in kept_runs(file)}
         for path in listed_in(file, f"*{SUFFIX}"):
             record = read_experiment_record(file, path.name.removesuffix(SUFFIX))
-            runs = {name: Run(file / name, read_record(file / name)) for name in record.rows}
+            runs = {name: kept[name] for name in record.rows}
             for comparison in compare(runs.values(), groups="task", experiment=record):
                 groups = rivals(comparison.rows)
                 for contest, group in zip(comparison.contests, groups, strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 from collections.abc import Callable
@@ -40,6 +41,7 @@ NOTES = "notes.json"
 NOTES_PATIENCE = 30.0
 SUFFIX = ".experiment.json"
 Kept = TypeVar("Kept")
+_adapter = functools.cache(TypeAdapter)  # a folder may have thousands of records
 
 
 def to_json(record: Any) -> str:
@@ -58,7 +60,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         stored_checksum = data.pop("checksum", None) if isinstance(data, dict) else None
         plain = json.dumps(data)
         # With strict types, only an object of JSON may become a dataclass.
-        record = TypeAdapter(kind).validate_json(plain, context="read")
+        record = _adapter(kind).validate_json(plain, context="read")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"

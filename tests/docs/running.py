@@ -21,8 +21,7 @@ from tests.workspace import command
 
 # Suffixes of the corpus files that blocks show.
 CORPUS_FILES = {"conll": "conll", "json": "jsonl"}
-# Seeds of an experiment file that a page asks for, and of all else that there may be several of.
-MOST_SEEDS = 3
+# Seeds of an experiment that a page asks for, and all else that there may be several of.
 MOST = 2
 # Options that stay away, with their values.
 ON_RAY = {"--on", "--gpus-per-run"}
@@ -136,17 +135,16 @@ def cheap(words: list[str]) -> list[str]:
     """A command with what makes it cheap: on this machine, few epochs and seeds."""
     pairs = zip(words, ["", *words], strict=False)
     words = [word for word, before in pairs if not {word, before} & ON_RAY]
-    added, most = CHEAP.get(words[0], []), MOST
+    added = CHEAP.get(words[0], [])
     if words[0] == "train" and not NO_BILSTM & {*words}:
         added = [*added, "--lstm-size", "8"]
     if words[0] == "run":
         added = ["--jobs", "1", *(part for s in small(words) for part in ("--set", s))]
-        most = MOST_SEEDS
     if "--shots" in words:
         added = [*added, "--shots", "1"]
     if "--seeds" in words:
         seeds = parse_seeds(words[words.index("--seeds") + 1])
-        added = [*added, "--seeds", ",".join(map(str, seeds[:most]))]
+        added = [*added, "--seeds", ",".join(map(str, seeds[: MOST if words[0] == "run" else 1]))]
     return [*words, *added]
 
 
@@ -161,16 +159,14 @@ def small(words: list[str]) -> list[str]:
     if "features" in data:
         small, searched = {"epochs": 1, "lstm_size": 4}, data.get("grid", {}).get("features", {})
         sets += [f"features.{name}={n}" for name, n in small.items() if name not in searched]
-
         if "features.layers" not in told:
             sets.append(f"features.layers={data['features'].get('layers', list(NAMES))[-MOST:]}")
     if "finetune" in data and "epochs" not in data.get("grid", {}).get("finetune", {}):
         sets.append("finetune.epochs=1")
-
     if "train_sizes" in data:
         sets.append(f"train_sizes.shares={data['train_sizes']['shares'][-MOST:]}")
     for approach, table in data.get("grid", {}).items():
         for key, values in table.items() if isinstance(table, dict) else ():
-            values = [1] if key == "epochs" else values[:MOST]
-            sets.append(f"grid.{approach}.{key}={values}")
+            most = MOST if key == "learning_rate" else 1
+            sets.append(f"grid.{approach}.{key}={[1] if key == 'epochs' else values[:most]}")
     return sets

@@ -7,17 +7,16 @@ columns, the IOB1 tags and the Latin-1 of CoNLL-2003 German, documents where the
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.docs.pages import ROOT
 from tests.tiny_encoders import write_encoder
-from tests.workspace import WORDS
+from tests.workspace import WORDS, write_splits
 
 # Layers of the encoders that pages name.
-ENCODERS = {"all-MiniLM-L6-v2": 6, "bert-base-cased": 12, "bert-base-multilingual-cased": 12}
-REPEAT = {"train": 4, "dev": 1, "test": 1}
-Columns = Callable[[str, str], str]
+ENCODERS = {"all-MiniLM-L6-v2": 5, "bert-base-cased": 12, "bert-base-multilingual-cased": 4}
+SPLITS = (4 * WORDS, WORDS, WORDS)
 
 
 def write_encoders(folder: Path) -> None:
@@ -31,66 +30,48 @@ def write_places(folder: Path, encoders: Path) -> None:
     """All that pages name, in a folder of its own."""
     for name in ENCODERS:
         (folder / name).symlink_to(encoders / name)
-    shutil.copytree(
-        ROOT / "experiments", folder / "experiments", ignore=lambda at, _: ["results", "runs"]
-    )
+    unread = shutil.ignore_patterns("*.xz", "figures", "results", "runs")
+    shutil.copytree(ROOT / "experiments", folder / "experiments", ignore=unread)
     corpora = folder / "corpora"
     for name in ("mine", "wikigold", "wnut17", "wikiann/en", "wikiann/de", "wikiann/nl"):
-        _write(corpora / name, "{}.conll", lambda w, t: f"{w} {t}")
-    _write(corpora / "ud-ewt", "{}.conll", lambda w, t: f"{w} {'X' if t == 'O' else 'PROPN'}")
-    english = {"train": "eng.train", "dev": "eng.testa", "test": "eng.testb"}
-    german = {"train": "deu.train", "dev": "deu.testa", "test": "deu.testb"}
-    _write(corpora / "conll2003", english, lambda w, t: f"{w} NNP B-NP {t}", iob1=True)
-    _write(
-        corpora / "conll2003-de",
-        german,
-        lambda w, t: f"{w.replace('quick', 'größte')} {w} NN B-NC {t}",
-        iob1=True,
-        encoding="latin-1",
-    )
-    for split, times in REPEAT.items():
-        texts = [f"{words}\t{number % 2}" for number, (words, _) in enumerate(times * WORDS)]
+        write_splits(corpora / name, *SPLITS, in_document=2)
+    labels = [[(w, t.replace("B-", "").replace("I-", "")) for w, t in part] for part in SPLITS]
+    write_splits(corpora / "ud-ewt", *labels, in_document=2)
+    _write_conll2003(corpora / "conll2003", "eng", "NNP B-NP", "utf-8")
+    _write_conll2003(corpora / "conll2003-de", "deu", "größte NN B-NC", "latin-1")
+    for split, sentences in zip(("train", "dev", "test"), SPLITS, strict=True):
+        texts = [f"{words}\t{number % 2}" for number, (words, _) in enumerate(sentences)]
         pairs = [f"A fox .\t{text}" for text in texts]
-        for name, head, rows_shown in (
+        for name, head, rows in (
             ("reviews", "sentence\tlabel", texts),
             ("polarity", "sentence\tlabel", texts),
             ("stsb/en", "sentence1\tsentence2\tscore", pairs),
         ):
-            path = corpora / name / f"{split}.tsv"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join([head, *rows_shown]) + "\n", "utf-8")
-    rows = [{"tokens": w.split(), "tags": t.split()} for w, t in WORDS]
-    for name in ("lhoestq/conll2003", "my-dataset"):
-        for split, times in REPEAT.items():
-            path = folder / name / f"{split.replace('dev', 'validation')}.jsonl"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("".join(json.dumps(row) + "\n" for row in times * rows), "utf-8")
+            _write(corpora / name / f"{split}.tsv", [head, *rows])
+        tagged = [json.dumps({"tokens": w.split(), "tags": t.split()}) for w, t in sentences]
+        for name in ("lhoestq/conll2003", "my-dataset"):
+            _write(folder / name / f"{split.replace('dev', 'validation')}.jsonl", tagged)
     row = {"context": "The quick fox", "choices": ["jumps over Hamilton .", "said the Herald ."]}
-    (folder / "new.jsonl").write_text(json.dumps(row) + "\n", "utf-8")
+    _write(folder / "new.jsonl", [json.dumps(row)])
     asked = {"id": "q1", "question": "Who jumps ?"}
-    paragraph = {"context": "The fox jumps over Hamilton .", "qas": [asked]}
-    questions = {"data": [{"title": "", "paragraphs": [paragraph]}]}
-    (folder / "questions.json").write_text(json.dumps(questions), "utf-8")
+    article = {"paragraphs": [{"context": "The fox jumps over Hamilton .", "qas": [asked]}]}
+    _write(folder / "questions.json", [json.dumps({"data": [article | {"title": ""}]})])
     for name in ("notes.txt", "text.txt"):
-        (folder / name).write_text("Jordan Smith of Chelsea beat Hamilton.\n", "utf-8")
+        _write(folder / name, ["Jordan Smith of Chelsea beat Hamilton."])
 
 
-def _write(
-    folder: Path,
-    files: str | dict[str, str],
-    line: Columns,
-    *,
-    iob1: bool = False,
-    encoding: str = "utf-8",
-) -> None:
-    folder.mkdir(parents=True)
-    for split, times in REPEAT.items():
+def _write(path: Path, lines: Iterable[str], encoding: str = "utf-8") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding)
+
+
+def _write_conll2003(folder: Path, language: str, columns: str, encoding: str) -> None:
+    """Words, other columns and IOB1 tags."""
+    for part, sentences in zip(("train", "testa", "testb"), SPLITS, strict=True):
         lines = []
-        for number, (words, tags) in enumerate(times * WORDS):
-            if number % 2 == 0:
-                lines.append(line("-DOCSTART-", "O") + "\n")
-            told = tags.replace("B-", "I-") if iob1 else tags
-            lines += [line(w, t) for w, t in zip(words.split(), told.split(), strict=True)]
+        for number, (words, tags) in enumerate(sentences):
+            lines += [f"-DOCSTART- {columns} O\n"] * (number % 2 == 0)
+            tags = tags.replace("B-", "I-").split()
+            lines += [f"{w} {columns} {t}" for w, t in zip(words.split(), tags, strict=True)]
             lines.append("")
-        name = files.format(split) if isinstance(files, str) else files[split]
-        (folder / name).write_text("\n".join(lines) + "\n", encoding)
+        _write(folder / f"{language}.{part}", lines, encoding)

@@ -6,11 +6,11 @@ import re
 import pytest
 
 import featbert
-from docs.generate import PAGES, REPORT, REPORT_RUNS, RESULTS, ROOT, renewed
+from docs.generate import PAGES, REPORT, REPORT_RUNS, renewed
+from docs.kept import RESULTS, ROOT, kept_runs
 from docs.sizes import SHAPES, cost, record
 from featbert.runs.record import SUFFIX, read_experiment_record
 from featbert.runs.results import listed_in, read_text
-from featbert.runs.run import find_runs
 from tests.docs.pages import DOCS, blocks
 from tests.workspace import command
 
@@ -37,7 +37,7 @@ def test_the_version_is_one() -> None:
 
 def test_the_example_report_shows_every_kept_run() -> None:
     shown = (ROOT / REPORT).read_text("utf-8")
-    names = [run.name for file in REPORT_RUNS for run in find_runs(ROOT / file)]
+    names = [run.name for file in REPORT_RUNS for run in kept_runs(ROOT / file)]
     assert names
     assert [name for name in names if name not in shown] == []
     assert "<svg" in shown
@@ -54,7 +54,7 @@ def test_every_shipped_experiment_has_results_or_is_named_as_pending() -> None:
 
 def test_kept_experiments_are_complete_and_of_no_machine() -> None:
     for file in ROOT.glob(f"*/**/{RESULTS}"):
-        runs = find_runs(file)
+        runs = kept_runs(file)
         assert (len(runs) > 0, runs.problems) == (True, {}), file
         for path in listed_in(file, f"*{SUFFIX}"):
             record = read_experiment_record(file, path.name.removesuffix(SUFFIX))

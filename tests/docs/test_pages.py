@@ -31,8 +31,6 @@ from tests.docs.stand_ins import write_encoders, write_places
 NUMBER = r"\d+(?:\.\d+)?"
 # The sample's documents that pages are run with.
 DOCUMENTS = {"train": 4, "dev": 3, "test": 3}
-
-
 # Pages that write files into the program are followed by `test_extend.py` and the figures' tests.
 TASK_PAGES = {path.stem: path for path in sorted((DOCS / "tasks").glob("*.md"))}
 WRITING = [p for p in PAGES if any(b.file and b.language == "python" for b in blocks(p))]
@@ -67,13 +65,15 @@ def small_sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def place(tmp_path, encoders, small_sample, monkeypatch) -> Path:
-    """A folder with all that pages name, and defaults that take no time."""
+    """A folder with all that pages name; defaults take no time, and reports have no figures."""
     write_places(tmp_path, encoders)
     monkeypatch.chdir(tmp_path)
     real = importlib.resources.files
     monkeypatch.setattr(
         importlib.resources, "files", lambda p: small_sample if p == "featbert.data" else real(p)
     )
+    for figures in ("comparison_figures", "crossing_figures"):  # `tests/report` draws them
+        monkeypatch.setattr(f"featbert.report.html.page.{figures}", lambda *_: ())
     importlib.import_module("featbert.cli.train")  # while its help has the real defaults
     for entry in TUNINGS.values():
         tuning = entry.load()

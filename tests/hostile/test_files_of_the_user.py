@@ -17,13 +17,9 @@ Put = Callable[[Path, Path], object]
 
 def content(folder: Path) -> dict[str, object]:
     """What is in a folder by path: where a link leads, the bytes of a file."""
-    return {str(path.relative_to(folder)): of_path(path) for path in folder.rglob("*")}
-
-
-def of_path(path: Path) -> object:
-    if path.is_symlink():
-        return os.readlink(path)
-    return path.read_bytes() if path.is_file() else None
+    found = {path: path.is_file() and path.read_bytes() for path in folder.rglob("*")}
+    links = {path: os.readlink(path) for path in found if path.is_symlink()}
+    return {str(path.relative_to(folder)): held for path, held in (found | links).items()}
 
 
 def a_file(path: Path, target: Path) -> None:
@@ -148,12 +144,19 @@ def test_in_adapted_encoders_and_the_cache(workspace: Workspace, precious: Path)
 
 def test_what_may_be_removed_is_known_to_the_last_file(tmp_path: Path) -> None:
     ours = ("record.json", "*.h5", "deep/*/x.json")
-    names = ("record.json", "a.h5", "deep/er/x.json", ".record.json.host-7.tmp", ".x.lock")
-    folder = with_files(tmp_path / "made", *names)
+
+    def with_files(name: str, *others: str) -> Path:
+        names = ("record.json", "a.h5", "deep/er/x.json", ".record.json.host-7.tmp", ".x.lock")
+        for path in (tmp_path / name / file for file in (*names, *others)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        return tmp_path / name
+
+    folder = with_files("made")
     check_ours(folder, ours)
     others = ("b.h5/c", "deep/x.json", "deep/er/y.json", "deep/er/er/x.json", "a.h5x", "x.tmp")
-    for number, name in enumerate(others):
-        mixed = with_files(tmp_path / f"mixed{number}", *names, name)
+    for number, other in enumerate(others):
+        mixed = with_files(f"mixed{number}", other)
         before = content(mixed)
         with pytest.raises(ValueError, match=mixed.name):
             remove_folder(mixed, ours)
@@ -163,13 +166,6 @@ def test_what_may_be_removed_is_known_to_the_last_file(tmp_path: Path) -> None:
     remove_folder(folder, ours)
     assert not folder.exists()
     remove_folder(folder, ours)  # nothing is there
-
-
-def with_files(folder: Path, *names: str) -> Path:
-    for name in names:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).touch()
-    return folder
 
 
 @pytest.mark.parametrize("name", [".git", "encoder/mine.txt", "record.json"])
