@@ -45,16 +45,16 @@ def copied(workspace: Workspace, tmp_path: Path) -> Workspace:
     return Workspace(workspace.folder, workspace.corpus, folder)
 
 
-@pytest.mark.parametrize("plain", [False, True], ids=["torch file", "plain pickle"])
-def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, plain):
+def plain_pickle(value: object, path: Path) -> None:
+    path.write_bytes(pickle.dumps(value, protocol=2))
+
+
+@pytest.mark.parametrize("save", [torch.save, plain_pickle])
+def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, save):
     marker = tmp_path / "was here"
     state = load_file(copied.model / "model.safetensors") | {"payload": Payload(marker)}
     (copied.model / "model.safetensors").unlink()
-    path = copied.model / "pytorch_model.bin"
-    if plain:
-        path.write_bytes(pickle.dumps(state, protocol=2))
-    else:
-        torch.save(state, path)
+    save(state, copied.model / "pytorch_model.bin")
     adapt = ("adapt", "--model", copied.model, "--data", copied.corpus, "--epochs", 1)
     for call in (
         lambda: copied.extract("--quiet"),
@@ -63,11 +63,7 @@ def test_a_pickle_among_the_weights_is_not_run(copied, tmp_path, plain):
     ):
         assert str(copied.model) in error_of(call())
         assert not marker.exists()
-    # The test can fail: unpickled, the file makes the folder.
-    if plain:
-        pickle.loads(path.read_bytes())
-    else:
-        torch.load(path, weights_only=False)
+    pickle.loads(pickle.dumps(Payload(marker)))  # the test can fail
     assert marker.exists()
 
 

@@ -22,13 +22,12 @@ from tests.kept_records import rewrite
 from tests.workspace import error_of, ok
 
 
-@pytest.mark.parametrize("split", ["../../secret", "..", "", "dev\0", "dev/../dev"])
-def test_predictions_of_a_split_that_is_a_path_are_not_read(runs, features_run, split):
-    (runs.folder / "secret.conll").write_text("a O O\n", "utf-8")
-    with pytest.raises(FeatbertError):
-        features_run.predictions(split)
-    with pytest.raises(FeatbertError):
-        features_run.predictions(str(runs.folder / "secret"))
+def test_predictions_of_a_split_that_is_a_path_are_not_read(runs, features_run):
+    secret = runs.folder / "secret"
+    secret.with_suffix(".conll").write_text("a O O\n", "utf-8")
+    for split in ("../../secret", str(secret), "..", "", "dev\0", "dev/../dev"):
+        with pytest.raises(FeatbertError):
+            features_run.predictions(split)
 
 
 @pytest.mark.parametrize(
@@ -63,19 +62,17 @@ def test_a_record_that_does_not_fit_its_run_is_not_used(
     assert line[:-1].isprintable()
 
 
-@pytest.mark.parametrize("row", ["../elsewhere", "/etc", "..", "", "a/../../b", "a\\b", "a\0"])
-def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs, features_run, row):
+def test_rows_of_an_experiment_that_are_paths_are_not_followed(runs, features_run):
     shutil.copytree(features_run.folder, runs.folder / "elsewhere")
     record: dict[str, Any] = {
         **dict.fromkeys(("name", "description"), "trial"),
         **{name: [] for name in ("vary", "missing", "published", "show", "searches")},
         **{name: {} for name in ("labels", "failures")},
-        "rows": [row],
         "transfer": False,
     }
-    kept = ExperimentRecord(**record)
-    write_json(experiment_path(runs.runs, kept.name), kept)
-    assert repr(row) in error_of(runs.compare("--experiment", "trial"))
+    for row in ("../elsewhere", "/etc", "..", "", "a/../../b", "a\\b", "a\0"):
+        write_json(experiment_path(runs.runs, "trial"), ExperimentRecord(**record, rows=[row]))
+        assert repr(row) in error_of(runs.compare("--experiment", "trial"))
 
 
 def test_nothing_outside_of_the_runs_directory_is_removed(runs, features_run, monkeypatch):
