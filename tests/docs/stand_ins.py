@@ -15,7 +15,7 @@ from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, write_splits
 
 # Layers of the encoders that pages name.
-ENCODERS = {"all-MiniLM-L6-v2": 5, "bert-base-cased": 12, "bert-base-multilingual-cased": 4}
+ENCODERS = {"all-MiniLM-L6-v2": 6, "bert-base-cased": 12, "bert-base-multilingual-cased": 4}
 SPLITS = (4 * WORDS, WORDS, WORDS)
 
 
