@@ -41,7 +41,8 @@ NOTES = "notes.json"
 NOTES_PATIENCE = 30.0
 SUFFIX = ".experiment.json"
 Kept = TypeVar("Kept")
-_adapter = functools.cache(TypeAdapter)  # a folder may have thousands of records
+# A folder may have thousands of records.
+_adapter: Callable[[Any], TypeAdapter[Any]] = functools.cache(TypeAdapter)
 
 
 def to_json(record: Any) -> str:
@@ -60,7 +61,7 @@ def from_json(kind: type[Kept], text: str, *, where: str) -> Kept:
         stored_checksum = data.pop("checksum", None) if isinstance(data, dict) else None
         plain = json.dumps(data)
         # With strict types, only an object of JSON may become a dataclass.
-        record = _adapter(kind).validate_json(plain, context="read")
+        record: Kept = _adapter(kind).validate_json(plain, context="read")
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "the top"
