@@ -93,6 +93,10 @@ class Estimate:
     covers_seeds: bool
     covers_text: bool = True
 
+    def possible_ends(self, lowest: float) -> tuple[float, float]:
+        """The interval of a score that is from `lowest` to 1."""
+        return max(self.low, lowest), min(self.high, 1.0)
+
     def ends(self, level: float) -> tuple[float, float]:
         """The interval at another level."""
         half = float(half_width(self.over_seeds + self.over_text, self.df, level))

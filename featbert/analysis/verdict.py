@@ -647,8 +647,9 @@ def _score(row: Row, split: str) -> str:
     """`84.1 accuracy [82.0, 86.2] (5 seeds)`"""
     parts = [_percent(row.mean(split)), row.task.measure.name]
     basis = counted(len(row.runs), "seed") if row.has_seed else ""
-    if estimate := row.estimates.get(split):  # no score is above 100
-        parts.append(f"[{_percent(estimate.low)}, {_percent(min(estimate.high, 1))}]")
+    if estimate := row.estimates.get(split):
+        ends = estimate.possible_ends(row.task.measure.lowest)
+        parts.append(f"[{', '.join(map(_percent, ends))}]")
         basis += "" if estimate.covers_seeds else _NO_SEEDS
         basis += "" if estimate.covers_text else ": other text is not covered"
     return " ".join([*parts, f"({basis})"] if basis else parts)

@@ -109,8 +109,8 @@ def _splits(run: Run) -> str:
             floor = r.scores[name].floor
             score = percent(r.score(name))
             with suppress(FeatbertError):  # the run was kept without predictions
-                estimate = run_estimate(run, name)
-                interval = f"[{percent(estimate.low)}, {percent(min(estimate.high, 1))}]"
+                ends = run_estimate(run, name).possible_ends(task.measure.lowest)
+                interval = f"[{', '.join(map(percent, ends))}]"
         line = {"split": name, unit: f"{split.sentences:,}", "words": f"{split.words:,}"}
         line |= {task.measure.name: score, f"{LEVEL:.0%} interval": interval}
         line |= {task.floor: NONE if floor is None else percent(floor)} if task.floor else {}

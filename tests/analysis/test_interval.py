@@ -218,6 +218,8 @@ def test_four_of_five_tries_with_as_much_as_is_needed_are_settled(kind) -> None:
 def test_ends_at_a_level_fit_the_p_value() -> None:
     result = difference_estimate(counts_of(f1_of, 1), counts_of(f1_of, 2, level=0.74), f1_of)
     assert result.ends(0.95) == pytest.approx((result.low, result.high))
+    assert result.possible_ends(-2.0) == (result.low, min(result.high, 1.0))
+    assert result.possible_ends(0.0) == (max(result.low, 0.0), min(result.high, 1.0))
     for level in (1 - result.p_value - 1e-6, 1 - result.p_value + 1e-6):
         low, high = result.ends(level)
         assert (low > 0 or high < 0) == (result.p_value < 1 - level)

@@ -435,7 +435,7 @@ def test_the_card_has_scores_and_no_text(tuned, tmp_path, task):
     assert has_interval == ("[" in line[4])
     if has_interval:
         low, high = map(float, line[4].strip("\\[] ").split(", "))
-        assert low <= float(line[3]) <= high
+        assert 100 * run.task.measure.lowest <= low <= float(line[3]) <= high <= 100
     words = {word for row in run.predictions("test").words for word in row}
     assert not {word for word in words if len(word) > 6} & {*card.text.replace("|", " ").split()}
     assert run.record.signature.source not in card.content
