@@ -25,7 +25,6 @@ from featbert.analysis.published import matrix_rows
 from featbert.config import TIMED_SENTENCES
 from featbert.encoders.layers import NAMES as LAYER_NAMES
 from featbert.encoders.tunings import tuning_title
-from featbert.errors import check_known
 from featbert.experiments.published import PublishedTable
 from featbert.models.registry import POOLINGS
 from featbert.report.table import ONLY_WIDE, Column, Table, name_column, score_column
@@ -57,7 +56,6 @@ def comparison_tables(
     `show` has keys of scores that people see besides the task's measure. `stats`: whether
     differences have a table.
     """
-    check_known("score", show, comparison.task.all_columns)
     lines = comparison_lines(comparison)
     return {
         "scores": [_scores_table(comparison, lines, show), *_folds_tables(comparison)],
@@ -75,7 +73,6 @@ def comparison_tables(
 def tables(comparisons: Comparisons) -> list[Table]:
     """All tables of `viewed` comparisons, one comparison after the other."""
     view, groups = comparisons.view, []
-    check_known("score", view.show, {k: 0 for c in comparisons for k in c.task.all_columns})
     for comparison in comparisons:
         keys = [key for key in view.show if key in comparison.task.all_columns]
         by_subject = comparison_tables(comparison, show=keys, stats=view.stats)

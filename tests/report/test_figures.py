@@ -1,6 +1,7 @@
 """Figures: they hold the numbers of their rows, and their texts can be read."""
 
 import dataclasses
+import functools
 import itertools
 import re
 import sys
@@ -16,7 +17,7 @@ from matplotlib.text import Text
 
 from featbert.analysis import breakdown
 from featbert.analysis.breakdown import confused, with_confusions
-from featbert.analysis.comparison import Breakdown, BudgetCurve, Confusion, Statistic
+from featbert.analysis.comparison import Breakdown, BudgetCurve, Comparisons, Confusion, Statistic
 from featbert.analysis.document import read_comparisons, to_json
 from featbert.analysis.interval import seeds_estimate
 from featbert.analysis.rows import compare_group
@@ -29,22 +30,23 @@ from featbert.registry import Entry
 from featbert.report.figures import style
 from featbert.report.figures.confusion import confusion
 from featbert.report.figures.registry import FIGURES, comparison_figures, crossing_figures, plot
-from featbert.report.figures.style import (
-    COLUMN_WIDTH,
-    FULL_WIDTH,
-    new_figure,
-    save_figure,
-    svg_text,
-)
+from featbert.report.figures.style import COLUMN_WIDTH, FULL_WIDTH, save_figure, svg_text
 from featbert.report.figures.values import line_looks, tuning_look
 from featbert.runs.record import RECORD_NAME, Mix, write_json
 from featbert.runs.run import Run, find_runs
 from featbert.tasks.base import get_task
 from featbert.tasks.forecasts import Forecasts, ProbabilityScores
 from tests.analysis.evaluation_records import evaluate, transfer_runs
-from tests.analysis.records import compare, make_epoch, make_run, make_seeds, usual_runs
+from tests.analysis.records import (
+    compare,
+    compare_runs,
+    make_epoch,
+    make_run,
+    make_seeds,
+    usual_runs,
+)
 from tests.processes import ROOT
-from tests.report.test_tables import on_corpus
+from tests.report.test_tables import on_corpus, with_floor
 from tests.workspace import command, ok
 
 DEV = {
@@ -54,11 +56,6 @@ DEV = {
     "fine-tuning": [0.66, 0.655, 0.67],
 }
 HOSTILE = "$x^2$ \x1b[31m \u202e" + "long_name_" * 12
-
-
-def one(runs):
-    (comparison,) = compare(runs)
-    return comparison
 
 
 def single_layers(layers=range(7)):
@@ -103,20 +100,6 @@ def broken_down(comparison, *, buckets=("PER", "LOC", "ORG"), facet="type"):
     return dataclasses.replace(comparison, breakdowns=(*comparison.breakdowns, found))
 
 
-# What each kind has something to show in.
-SHOWN = {
-    "seeds": lambda: one(usual_runs()),
-    "pareto": lambda: one(usual_runs()),
-    "budget": lambda: searched(one(usual_runs())),
-    "learning": lambda: one(shares()),
-    "layers": lambda: one(single_layers()),
-    "freezing": lambda: one(frozen()),
-    "mix": lambda: one(usual_runs()),
-    "types": lambda: broken_down(one(usual_runs())),
-    "training": lambda: one(trained()),
-}
-
-
 def searched(comparison):
     """Curves of two rows, one of which costs a tenth of the other."""
     numbers = range(1, 25)
@@ -133,6 +116,30 @@ def trained():
     changes = {"history": [make_epoch(*epoch) for epoch in epochs], "best_epoch": 3}
     runs = usual_runs()
     return [Run(run.folder, dataclasses.replace(run.record, **changes)) for run in runs]
+
+
+# What each kind has something to show in.
+SHOWN = dict.fromkeys(("seeds", "pareto", "budget", "mix", "types"), usual_runs) | {
+    "learning": shares,
+    "layers": single_layers,
+    "freezing": frozen,
+    "training": trained,
+}
+
+
+@pytest.fixture(scope="module")
+def usual():
+    return compare_runs(usual_runs())
+
+
+@functools.cache
+def shown(kind):
+    return broken_down(searched(compare_runs(SHOWN[kind]())))
+
+
+@functools.cache
+def drawn(kind):
+    return plot(shown(kind), kind)
 
 
 def texts(figure):
@@ -193,74 +200,67 @@ def cell_texts(axes):
 @pytest.mark.parametrize("kind", SHOWN)
 def test_each_kind_is_drawn_with_texts_that_can_be_read(kind):
     """In its own width and in the other one."""
-    comparison = SHOWN[kind]()
-    figure = plot(comparison, kind)
+    figure = drawn(kind)
     check_readable(figure)
     title = figure.get_label().lower()
     assert title.startswith("dev entity f1") or kind in ("budget", "mix", "training")
     (width,) = {COLUMN_WIDTH, FULL_WIDTH} - {figure.get_figwidth()}
-    figure = plot(comparison, kind, width=width)
+    figure = plot(shown(kind), kind, width=width)
     check_readable(figure)
     assert figure.get_figwidth() == width
 
 
-def test_figures_choose_themselves():
-    names = {name for _, name, _ in comparison_figures(one(usual_runs()))}
+def test_figures_choose_themselves(usual):
+    names = {name for _, name, _ in comparison_figures(usual)}
     assert names >= {"seeds-dev", "seeds-test", "pareto-test", "pareto-kept-test", "mix"}
     without = ("learning", "layers", "freezing", "types", "transfer")
     assert not [name for name in names if name.startswith(without)]
-    only = [name for _, name, _ in comparison_figures(one(usual_runs()), only=["mix"])]
+    only = [name for _, name, _ in comparison_figures(usual, only=["mix"])]
     assert only == ["mix"]
     rows = ["seeds", "pareto", "layers", "mix"]
-    assert not list(comparison_figures(one([make_run("a", mix=None)]), only=rows))
+    assert not list(comparison_figures(compare_runs([make_run("a", mix=None)]), only=rows))
 
 
-def test_the_figure_of_the_documentation_is_a_file_and_a_name(monkeypatch):
+def test_the_figure_of_the_documentation_is_a_file_and_a_name(usual, monkeypatch):
     page = (ROOT / "docs" / "how-to" / "add-a-figure.md").read_text("utf-8")
     module = types.ModuleType("featbert.report.figures.seconds")
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(FIGURES, "seconds", Entry(f"{module.__name__}:seconds"))
     exec(page.partition("```python\n")[2].partition("```")[0], vars(module))
-    drawn = plot(one(usual_runs()), "seconds")
-    check_readable(drawn)
-    assert [bar.get_width() for bar in drawn.axes[0].patches] == [41.0] * 3 + [95.5]
-    assert "seconds" in {kind.name for kind, _, _ in comparison_figures(one(usual_runs()))}
+    figure = plot(usual, "seconds")
+    check_readable(figure)
+    assert [bar.get_width() for bar in figure.axes[0].patches] == [41.0] * 3 + [95.5]
+    assert "seconds" in {kind.name for kind, _, _ in comparison_figures(usual)}
 
 
-@pytest.mark.parametrize("kind", ["foo", "layers", "freezing", "learning", "types"])
-def test_what_cannot_be_drawn_is_an_error_with_the_name(kind):
-    with pytest.raises(InputError, match=f"'{kind}'"):
-        plot(one(usual_runs()), kind)
-    with pytest.raises(InputError, match="'layers'"):  # no line across layers not tried
-        plot(one(single_layers([1, 2, 4, 6])), "layers")
-    with pytest.raises(InputError, match="'train'"):
-        plot(one(usual_runs()), kind if kind != "foo" else "seeds", split="train")
+def test_what_cannot_be_drawn_is_an_error_with_the_name(usual):
+    kinds = ("foo", "layers", "learning", "types", "reliability", "overview", "tasks", "transfer")
+    across_a_gap = compare_runs(single_layers([1, 2, 4, 6])), "layers"
+    for comparison, kind in (*((usual, kind) for kind in kinds), across_a_gap):
+        with pytest.raises(InputError, match=f"'{kind}'"):
+            plot(comparison, kind)
+    for kind in ("seeds", "types", "tradeoff"):
+        with pytest.raises(InputError, match="'train'"):
+            plot(usual, kind, split="train")
 
 
-def test_figures_of_all_comparisons_and_of_one_take_both(tmp_path):
+def test_figures_of_all_comparisons_and_of_one_take_both():
     other = make_seeds("x-tuned", [0.6, 0.61], layers=None, **on_corpus("x"))
     other += make_seeds("x-last", [0.5, 0.52], layers="last", **on_corpus("x"))
     comparisons = compare([*usual_runs(), *other])
     assert len(comparisons) == 2
-    check_readable(plot(comparisons, "tradeoff"))
-    check_readable(plot([*comparisons], "tradeoff", split="test"))
+    figure = plot([*comparisons], "tradeoff", split="test")
+    check_readable(figure)
+    assert len(figure.axes) == 4
     with pytest.raises(InputError, match=r"'seeds'.*\[0\]"):
         plot(comparisons, "seeds")
-    with pytest.raises(InputError, match="'train'"):
-        plot(comparisons, "tradeoff", split="train")
     both = [plot(given, "seeds") for given in (comparisons[:1], comparisons[0])]
     assert len({tuple(text for text, _ in texts(figure)) for figure in both}) == 1
-    f1 = dict.fromkeys(itertools.product(("de", "en"), repeat=2), 0.5)
-    matrices = compare(transfer_runs(tmp_path, f1), transfer=True)
-    assert cell_texts(plot(matrices, "transfer").axes[0])[0] == ["50.0", "50.0"]
-    for name in ("overview", "tradeoff", "tasks", "transfer"):
-        with pytest.raises(InputError, match=f"'{name}'"):
-            plot(comparisons[0], name)
 
 
 @pytest.mark.parametrize("kind", ["learning", "layers", "freezing", "mix", "tasks"])
 def test_advice_names_settings_in_python_and_options_in_commands(kind):
-    comparison = one([make_run("a", mix=None), make_run("b", layers=None)])
+    comparison = compare_runs([make_run("a", mix=None), make_run("b", layers=None)])
     for options, dashes in ((None, False), ({}, True)):
         with set_within(OPTIONS, options), pytest.raises(InputError) as error:
             plot(comparison, kind)
@@ -274,23 +274,16 @@ def test_advice_names_settings_in_python_and_options_in_commands(kind):
     read_experiment("quickstart", [f"{key}=1" for key in keys if "shots" not in key])
 
 
-def with_floor(runs, floor):
-    """The runs, of tasks in which so much needs no skill."""
-    for scores in (run.record.scores for run in runs):
-        scores |= {split: dataclasses.replace(each, floor=floor) for split, each in scores.items()}
-    return runs
-
-
 # What is drawn.
 
 
 def test_each_seed_is_a_dot_and_bars_are_intervals_of_one_kind():
-    (axes,) = plot(one(usual_runs()), "seeds").axes
+    (axes,) = drawn("seeds").axes
     assert dots(axes) == [pytest.approx([100 * f1 for f1 in f1s]) for f1s in DEV.values()]
     for ends, f1s in zip(level_lines(axes), DEV.values(), strict=True):
         interval = seeds_estimate(f1s)
         assert ends == pytest.approx((100 * interval.low, 100 * interval.high))
-    (axes,) = plot(one([r for r in usual_runs() if r.name != "tuned-3"]), "seeds").axes
+    (axes,) = plot(compare_runs([r for r in usual_runs() if r.name != "tuned-3"]), "seeds").axes
     assert level_lines(axes)[-1] == pytest.approx((65.75 - 0.25 * 2**0.5, 65.75 + 0.25 * 2**0.5))
     assert level_lines(axes)[0] == pytest.approx((44, 46))  # three seeds, but the same kind of bar
 
@@ -304,25 +297,22 @@ def crowd(layers):
 
 
 def test_all_rows_of_a_crowd_are_named_and_hide_nothing():
-    figure = plot(one(crowd("name_of_{}")), "pareto-time", split="dev", width=FULL_WIDTH)
+    figure = plot(compare_runs(crowd("name_of_{}")), "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
     assert {f"name_of_{i}" for i in range(25)} <= {text for text, _ in texts(figure)}
     # Without room for all, the front and the best row of a side have names.
-    comparison = one(crowd("r{}_of_a_long_name_" + "x" * 20))
+    comparison = compare_runs(crowd("r{}_of_a_long_name_" + "x" * 20))
     (front,) = (f for f in comparison.fronts if (f.split, f.currency) == ("dev", "time"))
     named = {p.name for p in front.points if p.on_front} | {c.leader for c in comparison.contests}
     figure = plot(comparison, "pareto-time", split="dev", width=FULL_WIDTH)
     check_readable(figure)
     shown = {text.replace("\n", "") for text, _ in texts(figure)}
     assert sum("_of_a_long_name_" in text for text in shown) == len(named) < 25
-    ((_, name, figure),) = crossing_figures([one(usual_runs())] * 2, only=["tradeoff"])
-    check_readable(figure)
-    assert (name, len(figure.axes)) == ("tradeoff", 4)
 
 
 def test_rows_that_did_not_learn_are_hollow_and_off_the_front():
     runs = [*make_seeds("a", [0.5, 0.6, 0.7]), *make_seeds("b", [0.9, 0.91, 0.92], layers=None)]
-    figure = plot(one(with_floor(runs, 0.8)), "pareto", split="dev")
+    figure = plot(compare_runs(with_floor(runs, 0.8)), "pareto", split="dev")
     (axes,) = figure.axes
     marks = [c for c in axes.collections if isinstance(c, PathCollection)]
     fills = [matplotlib.colors.to_hex(mark.get_facecolor()[0]) for mark in marks]
@@ -330,16 +320,15 @@ def test_rows_that_did_not_learn_are_hollow_and_off_the_front():
     assert list(axes.lines[0].get_ydata()) == pytest.approx([91, 91])
     check_readable(figure)
     with pytest.raises(InputError, match="learned"):  # all rows
-        plot(one(with_floor(runs, 0.99)), "pareto")
+        plot(compare_runs(with_floor(runs, 0.99)), "pareto")
 
 
 def test_each_tuning_has_a_colour_and_a_marker_of_its_own():
     colors, markers = zip(*map(tuning_look, TUNINGS), strict=True)
     assert len({*colors}) == len({*markers}) == len(TUNINGS)
     assert tuning_look("top:2") == tuning_look("top")
-    comparison = searched(one(usual_runs()))
-    drawn = [line.get_color() for line in plot(comparison, "budget").axes[0].lines]
-    assert drawn == [tuning_look(name).color for name in ("none", "none", "full")]
+    colors = [line.get_color() for line in drawn("budget").axes[0].lines]
+    assert colors == [tuning_look(name).color for name in ("none", "none", "full")]
     looks = line_looks(["none", "full", "none", "none", "full", "none"])
     assert looks[:2] == [tuning_look("none"), tuning_look("full")]
     assert len({color for color, _ in looks}) == len(looks)
@@ -347,7 +336,7 @@ def test_each_tuning_has_a_colour_and_a_marker_of_its_own():
 
 
 def test_lines_hold_means_bands_and_seeds():
-    axes = plot(one(single_layers()), "layers").axes[0]
+    axes = drawn("layers").axes[0]
     probe, lstm = sorted(axes.lines, key=lambda line: line.get_ydata()[0])
     assert list(lstm.get_xdata()) == list(range(7))
     assert list(lstm.get_ydata()) == pytest.approx([70.1 + layer for layer in range(7)])
@@ -359,16 +348,15 @@ def test_lines_hold_means_bands_and_seeds():
     assert sorted(float(y) for x, y in seeds.get_offsets() if x == 0) == pytest.approx([70, 70.2])
 
 
-def test_the_front_the_steps_and_the_mix_hold_the_numbers_of_their_rows():
-    comparison = one(usual_runs())
-    front = next(f for f in comparison.fronts if (f.split, f.currency) == ("dev", "time"))
-    best = [100 * comparison.row(p.row).mean("dev") for p in front.points if p.on_front]
-    (line,) = plot(comparison, "pareto-time", split="dev").axes[0].lines
+def test_the_front_the_steps_and_the_mix_hold_the_numbers_of_their_rows(usual):
+    front = next(f for f in usual.fronts if (f.split, f.currency) == ("dev", "time"))
+    best = [100 * usual.row(p.row).mean("dev") for p in front.points if p.on_front]
+    (line,) = plot(usual, "pareto-time", split="dev").axes[0].lines
     assert sorted({*line.get_ydata()}) == pytest.approx(sorted({*best}))
-    curve, *levels = plot(one(frozen()), "freezing").axes[0].lines
+    curve, *levels = drawn("freezing").axes[0].lines
     assert list(curve.get_ydata()) == pytest.approx([90.5 - 2 * n for n in range(5)])
     assert [line.get_ydata()[0] for line in levels] == pytest.approx([80, 80.1, 85])
-    axes = plot(one(shares()), "learning").axes[0]
+    axes = drawn("learning").axes[0]
     features, tuned = axes.lines
     assert axes.get_xscale() == "log"
     assert list(features.get_xdata()) == list(tuned.get_xdata()) == [60, 180, 600]
@@ -378,12 +366,12 @@ def test_the_front_the_steps_and_the_mix_hold_the_numbers_of_their_rows():
         make_run(f"m{n}", seed=n, layers="weighted", mix=Mix([0, 1, 2], own, 1.5))
         for n, own in enumerate(weights)
     ]
-    axes = plot(one(runs), "mix").axes[0]
+    axes = plot(compare_runs(runs), "mix").axes[0]
     assert [bar.get_height() for bar in axes.patches] == pytest.approx([0.3, 0.2, 0.5])
 
 
 def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
-    figure = plot(one(trained()), "training")
+    figure = drawn("training")
     scores, losses = figure.axes[0], figure.axes[4]
     assert len(scores.lines) == len(losses.lines) == 3
     assert list(scores.lines[0].get_ydata()) == pytest.approx([30, float("nan"), 60], nan_ok=True)
@@ -393,7 +381,7 @@ def test_training_has_a_line_a_seed_and_a_mark_at_the_kept_epoch():
 
 
 def test_cells_are_percent_and_the_best_of_a_column_is_bold():
-    axes = plot(broken_down(one(usual_runs())), "types").axes[0]
+    axes = drawn("types").axes[0]
     assert cell_texts(axes) == [[f"{10.0 * (i + j):.1f}" for j in range(3)] for i in range(4)]
     bold = {t.get_text() for t in axes.texts if t.get_weight() == "bold"}
     assert bold == {"30.0", "40.0", "50.0"}
@@ -404,7 +392,7 @@ def test_cells_are_percent_and_the_best_of_a_column_is_bold():
 @pytest.mark.parametrize("kind", ["seeds", "layers"])
 def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind, monkeypatch):
     monkeypatch.setattr(get_task("entities"), "floor", "chance", raising=False)
-    comparison = one(single_layers())
+    comparison = compare_runs(single_layers())
     floors = {"dev": 0.25, "test": 0.3}
     rows = tuple(dataclasses.replace(row, floors=floors) for row in comparison.rows)
     comparison = dataclasses.replace(comparison, rows=rows)
@@ -416,8 +404,8 @@ def test_the_score_that_needs_no_skill_is_a_line_with_its_name(kind, monkeypatch
     check_readable(figure)
 
 
-def test_many_buckets_are_continued_below_and_further_facets_have_names():
-    comparison = broken_down(one(usual_runs()), buckets=[f"type_{n:02}" for n in range(30)])
+def test_many_buckets_are_continued_below_and_further_facets_have_names(usual):
+    comparison = broken_down(usual, buckets=[f"type_{n:02}" for n in range(30)])
     comparison = broken_down(comparison, facet="length")
     figure = plot(comparison, "types")
     assert len(figure.axes) > 1
@@ -433,10 +421,10 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
     runs = transfer_runs(tmp_path / "a", f1, seeds=(1,))
     tuned_runs = transfer_runs(tmp_path / "b", f1, layers=None)
     evaluate(tuned_runs[3], "zh", 0.25)
-    ((_, name, drawn),) = crossing_figures([], transfer_matrices([*runs, *tuned_runs]))
-    assert name == "transfer"
-    check_readable(drawn)
-    features, tuned = drawn.axes[:2]
+    matrices = tuple(transfer_matrices([*runs, *tuned_runs]))
+    figure = plot(Comparisons((), matrices), "transfer")
+    check_readable(figure)
+    features, tuned = figure.axes[:2]
     assert cell_texts(features) == [
         ["79.0" if i == j else "49.0" for j in range(3)] for i in range(3)
     ]
@@ -449,30 +437,26 @@ def test_matrices_are_panels_of_cells_on_one_scale(tmp_path):
 # Files.
 
 
-def test_hostile_and_long_names_are_text_that_can_be_read():
+def test_hostile_and_long_names_are_text_that_can_be_read(tmp_path):
     runs = make_seeds("a", [0.5, 0.6], layers=HOSTILE) + make_seeds("b", [0.7, 0.71], layers=None)
     for kind in ("seeds", "pareto"):
-        figure = plot(one(runs), kind, width=COLUMN_WIDTH)
+        figure = plot(compare_runs(runs), kind, width=COLUMN_WIDTH)
         check_readable(figure)
         shown = "".join(text for text, _ in texts(figure)).replace("\n", "")
         assert "$x^2$" in shown
         assert not {"\x1b", "\u202e"} & set(shown)
+    figure.text(0.5, 0.5, "語 😀")  # the font lacks both, and that is no warning
+    save_figure(figure, tmp_path / "names.png")
+    assert "svg" in svg_text(figure)
 
 
 @pytest.mark.parametrize("ending", [".pdf", ".svg"])
-def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(tmp_path, ending):
-    first = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / "new" / f"a{ending}")
+def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(usual, tmp_path, ending):
+    first = save_figure(plot(usual, "seeds"), tmp_path / "new" / f"a{ending}")
     with matplotlib.rc_context({"font.size": 20, "axes.grid": True, "svg.fonttype": "none"}):
-        again = save_figure(plot(one(usual_runs()), "seeds"), tmp_path / f"b{ending}")
+        again = save_figure(plot(usual, "seeds"), tmp_path / f"b{ending}")
     assert first.read_bytes() == again.read_bytes()
     assert "font.size: 20" not in str(matplotlib.rcParams)
-
-
-def test_letters_that_the_font_lacks_are_no_warning(tmp_path):
-    figure = new_figure(3, 2)
-    figure.text(0.5, 0.5, "語 😀")
-    assert save_figure(figure, tmp_path / "names.png").stat().st_size > 0
-    assert "svg" in svg_text(figure)
 
 
 def test_the_command_draws_the_figures_that_are_named(tmp_path):
@@ -497,7 +481,7 @@ def test_layers_by_task_name_encoders_and_show_the_mix_of_another_head():
         runs += of_encoder(model, layer, "logistic", 0.5, **own)
     own = {"layers": "weighted_all", "layer_indices": [1, 2], "mix": Mix([1, 2], [0.2, 0.8], 1)}
     runs += of_encoder("large", "-mix", "linear", 0.6, **own)
-    ((_, _, figure),) = crossing_figures([one(runs)], only=["tasks"])
+    ((_, _, figure),) = crossing_figures([compare_runs(runs)], only=["tasks"])
     scores, weights = figure.axes
     names = [label.get_text() for label in scores.get_yticklabels()]
     assert ["small" in name for name in names] == ["large" not in name for name in names]
@@ -583,8 +567,3 @@ def test_a_panel_has_the_bins_of_all_seeds_of_a_row(tmp_path):
         filled = items > 0
         expected = 100 * np.stack([confidence, right])[:, filled] / items[filled]
         np.testing.assert_allclose(axes.collections[0].get_offsets(), expected.T)
-
-
-def test_runs_without_probabilities_have_none():
-    with pytest.raises(InputError, match="reliability"):
-        plot(compare(usual_runs())[0], "reliability")

@@ -16,7 +16,7 @@ from featbert.runs.record import Mix
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores
 from tests.analysis.records import compare, make_seeds
-from tests.report.test_tables import on_corpus
+from tests.report.test_tables import on_corpus, with_floor
 
 
 def corpus_runs(name: str, features: list[float], tuned: list[float]) -> list[Run]:
@@ -62,9 +62,7 @@ def test_the_best_rows_by_dev_meet_on_test(two: Comparisons) -> None:
 @pytest.mark.parametrize(("floor", "ahead"), [(None, "full"), (0.25, "full"), (0.75, "neither")])
 def test_where_neither_learned_anything_neither_is_better(floor, ahead) -> None:
     runs = corpus_runs("first", [0.60, 0.61, 0.62], [0.70, 0.71, 0.72])
-    for scores in (run.record.scores for run in runs):
-        scores |= {s: dataclasses.replace(each, floor=floor) for s, each in scores.items()}
-    frame = pandas.DataFrame(overview_lines(compare(runs)))
+    frame = pandas.DataFrame(overview_lines(compare(with_floor(runs, floor))))
     assert [*frame["ahead"]] == [ahead]
     assert (frame["high"] < 0).all()
 

@@ -21,7 +21,7 @@ def save_figures(
         (f"{number}-" if len(comparisons) > 1 else "", comparison_figures(view, names))
         for number, view in enumerate(map(comparisons.view.drawn, comparisons), 1)
     ]
-    figures.append(("", crossing_figures(comparisons, comparisons.matrices, names)))
+    figures.append(("", crossing_figures(comparisons, names)))
     written, kinds = list[str](), set[str]()
     with stage("drawing", "figures") as advance:  # their number is not known before
         for prefix, of_comparison in figures:

@@ -16,7 +16,7 @@ from featbert.registry import Entry, Registry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from featbert.analysis.comparison import Comparison, Comparisons
+    from featbert.analysis.comparison import Comparison
 
 # In the order of the report.
 FIGURES = Registry(
@@ -43,7 +43,7 @@ class Kind:
         needs: data that a comparison must have.
         settings: settings of training that give these data, with examples of values. Their names
             are keys of an experiment file, such as "features.layers".
-        of: its subject: one comparison, all comparisons together, or transfer matrices.
+        of: its subject: one comparison, or all comparisons together.
         splits: one figure for each evaluated split, for the last one, or without a split.
         draw: takes the subject, a split, and a width in inches or None. Returns a figure, several
             by name, or None if there is nothing to show.
@@ -53,7 +53,7 @@ class Kind:
     section: Section = "scores"
     needs: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    of: Literal["comparison", "comparisons", "matrices"] = "comparison"
+    of: Literal["comparison", "comparisons"] = "comparison"
     splits: Literal["each", "last", "none"] = "each"
 
     name: str = field(init=False)
@@ -117,7 +117,10 @@ def plot(
     comparisons = Comparisons.of(comparisons)
     base = next((registered for registered in FIGURES if name.startswith(f"{registered}-")), name)
     kind: Kind = FIGURES.load(base)
-    subject = _subject(kind, comparisons)
+    if kind.of == "comparison" and len(comparisons) != 1:
+        number = f"of {len(comparisons):,}"
+        raise InputError(f"{name!r} shows one comparison {number}; index one: comparisons[0]")
+    subject = comparisons[0] if kind.of == "comparison" else comparisons
     splits = [*dict.fromkeys(split for comparison in comparisons for split in comparison.splits)]
     check_known("split", [] if split is None else [split], splits)
     split = split or next(iter(splits), "")
@@ -132,38 +135,27 @@ def plot(
     return figures.get(full_name) or next(iter(figures.values()))
 
 
-def _subject(kind: Kind, comparisons: Comparisons) -> Any:
-    """The part of comparisons that a kind is drawn of."""
-    if kind.of != "comparison":
-        return comparisons.matrices if kind.of == "matrices" else comparisons
-    if len(comparisons) != 1:
-        number = f"of {len(comparisons):,}"
-        raise InputError(f"{kind.name!r} shows one comparison {number}; index one: comparisons[0]")
-    return comparisons[0]
-
-
 def comparison_figures(
     comparison: Comparison, only: Collection[str] = ()
 ) -> Iterator[tuple[Kind, str, Figure]]:
     """Kind, full name and figure of all kinds, or of `only` some, that have something to show."""
-    for kind in _kinds(only, "comparison"):
-        for split in comparison.splits if kind.splits == "each" else comparison.splits[-1:]:
-            for name, fig in kind.figures(comparison, split).items():
-                yield kind, name, fig
+    return _figures("comparison", comparison, comparison.splits, only)
 
 
 def crossing_figures(
-    comparisons: Sequence[Comparison],
-    matrices: Sequence[Any] = (),
-    only: Collection[str] = (),
+    comparisons: Sequence[Comparison], only: Collection[str] = ()
 ) -> Iterator[tuple[Kind, str, Figure]]:
-    """The same of all comparisons together, and of transfer matrices."""
-    for of, subject in (("comparisons", comparisons), ("matrices", matrices)):
-        for kind in _kinds(only, of) if subject else ():
-            for name, fig in kind.figures(subject, "").items():
-                yield kind, name, fig
+    """The same of all comparisons together."""
+    from featbert.analysis.comparison import Comparisons
+
+    return _figures("comparisons", Comparisons.of(comparisons), [""], only)
 
 
-def _kinds(only: Collection[str], of: str) -> list[Kind]:
+def _figures(
+    of: str, subject: Any, splits: Sequence[str], only: Collection[str]
+) -> Iterator[tuple[Kind, str, Figure]]:
     kinds: list[Kind] = [FIGURES.load(name) for name in FIGURES if not only or name in only]
-    return [kind for kind in kinds if kind.of == of]
+    for kind in (kind for kind in kinds if kind.of == of):
+        for split in splits if kind.splits == "each" else splits[-1:]:
+            for name, drawn in kind.figures(subject, split).items():
+                yield kind, name, drawn

@@ -1,10 +1,8 @@
 """Transfer matrices as heat maps, side by side on one colour scale."""
 
-from collections.abc import Sequence
-
 from matplotlib.figure import Figure
 
-from featbert.analysis.comparison import TransferMatrix
+from featbert.analysis.comparison import Comparisons
 from featbert.report.figures.heat import CELL, Marks, draw_cells, scale_of
 from featbert.report.figures.registry import figure
 from featbert.report.figures.style import FULL_WIDTH, TEXT, header, panels, wrapped
@@ -17,13 +15,13 @@ _CELL = 0.46  # inches of a cell's width, at least
 @figure(
     caption="Rows: trained on; columns: evaluated on; framed: the corpus trained on.",
     section="transfer",
-    of="matrices",
+    of="comparisons",
     needs="transfer matrices of runs that were scored on another corpus",
     splits="none",
 )
-def transfer(grids: Sequence[TransferMatrix], split: str, width: float | None) -> Figure | None:
+def transfer(comparisons: Comparisons, split: str, width: float | None) -> Figure | None:
     """A panel for each matrix with scores on other data."""
-    grids = [g for g in grids if any(row.average is not None for row in g.rows)]
+    grids = [g for g in comparisons.matrices if any(row.average is not None for row in g.rows)]
     if not grids:
         return None
     width = width or FULL_WIDTH

@@ -31,15 +31,18 @@ from featbert.versions import library_versions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+# What a page does without: metadata, names of groups, no rotation, indents, and the font, which
+# report.css names with a substitute.
+_LEFT_OUT = re.compile(
+    r'<metadata>.*?</metadata>\s*|<!--.*?-->\s*|(?<=<g) id="[^"]*"'
+    r"|font-family: 'DejaVu Sans'; | transform=\"rotate\(-0 [^)]*\)\"|(?<=\n)\s+",
+    re.DOTALL,
+)
 _NAME = re.compile(r'(\bid="|href="#|url\(#)([^")]+)')
-_UNUSED_NAME = re.compile(r'(<g) id="[^"]*"')
 _PLAIN_GROUP = re.compile(r"<g>\n((?:(?!</?g\b).)*?)</g>\n?", re.DOTALL)
-# What a page does without: the font, which report.css names with a substitute, and no rotation.
-_IMPLIED = re.compile(r"font-family: 'DejaVu Sans'; | transform=\"rotate\(-0 [^)]*\)\"")
 _PLACES = re.compile(r'\b[dxy]="[^"]*"|\btranslate\([^)]*\)')
 _LONG = re.compile(r"(\d\.\d\d)\d+")
 _SIZE = re.compile(r'\b(width|height)="([\d.]+)pt"')
-_NOT_SHOWN = re.compile(r"<metadata>.*?</metadata>\s*|<!--.*?-->\s*", re.DOTALL)
 # A page is read from further away than paper: text of 7 points becomes as large as its own.
 _SCALE = 1.4
 
@@ -50,7 +53,7 @@ def html_report(comparisons: Sequence[Comparison]) -> str:
     matrices = [
         matrix for matrix in shown.matrices if any(row.average is not None for row in matrix.rows)
     ]
-    crossed = _figures(crossing_figures(shown, matrices), "t")
+    crossed = _figures(crossing_figures(shown), "t")
     script = _asset("report.js")
     return template("report.html.j2").render(
         title=_title(shown),
@@ -117,16 +120,13 @@ def _figures(figures: Iterable[tuple[Kind, str, Figure]], prefix: str) -> dict[s
 def _inline_svg(figure: Figure, *, prefix: str, label: str) -> str:
     """A figure as `<svg>`. Its names are the prefix with numbers."""
     text = svg_text(figure, fonttype="none")
-
-    text = _NOT_SHOWN.sub("", text[text.index("<svg") :])
-    text = _UNUSED_NAME.sub(r"\1", text)
+    text = _LEFT_OUT.sub("", text[text.index("<svg") :])
     numbers: dict[str, int] = {}
     text = _NAME.sub(
         lambda name: f"{name[1]}{prefix}-{numbers.setdefault(name[2], len(numbers))}", text
     )
     # A hundredth of a point is finer than any screen.
     text = _PLACES.sub(lambda places: _LONG.sub(r"\1", places[0]), text)
-    text = _IMPLIED.sub("", re.sub(r"\n\s*", "\n", text))
     groups = 1
     while groups:
         text, groups = _PLAIN_GROUP.subn(r"\1", text)
