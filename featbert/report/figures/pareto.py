@@ -24,11 +24,16 @@ Places = list[tuple[float, float]]
 _NARROWEST, _HEIGHT = 3.3, 2.6  # inches of a panel
 _TICK = 55  # pixels
 _ROOM = 280  # characters of names in a panel
-_SECONDS = (
-    *(digit * 10.0**power for power in (-3, -2, -1) for digit in (1, 2, 5)),
-    *(1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800),
-    *(3600 * hours for hours in (1, 2, 5, 10, 24, 48, 120, 240, 480)),
-)
+# Numbers of an axis of time, with their names.
+_SECONDS = {
+    number * length: f"{number:g} {unit}"
+    for unit, length, numbers in (
+        ("s", 1, (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30)),
+        ("min", 60, (1, 2, 5, 10, 20, 30)),
+        ("h", 3600, (1, 2, 5, 10, 24, 48, 120, 240, 480)),
+    )
+    for number in numbers
+}
 
 
 @figure(
@@ -76,11 +81,11 @@ def draw_fronts(
     `size` has the width of the figure, the least width of a panel, and its height, in inches.
     """
     fig, panes = style.panels(len(fronts), *size)
+    marks = []
     for axes, (comparison, front, text) in zip(panes, fronts, strict=True):
-        axes.set_ylabel(f"{score_name(comparison, front.split)} (%)")
-        if text:
-            axes.set_title(style.wrapped(text, size[1]))
-    marks = [_draw(axes, *front[:2]) for axes, front in zip(panes, fronts, strict=True)]
+        axes.set(ylabel=f"{score_name(comparison, front.split)} (%)")
+        axes.set_title(style.wrapped(text, size[1]))
+        marks.append(_draw(axes, comparison, front))
     fig.draw_without_rendering()  # so that the axes have their places
     unwritten, crowded = list[str](), False
     for axes, (comparison, front, _), (_, *places) in zip(panes, fronts, marks, strict=True):
@@ -138,7 +143,7 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> tuple[str, 
     currency = CURRENCIES[front.currency]
     timed, show = currency.unit == "seconds", SHOWN[currency.unit]
     costs = [point.cost for point in front.points]
-    steps = _SECONDS if timed else style.DIGITS
+    steps = [*_SECONDS] if timed else style.DIGITS
     begin = max((i for i, step in enumerate(steps) if step <= 0.95 * min(costs)), default=0)
     ticks = steps[begin : bisect.bisect_left(steps, 1.05 * max(costs)) + 1]
     room = (max(costs) / min(costs)) ** 0.12  # for names
@@ -146,7 +151,7 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> tuple[str, 
     axes.set(xscale="log", xlim=limits)
     axes.minorticks_off()
     shown = ticks[:: math.ceil(len(ticks) * _TICK / axes.get_window_extent().width)]
-    names = [_time(tick) if timed else show(tick).replace(".0 ", " ") for tick in shown]
+    names = [_SECONDS[tick] if timed else show(tick).replace(".0 ", " ") for tick in shown]
     axes.set_xticks(shown, names)
     axes.set_xlabel(currency.title)
     axes.grid()
@@ -175,10 +180,3 @@ def _draw(axes: Axes, comparison: Comparison, front: ParetoFront) -> tuple[str, 
             linewidth=0.8, zorder=4,
         )  # fmt: skip
     return meaning, places, corners
-
-
-def _time(seconds: float) -> str:
-    for unit, length in (("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:g} {unit}"
-    return f"{seconds:g} s"

@@ -1,7 +1,6 @@
 """Labels next to their marks: each moves around its mark to the place that hides least."""
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,8 +19,12 @@ Floats = NDArray[np.float64]
 _NAME = 1.2  # inches of a name that is wrapped
 _MARK = 3.5  # points: half a mark
 _NEAR = 5.0  # points from a mark to its label, which needs no line to its mark
-_REACHES = (_NEAR, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0)
-_ANGLES = 2 * np.pi * np.arange(16) / 16
+# (places,) points from a mark to a place of its label, and (places, 2) its direction.
+_REACH = np.repeat([_NEAR, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 64.0], 16)
+_ANGLES = np.tile(2 * np.pi * np.arange(16) / 16, 8)
+_TOWARD = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
+# (places, 2) which side of its box a label shows its mark: from -1 to 1, and 0 for the middle.
+_SIDE = np.clip(np.where(abs(_TOWARD) > 0.3, 2 * _TOWARD, 0), -1, 1)
 _ROUNDS = 3
 # Cost of a place for each thing hidden by the label. A point of distance costs `_FAR`.
 _LABEL, _HIDDEN_MARK, _AMBIGUOUS, _CROSSING = 1e4, 300.0, 200.0, 150.0
@@ -99,14 +102,12 @@ def place_labels(
         ]
         cost = fixed_costs[n] + _LABEL * _overlaps(boxes, label_boxes).sum(axis=1)
         in_between = np.array([*label_boxes, *np.delete(squares, n, axis=0)]).reshape(-1, 4)
-        for c in np.flatnonzero(cost < cost.min() + 2 * _CROSSING):
-            end = _middle(boxes[c])
-            if reaches[c] > _NEAR:
-                cost[c] += _CROSSING * (
-                    _on_line(marks[n], end, in_between)
-                    + sum(_cross(marks[n], end, *leader) for leader in leaders)
-                )
-            cost[c] += _CROSSING * sum(_on_line(*leader, boxes[c : c + 1]) for leader in leaders)
+        best = np.flatnonzero(cost < cost.min() + 2 * _CROSSING)
+        cost[best] += _CROSSING * sum(_on_line(*leader, boxes[best]) for leader in leaders)
+        for c in best[reaches[best] > _NEAR]:
+            own = marks[n], _middle(boxes[c])
+            crossed = sum(_cross(*own, *leader) for leader in leaders)
+            cost[c] += _CROSSING * (_on_line(*own, in_between).sum() + crossed)
         chosen[n] = int(cost.argmin())
     unwritten = []
     written: list[Floats] = []
@@ -144,27 +145,18 @@ def _candidates(
     axes: Axes, name: str, place: tuple[float, float], mark: Floats, pixels: float
 ) -> tuple[list[str], Floats, Floats, Floats]:
     """Texts, boxes in pixels (n, 4), distances and shifts (n, 2) in points of a mark's labels."""
-    texts, boxes, distances, shifts = list[str](), [], [], []
+    texts, boxes, shifts = list[str](), [], []
     for text in dict.fromkeys([visible(name), wrapped(name, _NAME)]):
         note = _write(axes, text, place, (0, 0))
         extent = note.get_window_extent()
         note.remove()
         half = np.array([extent.width, extent.height]) / 2 / pixels + 0.7
-        for reach, angle in itertools.product(_REACHES, _ANGLES):
-            x, y = math.cos(angle), math.sin(angle)
-            # The point of the box's edge that is next to the mark is `reach` away from it.
-            shift = np.array([x * reach + half[0] * _side(x), y * reach + half[1] * _side(y)])
-            middle = mark + shift * pixels
-            texts.append(text)
-            boxes.append([*(middle - half * pixels), *(middle + half * pixels)])
-            distances.append(reach)
-            shifts.append(shift)
-    return texts, np.array(boxes), np.array(distances), np.array(shifts)
-
-
-def _side(direction: float) -> float:
-    """Which side of its box a label shows its mark: from -1 to 1, and 0 for the middle."""
-    return max(-1.0, min(1.0, 2 * direction if abs(direction) > 0.3 else 0.0))
+        # The point of the box's edge that is next to the mark is `reach` away from it.
+        shifts.append(_TOWARD * _REACH[:, None] + half * _SIDE)
+        middles = mark + shifts[-1] * pixels
+        boxes.append(np.concatenate([middles - half * pixels, middles + half * pixels], axis=1))
+        texts += [text] * len(_REACH)
+    return texts, np.concatenate(boxes), np.tile(_REACH, len(boxes)), np.concatenate(shifts)
 
 
 def _overlaps(boxes: Floats, others: Any) -> NDArray[np.bool_]:
@@ -178,10 +170,10 @@ def _middle(box: Floats) -> Floats:
     return (box[:2] + box[2:]) / 2
 
 
-def _on_line(start: Floats, end: Floats, boxes: Floats) -> int:
-    """How many boxes a line from a mark to its label touches."""
+def _on_line(start: Floats, end: Floats, boxes: Floats) -> NDArray[np.bool_]:
+    """Whether a line from a mark to its label touches boxes (n, 4): (n,)."""
     points = start + np.linspace(0, 1, 24)[:, None] * (end - start)
-    return int(_overlaps(np.concatenate([points, points], axis=1), boxes).any(axis=0).sum())
+    return np.asarray(_overlaps(np.concatenate([points, points], axis=1), boxes).any(axis=0))
 
 
 def _cross(a: Floats, b: Floats, c: Floats, d: Floats) -> bool:
