@@ -72,6 +72,7 @@ def model_card(run: UsableRun, folder: Path, form: str, *, onnx: bool = False) -
     threshold_note = ""
     if r.threshold is not None:
         threshold_note = task.threshold_note(r.threshold, r.targets.classes)
+    example = _PAIR if s.packing is not None else _REVIEW if task.of_texts else _TEXT
     text = template("card.md.j2").render(
         name=markdown_text(printable(run.name)),
         about=markdown_text(printable(about)),
@@ -81,7 +82,7 @@ def model_card(run: UsableRun, folder: Path, form: str, *, onnx: bool = False) -
         task=task,
         problem=task.model_config(r.targets.classes).get("problem_type"),
         source=run.source,
-        example=_example(run),
+        example=_EXAMPLES.get(task.pipeline, example),
         record=r,
         threshold_note=markdown_text(threshold_note),
         splits=_splits(run),
@@ -89,13 +90,6 @@ def model_card(run: UsableRun, folder: Path, form: str, *, onnx: bool = False) -
         facts=as_markdown(facts),
     )
     return str(ModelCard(f"---\n{data.to_yaml()}\n---\n\n{text}"))
-
-
-def _example(run: Run) -> Any:
-    """An input for `predict`."""
-    pairs = run.record.signature.packing is not None
-    text = _PAIR if pairs else _REVIEW if run.task.of_texts else _TEXT
-    return _EXAMPLES.get(run.task.pipeline, text)
 
 
 def _splits(run: Run) -> str:

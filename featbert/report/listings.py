@@ -72,36 +72,36 @@ def run_facts(run: Run) -> list[tuple[str, str]]:
     whole = units.parameters(c.total_parameters)
     packing = f", texts {s.packing}" if s.packing else ""
     scheme = f", labels {s.tag_scheme}" * (not run.task.of_texts)
-    facts = [
-        ("what", run_title(r.tuning, r.layers, r.settings, r.task)),
-        ("task", run.task.title),
-        ("corpus", f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}"),
-        ("encoder", f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece"),
-        ("context", f"{s.context}, casing {s.casing}{packing}{scheme}"),
-        ("seed", str(r.seed)),
-        ("settings", ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None)),
-        ("precision", f"encoder {s.encoder_precision}, training {s.training_precision}"),
-        ("scorer", s.scorer),
-        ("machine", f"{s.device_name}, {counted(s.threads, 'thread')}"),
-        ("started", r.started),
-        ("training", f"{took}, {units.operations(c.training_flops)}, peak memory {memory}"),
-        ("parameters", f"{units.parameters(c.trained_parameters)} trained of {whole}"),
-        ("kept", units.size(c.run_bytes)),
-    ]
+    notes, extraction, mix = run.notes, "", ""
     if c.extraction_seconds is not None:
-        took = units.duration(c.extraction_seconds)
-        facts.append(("extraction", f"{took}, {units.size(c.store_bytes)}"))
+        extraction = f"{units.duration(c.extraction_seconds)}, {units.size(c.store_bytes)}"
     if r.mix is not None:
         pairs = zip(r.mix.layers, r.mix.weights, strict=True)
         weights = ", ".join(f"{layer}: {weight:.3f}" for layer, weight in pairs)
-        facts.append(("mix", f"{weights}; scale {r.mix.scale:.3f}"))
-    if unusual(r.counts):
-        facts.append(("unusual", unusual(r.counts)))
-    notes = run.notes
-    remarks = {"tags": ", ".join(notes.tags), "note": notes.note}
-    facts += [(name, text) for name, text in remarks.items() if text]
-    facts.append(("signature", signature_line([run])))
-    return [(name, visible(value)) for name, value in facts]
+        mix = f"{weights}; scale {r.mix.scale:.3f}"
+    facts = {
+        "what": run_title(r.tuning, r.layers, r.settings, r.task),
+        "task": run.task.title,
+        "corpus": f"{s.corpus} ({s.source}), trained on {' and '.join(r.trained_on)}",
+        "encoder": f"{s.model}, weights {s.encoder_weights[:12]}, {s.pooling} wordpiece",
+        "context": f"{s.context}, casing {s.casing}{packing}{scheme}",
+        "seed": str(r.seed),
+        "settings": ", ".join(f"{k}={v}" for k, v in r.settings.items() if v is not None),
+        "precision": f"encoder {s.encoder_precision}, training {s.training_precision}",
+        "scorer": s.scorer,
+        "machine": f"{s.device_name}, {counted(s.threads, 'thread')}",
+        "started": r.started,
+        "training": f"{took}, {units.operations(c.training_flops)}, peak memory {memory}",
+        "parameters": f"{units.parameters(c.trained_parameters)} trained of {whole}",
+        "kept": units.size(c.run_bytes),
+        "extraction": extraction,
+        "mix": mix,
+        "unusual": unusual(r.counts),
+        "tags": ", ".join(notes.tags),
+        "note": notes.note,
+        "signature": signature_line([run]),
+    }
+    return [(name, visible(value)) for name, value in facts.items() if value]
 
 
 def store_facts(store: FeatureStore) -> list[tuple[str, str]]:
@@ -157,7 +157,7 @@ def run_scores_table(run: Run) -> Table:
     place if several have one name.
     """
     lines: list[dict[str, Any]] = []
-    firsts: list[bool] = []
+    sections: list[bool] = []
     last: dict[tuple[str, str], Scores] = {}
     for evaluation, _ in sorted(evaluations(run), key=lambda pair: pair[0].started):
         mapped = "".join(f" {old}={new}" for old, new in evaluation.mapping.items())
@@ -172,8 +172,8 @@ def run_scores_table(run: Run) -> Table:
     for split, scored in splits:
         counts = {n: sum(v.get(n, 0) for v in scored.by_class.values()) for n in _COUNTS}
         whole = scored.values | (counts if scored.by_class else {})
+        sections += [bool(lines), *[False] * len(scored.by_class)]
         parts = [("all", whole), *scored.by_class.items()]
-        firsts += [place == 0 for place in range(len(parts))]
         lines += [{"scores": f"{split} {name}", **values} for name, values in parts]
     columns = [name_column("scores")]
     only_of_classes = {k: h for k, h in _OF_CLASSES.items() if any(k in line for line in lines)}
@@ -181,7 +181,6 @@ def run_scores_table(run: Run) -> Table:
     columns += [Column(head, key, percent) for key, head in heads.items()]
     count_names = [name for name in _COUNTS if any(name in line for line in lines)]
     columns += [Column(name, name, "{:,.0f}".format) for name in count_names]
-    sections = [i > 0 and is_first for i, is_first in enumerate(firsts)]
     return Table(f"Scores of {run.task.title} in percent", lines, columns, sections=sections)
 
 
@@ -211,10 +210,8 @@ def evaluations_tables(
             Column("seed", "seed"),
             name_column("id"),
             name_column("scored on", "on"),
-        ]
-        columns += [Column(task.columns[key], key, percent) for key in keys]
-        columns += [Column(task.floor, "floor", percent)] * (scores.floor is not None)
-        columns += [
+            *(Column(task.columns[key], key, percent) for key in keys),
+            *[Column(task.floor, "floor", percent)] * (scores.floor is not None),
             Column(f"{task.unit}s", "examples", "{:,}".format),
             Column("words", "words", "{:,}".format),
             Column("time", "seconds", units.duration),

@@ -5,7 +5,15 @@ import io
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Literal
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.analysis.document import to_json
@@ -119,12 +127,6 @@ def as_text(table: Table, width: int | None = None) -> str:
 
     Repeated are the first columns that tell the rows apart, if they have room, else the first.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
     out = io.StringIO()
     console = Console(
         file=out, width=width or 10_000, force_terminal=width is not None, highlight=False
@@ -195,15 +197,13 @@ def _more(tables: Sequence[Table], views: Sequence[Table], detail: Detail) -> st
 
 def _sizes(column: Column, cells: Sequence[Cell], width: int | None) -> tuple[int, int]:
     """Width of a column, and its least width: names and heads wrap at words, numbers do not."""
-    from rich.cells import cell_len
-
     texts = [column.head, *(cell.text for cell in cells)]
     size = max(map(cell_len, texts)) + _AROUND
     if width is None:
         return size, size
-    words = [column.head, *([] if column.right else texts)]
-    parts = [*(word for text in words for word in text.split()), *(texts[1:] * column.right), ""]
-    least = max(map(cell_len, parts)) + _AROUND
+    whole = texts[1:] if column.right else []
+    words = column.head if column.right else " ".join(texts)
+    least = max(map(cell_len, ["", *words.split(), *whole])) + _AROUND
     if column.right:
         return size, least
     return min(size, max(width // 2, least)), min(size, max(width // 4, least))
@@ -256,10 +256,7 @@ def as_markdown(table: Table) -> str:
 
 def as_latex(table: Table) -> str:
     """A `table` environment with booktabs. Best values bold."""
-
-    def escape(text: str) -> str:
-        return text.translate(_LATEX)
-
+    escape = methodcaller("translate", _LATEX)
     head, *rows = (rf"{row} \\" for row in _joined_cells(table, escape, r"\textbf{{{}}}", " & "))
     caption = ". ".join(filter(None, (table.title, table.subtitle)))
     places = "".join("r" if column.right else "l" for column in table.columns)

@@ -45,22 +45,14 @@ class Column:
 
     def cells(self, lines: Sequence[Mapping[str, Any]]) -> list[Cell]:
         """The values of lines as people read them."""
-        texts = self._texts(lines, self.name)
-        shown = [
-            self.missing.get(i, NONE) if text is None else text for i, text in enumerate(texts)
-        ]
-        if self.second:
-            pairs = zip(shown, self._texts(lines, self.second), strict=True)
-            shown = [
-                first if second is None else self.form.format(first, second)
-                for first, second in pairs
-            ]
-        best = {*self.best}
-        return [Cell(visible(text), place in best) for place, text in enumerate(shown)]
-
-    def _texts(self, lines: Sequence[Mapping[str, Any]], name: str) -> list[str | None]:
-        values = [line.get(name) for line in lines]
-        return [self.show(value) if has_value(value) else None for value in values]
+        best, cells = {*self.best}, []
+        for place, line in enumerate(lines):
+            value, second = line.get(self.name), line.get(self.second)
+            text = self.show(value) if has_value(value) else self.missing.get(place, NONE)
+            if has_value(second):
+                text = self.form.format(text, self.show(second))
+            cells.append(Cell(visible(text), place in best))
+        return cells
 
 
 @dataclass
