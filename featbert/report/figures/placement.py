@@ -105,9 +105,9 @@ def place_labels(
         best = np.flatnonzero(cost < cost.min() + 2 * _CROSSING)
         cost[best] += _CROSSING * sum(_on_line(*leader, boxes[best]) for leader in leaders)
         for c in best[reaches[best] > _NEAR]:
-            own = marks[n], _middle(boxes[c])
-            crossed = sum(_cross(*own, *leader) for leader in leaders)
-            cost[c] += _CROSSING * (_on_line(*own, in_between).sum() + crossed)
+            to_label = marks[n], _middle(boxes[c])
+            crossed = sum(_cross(*to_label, *leader) for leader in leaders)
+            cost[c] += _CROSSING * (_on_line(*to_label, in_between).sum() + crossed)
         chosen[n] = int(cost.argmin())
     unwritten = []
     written: list[Floats] = []

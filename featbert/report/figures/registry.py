@@ -157,5 +157,5 @@ def _figures(
     kinds: list[Kind] = [FIGURES.load(name) for name in FIGURES if not only or name in only]
     for kind in (kind for kind in kinds if kind.of == of):
         for split in splits if kind.splits == "each" else splits[-1:]:
-            for name, drawn in kind.figures(subject, split).items():
-                yield kind, name, drawn
+            for name, image in kind.figures(subject, split).items():
+                yield kind, name, image

@@ -31,7 +31,7 @@ from featbert.versions import library_versions
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# What a page does without: metadata, names of groups, no rotation, indents, and the font, which
+# Omitted from figures: metadata, names of groups, rotations by 0, indents, and the font, which
 # report.css names with a substitute.
 _LEFT_OUT = re.compile(
     r'<metadata>.*?</metadata>\s*|<!--.*?-->\s*|(?<=<g) id="[^"]*"'
