@@ -34,7 +34,6 @@ def calibrated(run: UsableRun) -> UsableRun:
     forecasts = task.forecasts(
         predictions.gold, shares, record.targets.classes, record.signature.tag_scheme
     )
-    assert forecasts is not None
     temperature = forecasts.temperature()
     threshold = task.scaled_threshold(record.threshold, temperature)
     changed = dataclasses.replace(record, temperature=temperature, threshold=threshold)

@@ -118,7 +118,7 @@ class LoadedRun(UsableRun):
         float16. Without `probabilities`, they are left out.
         """
         record, items = self.record, self.task.items(sentences)
-        budget = prediction_budget(inputs, self.settings, self.device)
+        budget = prediction_budget(self.model, self.settings, self.device)
         prediction = (self.model, inputs, items, self.backend, budget)
         numbers, *shares = predict(*prediction, probabilities=probabilities, apart=apart)
         classes, scheme = record.targets.classes, record.signature.tag_scheme

@@ -36,6 +36,7 @@ class Part(Entry):
     in_transformers: bool = True
 
 
+_LINEAR = "featbert.models.linear:DropoutOnly"
 BODIES = Registry(
     "body",
     {
@@ -45,16 +46,9 @@ BODIES = Registry(
             ("lstm_size", "lstm_layers", "variational_dropout"),
             in_transformers=False,
         ),
-        "linear": Part("featbert.models.linear:DropoutOnly", "linear", words=False),
-        "logistic": Part(
-            "featbert.models.linear:DropoutOnly",
-            "logistic regression",
-            words=False,
-            trainer="logistic",
-        ),
-        "ridge": Part(
-            "featbert.models.linear:DropoutOnly", "ridge regression", words=False, trainer="ridge"
-        ),
+        "linear": Part(_LINEAR, "linear", words=False),
+        "logistic": Part(_LINEAR, "logistic regression", words=False, trainer="logistic"),
+        "ridge": Part(_LINEAR, "ridge regression", words=False, trainer="ridge"),
     },
 )
 OUTPUTS = Registry(

@@ -368,7 +368,7 @@ class _Training:
         shares: dict[str, Any] = {}
         for split in splits:
             inputs, items = self.inputs[split.name], self.task.items(split)
-            budget = prediction_budget(inputs, self.settings, self.device)
+            budget = prediction_budget(self.model, self.settings, self.device)
             prediction = (self.model, inputs, items, self.backend, budget)
             if apart is None:
                 (numbers[split.name],) = predict(*prediction)

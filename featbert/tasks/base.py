@@ -275,9 +275,7 @@ class Task(ABC):
         """Why values of `score` are undefined, a sentence each."""
         return []
 
-    def scores(
-        self, gold: Rows, predicted: Rows, words: int, classes: Sequence[str] = ()
-    ) -> Scores:
+    def scores(self, gold: Rows, predicted: Rows, words: int, classes: Sequence[str]) -> Scores:
         """Scores of a split with so many words, as in records. A notice names undefined values."""
         gold, predicted = self.with_gold(gold, predicted)
         for doubt in self.doubts(gold, predicted):
@@ -286,8 +284,8 @@ class Task(ABC):
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
-    ) -> Forecasts | None:
-        """Probabilities (T, C) as forecasts of the gold answers, None if they are none.
+    ) -> Forecasts:
+        """Probabilities (T, C) as forecasts of the gold answers, for tasks with `CALIBRATION`.
 
         Each sequence has a gold answer. Words without one are left out. `numbers` (T, ...) are the
         given answers, by default those with the highest probability.
@@ -316,12 +314,14 @@ class Task(ABC):
 
         `numbers` are as of `forecasts`.
         """
+        if not self.probability_columns:
+            return scores
         gold = self.gold(split)
         has_gold = np.repeat([bool(row) for row in gold], np.diff(self.items(split)))
         shares, numbers = shares[has_gold], None if numbers is None else numbers[has_gold]
         gold = [row for row in gold if row]
         forecasts = self.forecasts(gold, shares, classes, scheme, numbers)
-        if forecasts is None or not len(forecasts.right):
+        if not len(forecasts.right):
             return scores
         values = forecasts.values() | self.ranking(gold, shares, classes)
         return replace(scores, probabilities=ProbabilityScores(values, forecasts.reliability()))
@@ -422,13 +422,13 @@ class Task(ABC):
 
         If answers have margins or probabilities, only those above `threshold` are given.
         """
-        rows = np.split(self.named(numbers, classes), self.items(sentences)[1:-1])
+        names = self.named(numbers, classes, threshold)
+        rows = np.split(names, self.items(sentences)[1:-1])
         return [self.read(row.tolist(), scheme) for row in rows]
 
-    def named(self, numbers: NDArray[Any], classes: tuple[str, ...]) -> NDArray[Any]:
-        """(T,) the answer to each item, from its number."""
-        names: NDArray[Any] = np.array(classes, dtype=object)[numbers]
-        return names
+    def named(self, numbers: Any, classes: tuple[str, ...], threshold: Threshold = None) -> Any:
+        """(T,) the answer to each item, from its numbers."""
+        return np.array(classes, dtype=object)[numbers]
 
     def written(self, answer: Sequence[str], scheme: str) -> Sequence[str]:
         """An answer as it is learned: tags in the scheme."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from featbert.data.corpus import Sentence, Split
-from featbert.tasks.base import Facet, Floats, Predictions, Rows, Scores, in_buckets
+from featbert.tasks.base import Facet, Floats, Predictions, Rows, in_buckets
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.forecasts import Forecasts
 from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
@@ -42,9 +42,8 @@ class Choice(ExampleTask):
         "length": Facet("words of context and longest choice"),
     }
 
-    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
-        chance = float(np.mean([1 / len(row) for row in gold])) if gold else None
-        return Scores(self.dev_values(gold, predicted), {}, len(gold), 0, chance)
+    def _floor(self, gold: Rows, classes: Sequence[str]) -> float:
+        return float(np.mean([1 / len(row) for row in gold]))
 
     def groups(self, sentences: Sequence[Sentence]) -> Counts:
         """The sequences of an example are neighbours of one document."""
@@ -63,7 +62,7 @@ class Choice(ExampleTask):
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
-    ) -> Forecasts | None:
+    ) -> Forecasts:
         """An item is an example. Its possible answers are its choices."""
         sizes = np.array([len(row) for row in gold], dtype=np.int64)
         by_choice = np.zeros((len(sizes), max(sizes, default=0)))

@@ -5,12 +5,12 @@ Accuracy chooses the epoch unless another measure is named: "classification:matt
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from featbert.data.corpus import Split
-from featbert.tasks.base import Facet, Predictions, Rows, Scores
+from featbert.tasks.base import Facet, Predictions, Rows
 from featbert.tasks.examples import FACETS, ExampleTask, single
-from featbert.tasks.measures import OF_CLASSES, scores_by_class
+from featbert.tasks.measures import OF_CLASSES, Values, scores_by_class
 from featbert.text import natural
 
 
@@ -28,12 +28,11 @@ class Classification(ExampleTask):
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
 
-    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
-        by_class = scores_by_class(single(gold), single(predicted))
-        majority = [list(row) for row, _ in Counter(map(tuple, gold)).most_common(1)] * len(gold)
-        counts = self.counts(gold, majority, classes)
-        floor = float(self.measure.of(counts.sum(axis=0))) if gold else None
-        return Scores(self.dev_values(gold, predicted, classes), by_class, len(gold), 0, floor)
+    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
+        return scores_by_class(single(gold), single(predicted))
+
+    def _constants(self, gold: Rows) -> Rows:
+        return [row for row, _ in Counter(map(tuple, gold)).most_common(1)]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Classes of a training text, numbers by size."""

@@ -23,7 +23,7 @@ from featbert.data.tags import from_bio, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Counts, Facet, Measure, Parts, Predictions, Rows, Scores, in_buckets
 from featbert.tasks.labels import WordTask, check_lengths, labelled_words
-from featbert.tasks.measures import f1_of, prf
+from featbert.tasks.measures import Values, f1_of, prf
 
 # (type, first word, last word)
 Entity = tuple[str, int, int]
@@ -86,9 +86,7 @@ class Entities(WordTask):
             words=words,
         )
 
-    def dev_values(
-        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
-    ) -> dict[str, float]:
+    def dev_values(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Values:
         return _values(*self.counts(gold, predicted).sum(axis=0).tolist())
 
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
@@ -192,7 +190,7 @@ def check_tags(gold: Rows, predicted: Rows) -> None:
                 checked_tags.add(tag)
 
 
-def _values(correct: float, predicted: float, gold: float) -> dict[str, float]:
+def _values(correct: float, predicted: float, gold: float) -> Values:
     values = prf(correct, predicted, gold)
     return {key: values[key] for key in ("f1", "precision", "recall")}
 

@@ -16,8 +16,8 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
-from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Task, in_buckets
-from featbert.tasks.measures import Counts, ExampleMeasure
+from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Scores, Task, in_buckets
+from featbert.tasks.measures import Counts, ExampleMeasure, Values
 from featbert.text import excerpt
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
@@ -81,9 +81,26 @@ class ExampleTask(Task):
         if settings.sentence_pooling == "pooler" and settings.tuning == "none":
             raise InputError("is pooler, which features lack; use cls", setting="sentence_pooling")
 
-    def dev_values(
-        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
-    ) -> dict[str, float]:
+    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
+        values = self.dev_values(gold, predicted, classes)
+        floor = self._floor(gold, classes) if gold else None
+        return Scores(values, self._by_class(gold, predicted), len(gold), 0, floor)
+
+    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
+        """As in `Scores`."""
+        return {}
+
+    def _floor(self, gold: Rows, classes: Sequence[str]) -> float | None:
+        """The best measure of one answer to all examples, None without `_constants`."""
+        rows = ([answer] * len(gold) for answer in self._constants(gold))
+        counts = (self.counts(gold, row, classes).sum(axis=0) for row in rows)
+        return max((float(self.measure.of(total)) for total in counts), default=None)
+
+    def _constants(self, gold: Rows) -> Rows:
+        """Answers that a system without skill gives to all examples: the best of them counts."""
+        return ()
+
+    def dev_values(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Values:
         classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
         sides = self._answers(gold), self._answers(predicted)
         values = {}

@@ -27,6 +27,7 @@ from featbert.tasks.base import Floats, Measure
 from featbert.text import natural
 
 Counts = NDArray[Any]
+Values = dict[str, float]
 # Names that are the negative one of two classes begin with one of these.
 _NEGATIONS = ("not", "non", "no", "un", "in")
 
@@ -56,7 +57,7 @@ def positive_class(classes: Sequence[str]) -> str:
     return ordered[0] if negated else ordered[-1]
 
 
-def prf(correct: float, predicted: float, gold: float) -> dict[str, float]:
+def prf(correct: float, predicted: float, gold: float) -> Values:
     """F1, precision and recall of counts (0 where the denominator is 0), and the counts."""
     return {
         "f1": 2 * correct / (predicted + gold) if predicted + gold else 0.0,
@@ -68,7 +69,7 @@ def prf(correct: float, predicted: float, gold: float) -> dict[str, float]:
     }
 
 
-def scores_by_class(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, dict[str, float]]:
+def scores_by_class(gold: Sequence[str], predicted: Sequence[str]) -> dict[str, Values]:
     """`prf` of every class that occurs, sorted by name."""
     right = Counter(g for g, p in zip(gold, predicted, strict=True) if g == p)
     n_predicted, n_gold = Counter(predicted), Counter(gold)

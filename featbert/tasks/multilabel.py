@@ -19,23 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.corpus import Sentence, Split
+from featbert.data.corpus import Split
 from featbert.data.sets import classes_of, joined
-from featbert.tasks.base import (
-    Facet,
-    Floats,
-    Parts,
-    Predictions,
-    Rows,
-    Scores,
-    TargetSummary,
-    Threshold,
-)
+from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, TargetSummary, Threshold
 from featbert.tasks.examples import FACETS, ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import CALIBRATION, Forecasts
 from featbert.tasks.measures import (
     Counts,
     ExampleMeasure,
+    Values,
     accuracy_of,
     counts_by_class,
     f1_of,
@@ -111,21 +103,18 @@ class Multilabel(ExampleTask):
         **FACETS,
     }
 
-    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
+    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
         classes = self.classes_in([*gold, *predicted])
         sides = [members(single(rows), classes) for rows in (gold, predicted)]
         totals = counts_by_class(*sides).sum(axis=0).tolist()
-        by_class = {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
-        floor = self._floor(gold, classes) if gold else None
-        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
+        return {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
 
-    def _floor(self, gold: Rows, classes: Sequence[str]) -> float:
-        """The best measure of the same classes for each text."""
+    def _constants(self, gold: Rows) -> Rows:
+        """No class, the most frequent one, the two most frequent ones, and so on."""
+        classes = self.classes_in(gold)
         has = members(single(gold), classes)
         order = np.argsort(-has.sum(axis=0), kind="stable")
-        answers = (joined(classes[i] for i in order[:k]) for k in range(len(classes) + 1))
-        rows = ([[answer]] * len(gold) for answer in answers)
-        return max(float(self.measure.of(self.counts(gold, row).sum(axis=0))) for row in rows)
+        return [[joined(classes[i] for i in order[:k])] for k in range(len(classes) + 1)]
 
     def classes_in(self, gold: Rows) -> list[str]:
         names = {name for row in gold for answer in row for name in classes_of(answer)}
@@ -140,17 +129,11 @@ class Multilabel(ExampleTask):
         counts = self.encode(train, classes, scheme).sum(axis=0)
         return TargetSummary(classes, tuple(counts.tolist()), len(train))
 
-    def answers(
-        self,
-        numbers: NDArray[Any],
-        classes: tuple[str, ...],
-        sentences: Sequence[Sentence] | Split,
-        scheme: str,
-        threshold: Threshold = None,
-    ) -> Rows:
+    def named(self, numbers: Any, classes: tuple[str, ...], threshold: Threshold = None) -> Any:
         """Answers from (S, C) probabilities: the classes above the threshold, by default 0.5."""
         is_above = numbers > (0.5 if threshold is None else np.array(threshold))
-        return [[joined(np.array(classes, dtype=object)[row])] for row in is_above]
+        names = np.array(classes, dtype=object)
+        return np.array([joined(names[row]) for row in is_above], dtype=object)
 
     def threshold(
         self, numbers: NDArray[Any], split: Split, classes: tuple[str, ...], settings: Any
@@ -174,14 +157,14 @@ class Multilabel(ExampleTask):
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
-    ) -> Forecasts | None:
+    ) -> Forecasts:
         """An item is a class of a text, which it has or not."""
         # float16 rounds a probability above 1 - 2^-12 to 1.
         without = np.maximum(1 - shares, 2.0**-13)
         pairs = np.stack([without, shares], axis=2).reshape(-1, 2)
         return Forecasts(pairs, self._known(gold, classes).ravel().astype(np.int64))
 
-    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> dict[str, float]:
+    def ranking(self, gold: Rows, shares: Floats, classes: Sequence[str]) -> Values:
         """Label ranking average precision, as scikit-learn computes it."""
         from sklearn.metrics import label_ranking_average_precision_score
 

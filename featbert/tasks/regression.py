@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from featbert.data.corpus import Split
-from featbert.tasks.base import Facet, Predictions, Rows, Scores, TargetSummary
+from featbert.tasks.base import Facet, Predictions, Rows, TargetSummary, Threshold
 from featbert.tasks.examples import FACETS, ExampleTask
 from featbert.tasks.measures import OF_SCORES
 
@@ -29,10 +29,6 @@ class Regression(ExampleTask):
     frozen_body = "ridge"
     measures = OF_SCORES
     facets: Mapping[str, Facet] = {"score": Facet("gold score"), **FACETS}
-
-    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
-        """Every measure. A correlation with equal scores is undefined and shown as 0."""
-        return Scores(self.dev_values(gold, predicted), {}, len(gold), 0)
 
     def kept_scores(self, gold: Rows, predicted: Rows) -> tuple[list[float], list[float]]:
         return [float(s) for (s,) in gold], [float(s) for (s,) in predicted]
@@ -54,7 +50,7 @@ class Regression(ExampleTask):
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         return np.array([float(score) for (score,) in self.gold(split)], dtype=np.float32)
 
-    def named(self, numbers: Any, classes: tuple[str, ...]) -> Any:
+    def named(self, numbers: Any, classes: tuple[str, ...], threshold: Threshold = None) -> Any:
         """Scores with all digits of float32."""
         return np.array([f"{number:.9g}" for number in numbers.tolist()], dtype=object)
 

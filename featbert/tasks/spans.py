@@ -33,15 +33,13 @@ from featbert.tasks.base import (
     Measure,
     Predictions,
     Rows,
-    Scores,
     TargetSummary,
     Task,
     Threshold,
     in_buckets,
 )
 from featbert.tasks.examples import ExampleTask, best_threshold, single
-from featbert.tasks.forecasts import Forecasts
-from featbert.tasks.measures import Counts, accuracy_of
+from featbert.tasks.measures import Counts, Values, accuracy_of
 
 CLASSES = ("answerable", "unanswerable")
 # The title of no answer.
@@ -69,7 +67,7 @@ class Spans(ExampleTask):
     kinds = "kinds of questions"
     renames = False
     group = "passage"
-    probability_columns: Mapping[str, str] = {}
+    probability_columns: Mapping[str, str] = {}  # the best span is not one of a few answers
     pipeline = "question-answering"
     auto_model = "AutoModelForQuestionAnswering"
     floor = "answering nothing"
@@ -109,7 +107,7 @@ class Spans(ExampleTask):
         if settings.sentence_pooling != "none":
             raise InputError("is not for spans; leave it out", setting="sentence_pooling")
 
-    def score(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Scores:
+    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
         counts = self.counts(gold, predicted)
         gold_classes, classes = ([*map(_class_of, rows)] for rows in (gold, predicted))
         by_class = {}
@@ -117,13 +115,12 @@ class Spans(ExampleTask):
             exact, f1, n = counts[[c == name for c in gold_classes]].sum(axis=0)
             sizes = {"gold": float(n), "predicted": float(classes.count(name))}
             by_class[name] = {"f1": f1 / n, "exact": exact / n} | sizes
-        nothing = self.counts(gold, [NO_ANSWER] * len(gold)).sum(axis=0)
-        floor = float(self.measure.of(nothing)) if len(gold) else None
-        return Scores(self.dev_values(gold, predicted), by_class, len(gold), 0, floor)
+        return by_class
 
-    def dev_values(
-        self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()
-    ) -> dict[str, float]:
+    def _constants(self, gold: Rows) -> Rows:
+        return [NO_ANSWER]
+
+    def dev_values(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Values:
         """Values of all questions, of answerable and of unanswerable ones, as far as there are."""
         counts = self.counts(gold, predicted)
         has = np.array([_class_of(row) == CLASSES[0] for row in gold], dtype=bool)
@@ -174,12 +171,6 @@ class Spans(ExampleTask):
             else [answer_of(sentence, int(first) - 1, int(last) - 1)]
             for sentence, (first, last, margin) in zip(sentences, numbers.tolist(), strict=True)
         ]
-
-    def forecasts(
-        self, gold: Rows, shares: Any, classes: Sequence[str], scheme: str, numbers: Any = None
-    ) -> Forecasts | None:
-        """None: the probability of the best span is not one of a few possible answers."""
-        return None
 
     def threshold(
         self, numbers: Any, split: Split, classes: tuple[str, ...], settings: Any

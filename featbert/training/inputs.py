@@ -4,7 +4,7 @@ A batch is a set of sequence numbers. Its parts under a token budget are compute
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -34,14 +34,9 @@ class Inputs(Protocol):
 
     Attributes:
         offsets: (S + 1,) words before each sequence.
-        prediction_factor: padded tokens of a batch in prediction over training, by device kind. A
-            GPU has room, since there are no gradients. On a processor a BiLSTM is faster with many
-            rows, and an encoder with states that fit into the caches.
     """
 
     offsets: Ints
-
-    prediction_factor: Mapping[str, float]
 
     def parts(self, sentences: Ints, token_budget: int) -> Iterator[Ints]:
         """Each sentence once, in parts of at most the budget. A longer one is a part by itself."""
@@ -67,8 +62,6 @@ class FeatureInputs:
 
     They are of words, or of whole texts: one a sequence, or two of a pair that was encoded apart.
     """
-
-    prediction_factor: Mapping[str, float] = {"cpu": 0.5, "cuda": 4, "mps": 1}
 
     def __init__(
         self,
@@ -205,8 +198,6 @@ def _gathered(texts: Sequence[Sequence[Tensor]], words: Tensor) -> Tensor:
 class PieceInputs:
     """Subwords of one text for an encoder that is tuned."""
 
-    prediction_factor: Mapping[str, float] = {"cpu": 0.25, "cuda": 4, "mps": 1}
-
     def __init__(
         self, alignment: Alignment, encoder: Encoder, device: torch.device, *, reads: str = "words"
     ) -> None:
@@ -329,7 +320,6 @@ class GroupedInputs:
         self.sizes: Ints = np.diff(groups)
         self.offsets: Ints = inputs.offsets[groups]
         self.lengths: Ints = np.diff(self.offsets)
-        self.prediction_factor = inputs.prediction_factor
 
     def sequences(self, groups: Ints) -> Ints:
         """Numbers of the sequences of groups, in their order."""

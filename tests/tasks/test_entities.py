@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from seqeval.metrics import f1_score, precision_score, recall_score
 from seqeval.scheme import IOB2
 
-from featbert.data.corpus import Sentence, Split
 from featbert.data.tags import Span, spans, to_bio
 from featbert.errors import InputError
 from featbert.tasks.base import Predictions
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of, prf
 from tests.conlleval import chunks
+from tests.tasks.support import split_of
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b"]
 COUNTS = ("correct", "predicted", "gold")
@@ -43,18 +43,15 @@ def conlleval(*pair) -> dict[str, tuple[int, int, int]]:
 
 
 @given(tagged())
-def test_entities_are_those_of_conlleval(pair):
-    expected = conlleval(*pair)
-    by_class = TASK.score(*pair).by_class
-    assert {n: tuple(one[c] for c in COUNTS) for n, one in by_class.items()} == expected
+def test_scores_are_those_of_conlleval_and_seqeval(pair):
+    gold, predicted = pair
+    scores, expected = TASK.score(*pair), conlleval(*pair)
+    assert {n: tuple(one[c] for c in COUNTS) for n, one in scores.by_class.items()} == expected
+    assert list(scores.by_class) == sorted(expected)
     total = tuple(sum(c[i] for c in expected.values()) for i in range(3))
     assert tuple(TASK.counts(*pair).sum(0).tolist()) == total
-
-
-@given(tagged())
-def test_figures_are_those_of_seqeval(pair):
-    gold, predicted = pair
-    values = TASK.score(*pair).values
+    values = scores.values
+    assert list(values) == list(TASK.columns)
     if not any(gold) and not any(predicted):
         assert values["f1"] == values["strict_f1"] == 0.0  # seqeval fails on no sentences
         return
@@ -70,43 +67,22 @@ def test_figures_are_those_of_seqeval(pair):
 
 
 @given(tagged())
-def test_the_measure_is_of_the_counts(pair):
+def test_the_measure_is_of_the_counts_and_words_by_brute_force(pair):
     """One value from sums of counts, by sentence as well as in all."""
-    counts = TASK.counts(*pair)
-    assert counts.shape == (len(pair[0]), 3)
-    assert counts.dtype == np.int64
-    values = TASK.score(*pair).values
-    assert TASK.measure.of(counts.sum(0)) == values["f1"]
-    assert list(TASK.dev_values(*pair).items()) == list(values.items())[:3]
+    counts, scores = TASK.counts(*pair), TASK.score(*pair)
+    assert (counts.shape, counts.dtype) == ((len(pair[0]), 3), np.int64)
+    assert TASK.measure.of(counts.sum(0)) == scores.values["f1"]
+    assert list(TASK.dev_values(*pair).items()) == list(scores.values.items())[:3]
     for value, gold, predicted in zip(f1_of(counts), *pair, strict=True):
         assert value == TASK.score([gold], [predicted]).values["f1"]
-
-
-@given(tagged())
-def test_words_by_brute_force(pair):
     words = [(g, p) for gs, ps in zip(*pair, strict=True) for g, p in zip(gs, ps, strict=True)]
-    scores = TASK.score(*pair)
-    assert scores.words == len(words)
+    assert (scores.examples, scores.words) == (len(pair[0]), len(words))
     gold = sum(g != "O" for g, _ in words)
     predicted = sum(p != "O" for _, p in words)
     correct = sum(g != "O" and p != "O" and g[2:] == p[2:] for g, p in words)
     assert scores.values["word_f1"] == prf(correct, predicted, gold)["f1"]
     right = sum(g == p for g, p in words) / len(words) if words else 0.0
     assert scores.values["word_accuracy"] == right
-
-
-def test_a_worked_example():
-    gold = [["B-PER", "I-PER", "O"], ["B-LOC", "O", "B-ORG"]]
-    predicted = [["I-PER", "I-PER", "O"], ["B-LOC", "B-LOC", "O"]]
-    scores = TASK.score(gold, predicted)
-    assert list(scores.values) == list(TASK.columns)
-    assert next(iter(scores.values)) == TASK.measure.key
-    assert [*scores.values.values()] == pytest.approx([2 / 3, 2 / 3, 2 / 3, 0.4, 3 / 4, 3 / 6])
-    assert list(scores.by_class) == ["LOC", "ORG", "PER"]
-    assert (scores.by_class["LOC"]["precision"], scores.by_class["LOC"]["recall"]) == (0.5, 1.0)
-    assert scores.by_class["ORG"] == prf(0, 0, 1)
-    assert (scores.examples, scores.words) == (2, 6)
-    assert TASK.counts(gold, predicted).tolist() == [[1, 1, 1], [1, 2, 2]]
 
 
 @pytest.mark.parametrize(
@@ -164,23 +140,6 @@ def test_by_each_facet_a_prediction_counts_where_it_belongs() -> None:
     assert counts("seen", known=known) == {"seen": (0, 1, 0), "unseen": (2, 3, 4)}
 
 
-def test_buckets_add_up() -> None:
-    random = np.random.default_rng(3)
-    tags = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-    sizes = random.integers(1, 60, 40)
-    words = [[f"w{random.integers(9)}" for _ in range(n)] for n in sizes]
-    gold, predicted = ([list(random.choice(tags, n)) for n in sizes] for _ in range(2))
-    known = TASK.known(words[:10], gold[:10])
-    found = TASK.break_down([*TASK.facets], Predictions(words, gold, predicted, []), known=known)
-    assert list(found) == [*TASK.facets]
-    whole = TASK.counts(gold, predicted).sum(0).tolist()
-    for facet, buckets in found.items():
-        assert np.sum([bucket.counts for bucket in buckets.values()], 0).tolist() == whole
-        assert len(buckets) > 1
-        alone = TASK.break_down([facet], Predictions(words, gold, predicted, []), known=known)
-        assert list(alone[facet].items()) == list(buckets.items())
-
-
 # Files and reports --------------------------------------------------------------------------------
 
 
@@ -214,10 +173,6 @@ entities = st.lists(
 )
 ANY_TAGS = st.lists(st.sampled_from(["O", *(f"{p}-{t}" for p in "BI" for t in ("A", "B-x", "C"))]))
 NAMES = ["A", "B-x", "C", "D", "O"]
-
-
-def split_of(rows) -> Split:
-    return Split("train", tuple(Sentence(("w",) * len(r), tuple(r)) for r in rows))
 
 
 def test_classes_and_ill_formed_answers_of_each_scheme() -> None:

@@ -5,20 +5,12 @@ import pytest
 from scipy.special import log_softmax, softmax
 from sklearn.metrics import brier_score_loss, label_ranking_average_precision_score, log_loss
 
-from featbert.data.corpus import UNLABELLED, Sentence, Split
+from featbert.data.corpus import UNLABELLED
 from featbert.tasks.base import Scores, get_task
 from featbert.tasks.forecasts import BINS, Forecasts
+from tests.tasks.support import split_of
 
 CLASSES = ("a", "b", "c")
-
-
-def split(rows: list[tuple[str, ...] | None], documents: list[int] | None = None) -> Split:
-    numbers = documents or [0] * len(rows)
-    sentences = [
-        Sentence(("w",) * max(1, len(row or ())), row, n)
-        for row, n in zip(rows, numbers, strict=True)
-    ]
-    return Split("dev", tuple(sentences))
 
 
 def scored(task, answers, shares, classes=CLASSES, scheme="bio", numbers=None):
@@ -69,7 +61,7 @@ def test_a_class_that_train_lacks_is_never_right():
 
 def test_confidence_and_hits_are_of_the_given_answers():
     shares, numbers = np.array([[0.6, 0.4], [0.3, 0.7]]), np.array([1, 1])
-    found = scored("labels", split([("b", "b")]), shares, ("a", "b"), "", numbers)
+    found = scored("labels", split_of([("b", "b")]), shares, ("a", "b"), "", numbers)
     assert sum(found.reliability.right) == 2
     assert sum(found.reliability.confidence) == pytest.approx(0.4 + 0.7)
     assert found.values["ece"] == pytest.approx((0.6 + 0.3) / 2)
@@ -93,8 +85,8 @@ def test_examples_and_words_without_an_answer_do_not_count():
     made = forecasts(8, items=4)
     names = np.array(CLASSES)[made.right].tolist()
     right = Forecasts(made.shares[[0, 1, 3]], made.right[[0, 1, 3]]).values()
-    texts = split([(names[0],), (names[1],), None, (names[3],)])
-    words = split([(names[0], names[1]), (UNLABELLED, names[3])])
+    texts = split_of([(names[0],), (names[1],), None, (names[3],)])
+    words = split_of([(names[0], names[1]), (UNLABELLED, names[3])])
     for task, answers in (("classification", texts), ("labels", words)):
         assert scored(task, answers, made.shares).values == pytest.approx(right)
 
@@ -102,14 +94,14 @@ def test_examples_and_words_without_an_answer_do_not_count():
 def test_tags_are_those_of_the_learned_scheme():
     """In IOB1 a phrase begins with I-, and a run's classes are written so."""
     shares = np.array([[0.1, 0.9], [0.8, 0.2]])
-    found = scored("entities", split([("B-X", "O")]), shares, ("O", "I-X"), "iob1")
+    found = scored("entities", split_of([("B-X", "O")]), shares, ("O", "I-X"), "iob1")
     assert sum(found.reliability.right) == 2
     assert found.values["brier"] == pytest.approx((0.1**2 + 0.2**2) / 2)
 
 
 def test_a_choice_is_one_of_the_texts_of_an_example():
     shares = np.array([[0.3, 0.7], [0.7, 0.3], [0.8, 0.2], [0.5, 0.5], [0.7, 0.3]])
-    answers = split([("1",), ("0",), ("0",), ("0",), ("1",)], [0, 0, 1, 1, 1])
+    answers = split_of([("1",), ("0",), ("0",), ("0",), ("1",)], [0, 0, 1, 1, 1])
     found = scored("choice", answers, shares, ("0", "1"))
     assert found.values["ece"] == pytest.approx((0.3 + 0.5) / 2)
     squares = [0.3**2 + 0.3**2, 0.2**2 + 0.5**2 + 0.7**2]
@@ -126,7 +118,7 @@ def test_sets_are_ranked_and_each_class_is_an_item(seed):
     rng = np.random.default_rng(seed)
     has, shares = rng.random((30, 3)) < 0.4, rng.random((30, 3))
     rows = ["|".join(np.array(CLASSES)[row]) for row in has]
-    found = scored("multilabel", split([(row,) for row in rows]), shares)
+    found = scored("multilabel", split_of([(row,) for row in rows]), shares)
     assert found.values["lrap"] == pytest.approx(label_ranking_average_precision_score(has, shares))
     flat = shares.ravel()
     assert found.values["brier"] == pytest.approx(brier_score_loss(has.ravel(), flat), abs=1e-6)

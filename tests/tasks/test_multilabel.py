@@ -10,13 +10,14 @@ from sklearn.metrics import accuracy_score, f1_score
 
 from featbert.config import defaults
 from featbert.data.check import check_corpus
-from featbert.data.corpus import Corpus, Sentence, Split
+from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.runs.run import find_runs
-from featbert.tasks.base import Predictions, get_task
+from featbert.tasks.base import get_task
 from featbert.tasks.multilabel import members
+from tests.tasks.support import split_of
 from tests.workspace import Workspace, ok
 
 CLASSES = ("a", "b", "c", "d")
@@ -52,31 +53,13 @@ def test_measures_are_those_of_scikit_learn(key, seed):
         assert scores.floor == pytest.approx(best)
 
 
-@pytest.mark.parametrize("key", MEASURES)
-def test_the_parts_of_a_breakdown_add_up_to_the_whole(key):
-    rng = np.random.default_rng(5)
-    gold, predicted = rng.random((2, 40, 4)) < 0.4
-    task = get_task(f"multilabel:{key}")
-    words = [["w"] * (1 + row.sum()) for row in gold]
-    found = Predictions(words, sets(gold), sets(predicted), [0] * 40, [(len(w),) for w in words])
-    whole = task.counts(sets(gold), sets(predicted)).sum(axis=0)
-    for facet, buckets in task.break_down([*task.facets], found).items():
-        assert np.sum([b.counts for b in buckets.values()], axis=0).tolist() == whole.tolist(), (
-            facet
-        )
-
-
-def split(answers: Sequence[str]) -> Split:
-    return Split("dev", tuple(Sentence(("w",), (answer,)) for answer in answers))
-
-
 @pytest.mark.parametrize("how", ["one", "each"])
 def test_no_other_threshold_has_a_better_score_on_dev(how):
     rng = np.random.default_rng(1)
     gold = rng.random((40, 3)) < 0.4
     shares = np.round((0.6 * gold + rng.random(gold.shape)) / 1.6, 2)  # with equal ones
     task, settings = get_task("multilabel"), defaults("full", "multilabel").but(thresholds=how)
-    dev = split([row[0] for row in sets(gold, "abc")])
+    dev = split_of(sets(gold, "abc"))
     chosen = task.threshold(shares, dev, ("a", "b", "c"), settings)
     tried = np.arange(-0.005, 1, 0.01)
     if how == "one":
@@ -157,11 +140,14 @@ def test_a_separator_is_chosen_and_columns_are_named(tmp_path):
         ("text\ta\tb\nFine\t1\t0\nBad\t\t1\n", ("column a", "line 3")),
         ('text\tlabels\nFine\t["a", ""]\n', ("labels", "line 2")),
         ("text\tn\tm\nFine\t7\t8\n", ("target",)),
+        ('{"text": "Bad", "price": [1], "room": 1}\n' * 2, ("[1]", "column price", "line 1")),
     ],
 )
 def test_bad_sets_are_refused_with_their_place(tmp_path, text, named):
+    is_json = text.startswith("{")
+    name, options = ("train.jsonl", {"target": "price,room"}) if is_json else ("train.tsv", {})
     with pytest.raises(InputError) as error:
-        read_sets(tmp_path, text)
+        read_sets(tmp_path, text, name, **options)
     assert all(part in str(error.value) for part in named)
     assert "None" not in str(error.value)
 
@@ -171,12 +157,6 @@ def test_only_texts_are_split_at_the_separator(tmp_path):
     labels = [[whole], [whole, "z"], {"choices": [whole]}, whole]
     tags = tags_of(tmp_path, json_lines("labels", labels), "train.jsonl", class_separator=",")
     assert tags == [(t,) for t in (whole, f"{whole}|z", whole, "Hello|world")]
-
-
-def test_a_list_in_a_column_of_a_class_is_refused_with_its_place(tmp_path):
-    rows = '{"text": "Fine", "a": 1, "b": 0}\n{"text": "Bad", "a": [1], "b": 1}\n'
-    with pytest.raises(InputError, match=r"\[1\].* column a.*line 2"):
-        read_sets(tmp_path, rows, "train.jsonl", target="a,b")
 
 
 def test_lists_of_0_and_1_need_names(tmp_path):

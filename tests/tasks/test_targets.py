@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from featbert.config import defaults
-from featbert.data.corpus import Sentence, Split
 from featbert.errors import InputError
 from featbert.models.registry import OUTPUTS
 from featbert.tasks.base import TASKS, get_task
+from tests.tasks.support import split_of
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -29,12 +29,6 @@ def test_every_task_has_an_output_and_every_output_a_task():
         assert get_task(task).answer in defaults("full", task).answers
 
 
-def split(*tags: tuple[str, ...] | None) -> Split:
-    """A training text with a word for each tag."""
-    sentences = [Sentence(("w",) * len(row or "w"), row) for row in tags]
-    return Split("train", tuple(sentences))
-
-
 @pytest.mark.parametrize(
     ("task", "tags", "classes"),
     [
@@ -44,7 +38,7 @@ def split(*tags: tuple[str, ...] | None) -> Split:
     ],
 )
 def test_a_summary_counts_the_items_of_each_class(task, tags, classes):
-    summary = get_task(task).summary(split(*[row for row in tags if row]), "bio")
+    summary = get_task(task).summary(split_of([row for row in tags if row]), "bio")
     counts = Counter(tag for row in tags if row for tag in row if tag)
     assert summary.classes == classes
     assert summary.counts == tuple(counts[name] for name in classes)
@@ -52,6 +46,6 @@ def test_a_summary_counts_the_items_of_each_class(task, tags, classes):
 
 
 def test_a_summary_of_scores_has_their_range():
-    summary = get_task("regression").summary(split(("2.5",), ("-1",), ("4",)), "")
+    summary = get_task("regression").summary(split_of([("2.5",), ("-1",), ("4",)]), "")
     assert (summary.classes, summary.counts) == ((), ())
     assert (summary.items, summary.lowest, summary.highest) == (3, -1, 4)

@@ -23,8 +23,6 @@ from tests.training.test_logistic import TEXTS, resumed
 class Texts:
     """Stands for the inputs of texts, each of one token."""
 
-    prediction_factor = None
-
     def tokens(self, texts):
         return len(texts)
 
@@ -102,17 +100,14 @@ def test_a_tuned_encoder_separates_classes_and_its_head_is_scikit_learns(
 
 def test_it_resumes_within_a_round_to_the_same_weights(corpus, small_bert, tmp_path, monkeypatch):
     def make(name="other"):
-        return run_of(corpus, small_bert, tmp_path / name, epochs=7).record
+        return run_of(corpus, small_bert, tmp_path / name, epochs=7, max_pairs=8).record
 
     whole, other = make("whole"), resumed(monkeypatch, ContrastiveRounds, (3, 6), make)
     assert other.weights == whole.weights
     assert other.cost.training_flops == whole.cost.training_flops
-
-
-def test_its_settings_are_its_own(corpus, small_bert, tmp_path):
-    run = run_of(corpus, small_bert, tmp_path, epochs=1, max_pairs=8)
-    assert run.record.settings["max_pairs"] == 8
-    assert {"dropout", "head_learning_rate"}.isdisjoint(run.record.settings)
+    # Its settings are its own.
+    assert whole.settings["max_pairs"] == 8
+    assert {"dropout", "head_learning_rate"}.isdisjoint(whole.settings)
     for tuning in ("full", "lora", "none"):
         assert "max_pairs" not in defaults(tuning, "classification").used()
     with pytest.raises(InputError, match="contrastive"):

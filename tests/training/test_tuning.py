@@ -1,5 +1,6 @@
 """What of an encoder is trained, in which epoch and how fast, read from the history."""
 
+from collections import Counter
 from contextlib import nullcontext
 
 import numpy as np
@@ -55,22 +56,19 @@ def trained(model, settings, checkpoint=None):
     return fit(model, text, settings, checkpoint=checkpoint)
 
 
-def sizes(model) -> dict[str, int]:
-    """Parameters by name of their depth, from names alone."""
-    found: dict[str, int] = {}
-    for name, p in model.named_parameters():
-        if "classifier" in name:
-            key = "head"
-        elif ".layer." in name:
-            key = f"layer {int(name.split('.layer.')[1].split('.')[0]) + 1}"
-        else:
-            key = "embeddings"
-        found[key] = found.get(key, 0) + p.numel()
-    return found
+def groups_of(model, settings):
+    """Names of the parameters of each group, and its rate and decay."""
+    groups = make_optimizer(model, settings).param_groups
+    names = {id(p): n for n, p in model.named_parameters()}
+    return {g["name"]: {names[id(p)] for p in g["params"]} for g in groups}, {
+        g["name"]: (g["lr"], g["weight_decay"]) for g in groups
+    }
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_parameter_of_a_family_has_its_depth(encoder_folder, family):
+def test_every_parameter_of_a_family_has_its_depth_and_decays_if_it_is_a_matrix(
+    encoder_folder, family
+):
     model = model_of(encoder_folder(family))
     depths, layers = model.parameter_depths(), model.encoder.num_layers
     assert depths.keys() == {n for n, _ in model.named_parameters()}
@@ -85,6 +83,21 @@ def test_every_parameter_of_a_family_has_its_depth(encoder_folder, family):
         elif "embedding" in name:
             assert depth == 0, name
     assert {n for n, d in depths.items() if d == layers + 1} == HEAD
+    # LayerNorm and biases do not decay, whatever they are called.
+    given = {"epochs": 1, "learning_rate": 1e-3, "weight_decay": 0.02}
+    names, rates = groups_of(model, settings_of("full", **given))
+    of_norms = {
+        f"{module}.{name}"
+        for module, m in model.named_modules()
+        if "Norm" in type(m).__name__
+        for name, _ in m.named_parameters()
+    }
+    biases = {n for n in depths if n.endswith("bias")}
+    of_one_row = {n for n, p in model.states.named_parameters(prefix="states") if 1 in p.shape}
+    assert of_norms
+    assert names["vectors"] == of_norms | biases | of_one_row
+    assert names["vectors"] | names["matrices"] == {*depths}
+    assert rates == {"matrices": (1e-3, 0.02), "vectors": (1e-3, 0.0)}
 
 
 def test_layers_that_share_weights_are_trained_together(encoder_folder, tmp_path):
@@ -118,19 +131,17 @@ def test_gradual_unfreezing_by_hand():
 
 def test_the_history_says_what_was_trained_and_how_fast(encoder_folder):
     model = model_of(encoder_folder("bert"))
-    expected = sizes(model)
+    place_of, expected = ("embeddings", "layer 1", "layer 2", "layer 3", "head"), Counter()
+    for (_, p), depth in zip(
+        model.named_parameters(), model.parameter_depths().values(), strict=True
+    ):
+        expected[place_of[depth]] += p.numel()
     settings = SETTINGS.but(unfreeze=1, layer_decay=2.0, warmup=0.0, schedule="constant")
     history = trained(model, settings).history
     found = [{g.name: (g.parameters, g.learning_rate) for g in row.groups} for row in history]
     rates = {"head": 1e-2, "layer 3": 5e-3, "layer 2": 2.5e-3, "layer 1": 1.25e-3}
     rates["embeddings"] = 6.25e-4
-    by_epoch = [
-        {"head"},
-        {"head", "layer 3"},
-        {"head", "layer 3", "layer 2"},
-        {"head", "layer 3", "layer 2", "layer 1", "embeddings"},
-    ]
-    assert [row.keys() for row in found] == by_epoch
+    assert [row.keys() for row in found] == [{*[*rates][:n]} for n in (1, 2, 3, 5)]
     for row in found:
         assert row == {name: (expected[name], pytest.approx(rates[name])) for name in row}
 
@@ -277,33 +288,3 @@ def test_what_an_encoder_cannot_do_is_refused(given, value):
     settings = SETTINGS.but(**given)
     with nullcontext() if value is None else pytest.raises(InputError, match=value):
         get_tuning(settings.tuning).check(settings, 3)
-
-
-GROUPS = {"epochs": 1, "learning_rate": 1e-3, "mix_learning_rate": 5e-2, "weight_decay": 0.02}
-
-
-def groups_of(model, settings):
-    """Names of the parameters of each group, and its rate and decay."""
-    groups = make_optimizer(model, settings).param_groups
-    names = {id(p): n for n, p in model.named_parameters()}
-    return {g["name"]: {names[id(p)] for p in g["params"]} for g in groups}, {
-        g["name"]: (g["lr"], g["weight_decay"]) for g in groups
-    }
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_layernorm_and_biases_do_not_decay_whatever_they_are_called(encoder_folder, family):
-    model = model_of(encoder_folder(family))
-    names, rates = groups_of(model, settings_of("full", **GROUPS))
-    of_norms = {
-        f"{module}.{name}"
-        for module, m in model.named_modules()
-        if "Norm" in type(m).__name__
-        for name, _ in m.named_parameters()
-    }
-    biases = {n for n, _ in model.named_parameters() if n.endswith("bias")}
-    of_one_row = {n for n, p in model.states.named_parameters(prefix="states") if 1 in p.shape}
-    assert of_norms
-    assert names["vectors"] == of_norms | biases | of_one_row
-    assert names["vectors"] | names["matrices"] == {n for n, _ in model.named_parameters()}
-    assert rates == {"matrices": (1e-3, 0.02), "vectors": (1e-3, 0.0)}

@@ -30,7 +30,6 @@ from featbert.errors import InputError
 from featbert.models.model import Model
 from featbert.models.registry import KEPT_POOLINGS
 from featbert.progress import Advance
-from featbert.training.checkpoint import Learner
 from featbert.training.history import Epoch, Progress
 from featbert.training.inputs import Inputs
 from featbert.training.loop import Backend, GoldAnswers, GradientSteps, TrainingText
@@ -50,7 +49,7 @@ class Pairs:
     """
 
     def __init__(self, inputs: Inputs, classes: Ints, most: int) -> None:
-        self.inputs, self.prediction_factor = inputs, inputs.prediction_factor
+        self.inputs = inputs
         self._texts: Ints = np.argsort(classes, kind="stable")  # in the order of their classes
         numbers = np.arange(len(classes))
         # (S,) Texts before the first one of the same class.
@@ -150,8 +149,7 @@ class ContrastiveRounds:
         self.steps_of_pairs = GradientSteps(model, of_pairs, rounds, backend, seed)
         self.steps_of_pairs.loss = partial(cosine_loss, model)
         self.steps = self.steps_of_pairs.steps
-        of_steps = self.steps_of_pairs.learner
-        self.learner = Learner(model, of_steps.names, of_steps.parts)
+        self.learner = self.steps_of_pairs.learner
         self.head: Any = None
 
     def train(self, epoch: int, progress: Progress, advance: Advance) -> Epoch:
