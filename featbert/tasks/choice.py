@@ -15,7 +15,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.tasks.base import Facet, Floats, Predictions, Rows, in_buckets
 from featbert.tasks.examples import LENGTHS, ExampleTask
 from featbert.tasks.forecasts import Forecasts
-from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure
+from featbert.tasks.measures import OF_CLASSES, Counts, ExampleMeasure, members
 from featbert.text import natural
 
 WRONG, RIGHT = "0", "1"
@@ -85,8 +85,12 @@ class Choice(ExampleTask):
             marks.append({(str(number), first, first + sizes[number + 1] - 1)})
         return marks
 
-    def _answers(self, rows: Rows) -> list[str]:
-        return [str(row.index(RIGHT)) for row in rows]
+    def _marked(self, answer: Sequence[str]) -> list[str]:
+        return [str(answer.index(RIGHT))]
+
+    def _encoded(self, rows: Rows, classes: Sequence[str]) -> Any:
+        numbers = [*map(str, range(max(map(len, rows), default=0)))]
+        return members([*map(self._marked, rows)], numbers)
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
         if facet != "length":

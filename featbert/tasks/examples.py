@@ -17,7 +17,7 @@ from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
 from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Scores, Task, in_buckets
-from featbert.tasks.measures import Counts, ExampleMeasure, Values
+from featbert.tasks.measures import Counts, ExampleMeasure, Values, members
 from featbert.text import excerpt
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
@@ -102,7 +102,7 @@ class ExampleTask(Task):
 
     def dev_values(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Values:
         classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
-        sides = self._answers(gold), self._answers(predicted)
+        sides = self._encoded(gold, classes), self._encoded(predicted, classes)
         values = {}
         for key in self.columns:
             measure = self.measures[key]
@@ -113,11 +113,13 @@ class ExampleTask(Task):
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         all_classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
         measure: ExampleMeasure = self.measures[self.measure.key]
-        return measure.count(self._answers(gold), self._answers(predicted), all_classes)
+        sides = (self._encoded(rows, all_classes) for rows in (gold, predicted))
+        return measure.count(*sides, all_classes)
 
-    def _answers(self, rows: Rows) -> list[str]:
-        """The answer of each example, in one string."""
-        return single(rows)
+    def _encoded(self, rows: Rows, classes: Sequence[str]) -> Any:
+        """Answers for an `ExampleMeasure`."""
+        single(rows)
+        return members(rows, classes)
 
     def with_gold(self, gold: Rows, predicted: Rows) -> tuple[Rows, Rows]:
         pairs = zip(gold, predicted, strict=True)
@@ -145,7 +147,7 @@ class ExampleTask(Task):
         return [{(name, 0, -1) for name in self._marked(row)} for row in rows]
 
     def _marked(self, answer: Sequence[str]) -> list[str]:
-        return self._answers([answer])
+        return single([answer])
 
     def predictions_name(self, split: str) -> str:
         return f"{split}.jsonl"

@@ -107,14 +107,13 @@ class Forecasts:
 
     def loss(self, temperature: float = 1.0) -> float:
         """Mean negative log-likelihood of the gold answers at a temperature."""
-        from scipy.special import log_softmax
-
         labelled = np.flatnonzero(self.right >= 0)
         logits = np.log(np.maximum(self.shares[labelled], _SMALLEST)) / temperature
         if self.sizes is not None:
             logits[np.arange(self.shares.shape[1]) >= self.sizes[labelled, None]] = -np.inf
-        log_shares = log_softmax(logits, axis=1)
-        return float(-log_shares[np.arange(len(labelled)), self.right[labelled]].mean())
+        highest = logits.max(axis=1, keepdims=True)
+        normaliser = highest[:, 0] + np.log(np.exp(logits - highest).sum(axis=1))
+        return float((normaliser - logits[np.arange(len(labelled)), self.right[labelled]]).mean())
 
     def temperature(self) -> float:
         """The temperature with the lowest loss, between 0.01 and 100."""

@@ -27,6 +27,7 @@ from featbert.tasks.base import Floats, Measure
 from featbert.text import natural
 
 Counts = NDArray[Any]
+Members = NDArray[np.bool_]
 Values = dict[str, float]
 # Names that are the negative one of two classes begin with one of these.
 _NEGATIONS = ("not", "non", "no", "un", "in")
@@ -36,10 +37,11 @@ _NEGATIONS = ("not", "non", "no", "un", "in")
 class ExampleMeasure(Measure):
     """A measure with the counts of each example.
 
-    `count` gives (S, K) from gold answers (S,), predicted ones (S,) and the classes.
+    `count` gives (S, K) from gold answers, predicted ones and the classes. Answers are `members`
+    of classes, or (S,) scores.
     """
 
-    count: Callable[[Sequence[str], Sequence[str], Sequence[str]], Counts]
+    count: Callable[[Any, Any, Sequence[str]], Counts]
 
 
 def positive_class(classes: Sequence[str]) -> str:
@@ -127,33 +129,40 @@ def _ratio(covariance: Floats, spread: Floats) -> Floats:
     return np.asarray(np.clip(ratios, -1, 1), dtype=np.float64)
 
 
-def _one_hot(names: Sequence[str], classes: Sequence[str]) -> Counts:
-    """(S, C) 1 for the class of each example."""
-    rows, columns = (np.array(side, dtype=object) for side in (names, classes))
-    return np.array(rows[:, None] == columns, dtype=np.int64)
+def members(answers: Sequence[Sequence[str]], classes: Sequence[str]) -> Members:
+    """(S, C) whether each answer has each class."""
+    place = {name: i for i, name in enumerate(classes)}
+    has = np.zeros((len(answers), len(classes)), dtype=bool)
+    for row, names in enumerate(answers):
+        has[row, [place[name] for name in names]] = True
+    return has
 
 
-def counts_by_class(gold: NDArray[Any], predicted: NDArray[Any]) -> Counts:
-    """(S, C) 1 for the classes of each example -> (S, C, 3) true positives, predicted and gold."""
+def counts_by_class(gold: Members, predicted: Members) -> Counts:
+    """(S, C) -> (S, C, 3) true positives, predicted and gold."""
     return np.stack([gold & predicted, predicted, gold], axis=2).astype(np.int64)
 
 
-def _accuracy(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    return np.array([(g == p, 1) for g, p in zip(gold, predicted, strict=True)]).reshape(-1, 2)
+def _accuracy(gold: Members, predicted: Members, classes: Sequence[str]) -> Counts:
+    right = (gold == predicted).all(axis=1)
+    return np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
 
 
-def _f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    return _macro_f1(gold, predicted, [positive_class(classes)])
+def _f1(gold: Members, predicted: Members, classes: Sequence[str]) -> Counts:
+    is_positive = np.array(classes, dtype=object) == positive_class(classes)
+    return _micro_f1(gold[:, is_positive], predicted[:, is_positive], classes)
 
 
-def _macro_f1(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    counts = counts_by_class(_one_hot(gold, classes), _one_hot(predicted, classes))
-    return counts.reshape(len(gold), -1)
+def _micro_f1(gold: Members, predicted: Members, classes: Sequence[str]) -> Counts:
+    return np.asarray(counts_by_class(gold, predicted).sum(axis=1))
 
 
-def _matthews(gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]) -> Counts:
-    by_class = [_one_hot(predicted, classes), _one_hot(gold, classes)]
-    return np.concatenate([_accuracy(gold, predicted, classes), *by_class], axis=1)
+def _macro_f1(gold: Members, predicted: Members, classes: Sequence[str]) -> Counts:
+    return counts_by_class(gold, predicted).reshape(len(gold), 3 * len(classes))
+
+
+def _matthews(gold: Members, predicted: Members, classes: Sequence[str]) -> Counts:
+    return np.concatenate([_accuracy(gold, predicted, classes), predicted, gold], axis=1)
 
 
 def _sums(x: Floats, y: Floats) -> Counts:
@@ -195,6 +204,11 @@ OF_CLASSES = {
     "f1": ExampleMeasure("f1", "F1", f1_of, _f1, most_classes=2),
     "macro_f1": ExampleMeasure("macro_f1", "macro F1", macro_f1_of, _macro_f1),
     "matthews": ExampleMeasure("matthews", "Matthews", matthews_of, _matthews, lowest=-1.0),
+}
+OF_SETS = {
+    "micro_f1": ExampleMeasure("micro_f1", "micro F1", f1_of, _micro_f1),
+    "macro_f1": OF_CLASSES["macro_f1"],
+    "accuracy": ExampleMeasure("accuracy", "subset accuracy", accuracy_of, _accuracy),
 }
 OF_SCORES = {
     "pearson_spearman": ExampleMeasure(

@@ -13,7 +13,6 @@ A system without skill gives each text the same classes: the k most frequent one
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,63 +23,11 @@ from featbert.data.sets import classes_of, joined
 from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, TargetSummary, Threshold
 from featbert.tasks.examples import FACETS, ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import CALIBRATION, Forecasts
-from featbert.tasks.measures import (
-    Counts,
-    ExampleMeasure,
-    Values,
-    accuracy_of,
-    counts_by_class,
-    f1_of,
-    macro_f1_of,
-    prf,
-)
+from featbert.tasks.measures import OF_SETS, Members, Values, counts_by_class, members, prf
 from featbert.text import natural
 
 # Thresholds for all classes that are tried, at most.
 _TRIED = 200
-
-
-def members(answers: Sequence[str], classes: Sequence[str]) -> NDArray[np.bool_]:
-    """(S, C) whether each answer, classes in one string, has each class."""
-    place = {name: i for i, name in enumerate(classes)}
-    has = np.zeros((len(answers), len(classes)), dtype=bool)
-    for row, answer in enumerate(answers):
-        has[row, [place[name] for name in classes_of(answer)]] = True
-    return has
-
-
-def _micro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    counts: Counts = counts_by_class(gold, predicted).sum(axis=1)
-    return counts
-
-
-def _macro(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    return counts_by_class(gold, predicted).reshape(len(gold), -1)
-
-
-def _exact(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> Counts:
-    right = (gold == predicted).all(axis=1)
-    return np.stack([right, np.ones_like(right)], axis=1).astype(np.int64)
-
-
-# By measure, counts (S, K) of gold and predicted classes (S, C).
-_COUNTS = {"micro_f1": _micro, "macro_f1": _macro, "accuracy": _exact}
-
-
-def _counted(
-    key: str, gold: Sequence[str], predicted: Sequence[str], classes: Sequence[str]
-) -> Counts:
-    return _COUNTS[key](members(gold, classes), members(predicted, classes))
-
-
-MEASURES = {
-    key: ExampleMeasure(key, name, of, partial(_counted, key))
-    for key, name, of in (
-        ("micro_f1", "micro F1", f1_of),
-        ("macro_f1", "macro F1", macro_f1_of),
-        ("accuracy", "subset accuracy", accuracy_of),
-    )
-}
 
 
 class Multilabel(ExampleTask):
@@ -96,7 +43,7 @@ class Multilabel(ExampleTask):
     output = "sigmoid"
     frozen_body = "logistic"
     floor = "the same classes for each text"
-    measures = MEASURES
+    measures = OF_SETS
     facets: Mapping[str, Facet] = {
         "class": Facet("class"),
         "number": Facet("number of gold classes"),
@@ -105,15 +52,14 @@ class Multilabel(ExampleTask):
 
     def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
         classes = self.classes_in([*gold, *predicted])
-        sides = [members(single(rows), classes) for rows in (gold, predicted)]
+        sides = (self._encoded(rows, classes) for rows in (gold, predicted))
         totals = counts_by_class(*sides).sum(axis=0).tolist()
         return {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
 
     def _constants(self, gold: Rows) -> Rows:
         """No class, the most frequent one, the two most frequent ones, and so on."""
         classes = self.classes_in(gold)
-        has = members(single(gold), classes)
-        order = np.argsort(-has.sum(axis=0), kind="stable")
+        order = np.argsort(-self._encoded(gold, classes).sum(axis=0), kind="stable")
         return [[joined(classes[i] for i in order[:k])] for k in range(len(classes) + 1)]
 
     def classes_in(self, gold: Rows) -> list[str]:
@@ -122,7 +68,7 @@ class Multilabel(ExampleTask):
 
     def encode(self, split: Split, classes: tuple[str, ...], scheme: str) -> Any:
         """(S, C) 1 for each class of a text."""
-        return members(["".join(row) for row in self.gold(split)], classes).astype(np.int64)
+        return self._known(self.gold(split), classes).astype(np.int64)
 
     def summary(self, train: Split, scheme: str) -> TargetSummary:
         classes = self.classes(train, scheme)
@@ -146,14 +92,18 @@ class Multilabel(ExampleTask):
             return [_best_f1(shares[:, c], right[:, c]) for c in range(len(classes))]
         edges = np.unique(np.quantile(shares, np.linspace(0, 1, _TRIED)))
         limits = [0.0, *((edges[1:] + edges[:-1]) / 2).tolist()]
-        count = _COUNTS[self.measure.key]
-        values = [float(self.measure.of(count(right, shares > t).sum(axis=0))) for t in limits]
+        count = self.measures[self.measure.key].count
+        counts = (count(right, shares > t, classes).sum(axis=0) for t in limits)
+        values = [float(self.measure.of(total)) for total in counts]
         return float(limits[int(np.argmax(np.round(values, 12)))])
 
-    def _known(self, gold: Rows, classes: Sequence[str]) -> NDArray[np.bool_]:
+    def _encoded(self, rows: Rows, classes: Sequence[str]) -> Members:
+        return members([*map(classes_of, single(rows))], classes)
+
+    def _known(self, gold: Rows, classes: Sequence[str]) -> Members:
         """(S, C) whether each text has each of these classes. Others do not count."""
-        learned = (joined(c for c in classes_of("".join(row)) if c in classes) for row in gold)
-        return members([*learned], classes)
+        sets = (classes_of("".join(row)) for row in gold)
+        return members([[name for name in names if name in classes] for names in sets], classes)
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None
@@ -191,7 +141,7 @@ class Multilabel(ExampleTask):
         if self.measure.key == "accuracy":
             return super().parts(found, known)
         classes = self.classes_in([*found.gold, *found.predicted])
-        gold, predicted = (members(single(rows), classes) for rows in (found.gold, found.predicted))
+        gold, predicted = (self._encoded(rows, classes) for rows in (found.gold, found.predicted))
         texts, places = np.nonzero(gold | predicted)
         of_items = counts_by_class(gold, predicted)[texts, places]
         counts = of_items
@@ -232,7 +182,7 @@ class Multilabel(ExampleTask):
         return joined(map(str, value))
 
 
-def _best_f1(shares: Floats, right: NDArray[np.bool_]) -> float:
+def _best_f1(shares: Floats, right: Members) -> float:
     """The lowest threshold with the best F1 of a class, 0.5 if no text has it."""
     if not right.any():
         return 0.5

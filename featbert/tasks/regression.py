@@ -12,7 +12,7 @@ import numpy as np
 
 from featbert.data.corpus import Split
 from featbert.tasks.base import Facet, Predictions, Rows, TargetSummary, Threshold
-from featbert.tasks.examples import FACETS, ExampleTask
+from featbert.tasks.examples import FACETS, ExampleTask, single
 from featbert.tasks.measures import OF_SCORES
 
 
@@ -53,6 +53,9 @@ class Regression(ExampleTask):
     def named(self, numbers: Any, classes: tuple[str, ...], threshold: Threshold = None) -> Any:
         """Scores with all digits of float32."""
         return np.array([f"{number:.9g}" for number in numbers.tolist()], dtype=object)
+
+    def _encoded(self, rows: Rows, classes: Sequence[str]) -> Any:
+        return single(rows)
 
     def _marked(self, answer: Sequence[str]) -> list[str]:
         return [f"{float(score):.1f}" for score in answer]

@@ -131,35 +131,12 @@ def gradients(monkeypatch) -> list[list[torch.Tensor]]:
     return found
 
 
-@pytest.mark.parametrize("budget", [1, 9, 30])
-def test_cutting_a_batch_changes_nothing_but_rounding(inputs, gradients, budget):
-    """The loss of parts is summed and divided by the items of the whole batch."""
-
-    def trained(settings):
-        model = model_of()
-        inputs.drawn.clear()
-        gradients.clear()
-        fitted = run(inputs, model, settings)
-        return list(gradients), weights(model), fitted, len(inputs.drawn)
-
-    whole, parts = trained(SETTINGS), trained(SETTINGS.but(token_budget=budget))
-    assert whole[3] == 9
-    assert parts[3] >= 18  # two parts a step or more
-    assert len(whole[0]) == len(parts[0]) == 9
-    for a, b in zip(whole[0][0], parts[0][0], strict=True):
-        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-4)
-    for name, tensor in whole[1].items():
-        torch.testing.assert_close(tensor, parts[1][name], atol=1e-3, rtol=1e-3)
-    losses = [[row.train_loss for row in r[2].history] for r in (whole, parts)]
-    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
-
-
-def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients):
-    """An independent oracle: one batch, the words' mean cross-entropy, no loop."""
-    settings = SETTINGS.but(
-        epochs=1, batch_size=24, token_budget=20, learning_rate=1e-12, mix_learning_rate=1e-12
-    )
-    fitted = run(inputs, model_of(), settings)
+@pytest.mark.parametrize("budget", [1, 9, 30, 10_000])
+def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients, budget):
+    """An independent oracle: one batch, the words' mean cross-entropy, no loop and no parts."""
+    fitted = run(inputs, model_of(), SETTINGS.but(epochs=1, batch_size=24, token_budget=budget))
+    assert len(inputs.drawn) >= min(24, N_WORDS / budget)
+    assert len(gradients) == 1
     model = model_of().train()
     logits = logits_of(model, inputs.batch(np.arange(24)), LENGTHS)
     loss = nn.functional.cross_entropy(logits, torch.from_numpy(LABELS))
@@ -317,15 +294,6 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
     assert sorted(s for batch in inputs.drawn for s in batch) == list(range(24))
     if budget < 20:
         assert len(inputs.drawn) > 1
-
-
-def test_bf16_trains(inputs):
-    model = model_of()
-    compute = Backend(CPU.device, "bf16")
-    fitted = run(inputs, model, SETTINGS.but(epochs=10), backend=compute)
-    assert fitted.history[-1].train_loss < fitted.history[0].train_loss
-    assert {p.dtype for p in model.parameters()} == {torch.float32}  # weights stay exact
-    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))[0]) == N_WORDS
 
 
 def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
