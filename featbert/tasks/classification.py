@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from featbert.data.corpus import Split
-from featbert.tasks.base import Facet, Predictions, Rows
-from featbert.tasks.examples import FACETS, ExampleTask, single
-from featbert.tasks.measures import OF_CLASSES, Values, scores_by_class
+from featbert.tasks.base import Facet, Rows
+from featbert.tasks.examples import FACETS, ExampleTask
+from featbert.tasks.measures import OF_CLASSES
 from featbert.text import natural
 
 
@@ -28,21 +28,12 @@ class Classification(ExampleTask):
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
 
-    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
-        return scores_by_class(single(gold), single(predicted))
-
     def _constants(self, gold: Rows) -> Rows:
         return [row for row, _ in Counter(map(tuple, gold)).most_common(1)]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Classes of a training text, numbers by size."""
         return tuple(sorted(self.classes_in(self.gold(train)), key=natural))
-
-    def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
-        if facet != "class":
-            return super()._buckets(facet, found)
-        names = single(found.gold)
-        return names, sorted({*names}, key=natural)
 
 
 TASK = Classification()

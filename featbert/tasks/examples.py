@@ -17,8 +17,8 @@ from featbert.data.files import writing
 from featbert.errors import InputError, check_known
 from featbert.io import regular_file
 from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, Scores, Task, in_buckets
-from featbert.tasks.measures import Counts, ExampleMeasure, Values, members
-from featbert.text import excerpt
+from featbert.tasks.measures import Counts, ExampleMeasure, Values, counts_by_class, members, prf
+from featbert.text import excerpt, natural
 
 LENGTHS = ((10, "1-10"), (20, "11-20"), (40, "21-40"), (80, "41-80"), (math.inf, "81+"))
 OVERLAPS = ((-1, "one text"), (0.25, "0-25%"), (0.5, "25-50%"), (0.75, "50-75%"), (1, "75-100%"))
@@ -88,7 +88,12 @@ class ExampleTask(Task):
 
     def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
         """As in `Scores`."""
-        return {}
+        if not self.has_classes:
+            return {}
+        classes = self.classes_in([*gold, *predicted])
+        sides = (self._encoded(rows, classes) for rows in (gold, predicted))
+        totals = counts_by_class(*sides).sum(axis=0).tolist()
+        return {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
 
     def _floor(self, gold: Rows, classes: Sequence[str]) -> float | None:
         """The best measure of one answer to all examples, None without `_constants`."""
@@ -138,6 +143,9 @@ class ExampleTask(Task):
         return counts, of_all, lambda facet: self._buckets(facet, found)
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
+        if facet == "class":
+            names = [" + ".join(self._marked(answer)) or "none" for answer in found.gold]
+            return names, sorted({*names}, key=natural)
         if facet == "length":
             return in_buckets(map(len, found.words), LENGTHS)
         return in_buckets(map(_overlap, found.words, found.texts), OVERLAPS)

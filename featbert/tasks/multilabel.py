@@ -23,7 +23,7 @@ from featbert.data.sets import classes_of, joined
 from featbert.tasks.base import Facet, Floats, Parts, Predictions, Rows, TargetSummary, Threshold
 from featbert.tasks.examples import FACETS, ExampleTask, best_threshold, single
 from featbert.tasks.forecasts import CALIBRATION, Forecasts
-from featbert.tasks.measures import OF_SETS, Members, Values, counts_by_class, members, prf
+from featbert.tasks.measures import OF_SETS, Members, Values, counts_by_class, members
 from featbert.text import natural
 
 # Thresholds for all classes that are tried, at most.
@@ -49,12 +49,6 @@ class Multilabel(ExampleTask):
         "number": Facet("number of gold classes"),
         **FACETS,
     }
-
-    def _by_class(self, gold: Rows, predicted: Rows) -> dict[str, Values]:
-        classes = self.classes_in([*gold, *predicted])
-        sides = (self._encoded(rows, classes) for rows in (gold, predicted))
-        totals = counts_by_class(*sides).sum(axis=0).tolist()
-        return {name: prf(*counts) for name, counts in zip(classes, totals, strict=True)}
 
     def _constants(self, gold: Rows) -> Rows:
         """No class, the most frequent one, the two most frequent ones, and so on."""
@@ -159,10 +153,9 @@ class Multilabel(ExampleTask):
         return counts, of_items[:, 2], buckets
 
     def _buckets(self, facet: str, found: Predictions) -> tuple[list[str], list[str]]:
-        if facet not in ("class", "number"):
+        if facet != "number":
             return super()._buckets(facet, found)
-        sets = map(classes_of, single(found.gold))
-        names = [" + ".join(s) or "none" if facet == "class" else str(len(s)) for s in sets]
+        names = [str(len(self._marked(answer))) for answer in found.gold]
         return names, sorted({*names}, key=natural)
 
     def _marked(self, answer: Sequence[str]) -> list[str]:
