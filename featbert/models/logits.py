@@ -1,7 +1,5 @@
 """Logits W x + b in fp32, and outputs of single items, words or sequences, that begin with them."""
 
-from abc import ABC, abstractmethod
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -14,7 +12,7 @@ from featbert.tasks.base import TargetSummary
 _LOWEST = 1e-6
 
 
-class Logits(nn.Module, ABC):
+class Logits(nn.Module):
     """A linear layer from vectors to C logits. Outputs add the loss and the answers."""
 
     def __init__(self, width: int, n_logits: int) -> None:
@@ -26,14 +24,6 @@ class Logits(nn.Module, ABC):
         with full_precision(vectors):
             logits: Tensor = self.classifier(vectors.float())
         return logits
-
-    @abstractmethod
-    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """See `Output`."""
-
-    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
-        """The answers as `probabilities` returns them, unless they take less time alone."""
-        return self.probabilities(vectors, lengths)[0]
 
     def linear(self) -> tuple[Tensor, Tensor]:
         """W (C, D) and b (C,), for export."""
@@ -150,9 +140,13 @@ class Sigmoid(Logits):
         )
         return losses.mean(1).sum()
 
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(T, C) the probability of every class."""
+        return torch.sigmoid(self.logits(vectors))
+
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """(T, C) the probability of every class, twice."""
-        shares = torch.sigmoid(self.logits(vectors))
+        """(T, C) as in `decode`, twice."""
+        shares = self.decode(vectors, lengths)
         return shares, shares
 
 
@@ -183,7 +177,11 @@ class Score(Logits):
         scaled_targets = (targets.float() - self.middle) / self.reach
         return functional.mse_loss(self.logits(vectors).squeeze(1), scaled_targets, reduction="sum")
 
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(W,) scores."""
+        return self.middle + self.reach * self.logits(vectors).squeeze(1)
+
     def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
         """(W,) scores, and (W, 0), since scores have no classes."""
-        scores = self.middle + self.reach * self.logits(vectors).squeeze(1)
+        scores = self.decode(vectors, lengths)
         return scores, scores.new_zeros(len(scores), 0)

@@ -37,11 +37,12 @@ class Span(Logits):
         right = torch.where(targets > 0, targets - question_words[:, None], 0)
         return functional.cross_entropy(scores, right, reduction="sum") / 2
 
-    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
-        """Answers, and (B, C) the probability of the best span and of no answer.
+    def decode(self, vectors: Tensor, lengths: Ints) -> Tensor:
+        """(B, 3) first and last place of each question's best span, and its margin."""
+        return self.probabilities(vectors, lengths)[0]
 
-        Answers are (B, 3): first and last place of each question's best span, and its margin.
-        """
+    def probabilities(self, vectors: Tensor, lengths: Ints) -> tuple[Tensor, Tensor]:
+        """As in `decode`, and (B, C) the probability of the best span and of no answer."""
         scores, question_words = self._scores(vectors, lengths)
         start, end = scores[:, 1:].unbind(2)  # (B, longest passage)
         longest = min(self.longest, start.shape[1])
