@@ -11,8 +11,10 @@ again. Their own variables may name a server. Tests have a stand-in for both. By
 (offline) and mlflow 3.17.2 were tried.
 """
 
+import csv
 import importlib
 import importlib.util
+import io
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,13 +51,15 @@ def epoch_log(folder: Path | None, run: str) -> Iterator[Callable[[Epoch], None]
         return
     name = folder.name.removeprefix(".")
     if name == "csv":
-        import pandas
-
         rows: list[dict[str, float]] = []
 
         def log(row: Epoch) -> None:  # later epochs may have more columns
             rows.append({"epoch": row.epoch, **scalars(row)})
-            write_text(folder / f"{run}.csv", pandas.DataFrame(rows).to_csv(index=False))
+            names = dict.fromkeys(name for points in rows for name in points)
+            writer = csv.DictWriter(text := io.StringIO(newline=""), [*names])
+            writer.writeheader()
+            writer.writerows(rows)
+            write_text(folder / f"{run}.csv", text.getvalue())
 
         yield log
         return
