@@ -118,7 +118,7 @@ class ExampleTask(Task):
     def counts(self, gold: Rows, predicted: Rows, classes: Sequence[str] = ()) -> Counts:
         all_classes = sorted({*classes, *self.classes_in([*gold, *predicted])})
         measure: ExampleMeasure = self.measures[self.measure.key]
-        sides = (self._encoded(rows, all_classes) for rows in (gold, predicted))
+        sides = self._encoded(gold, all_classes), self._encoded(predicted, all_classes)
         return measure.count(*sides, all_classes)
 
     def _encoded(self, rows: Rows, classes: Sequence[str]) -> Any:
