@@ -9,7 +9,8 @@ from featbert.errors import InputError
 from featbert.models.registry import BODIES, OUTPUTS, TRAINERS
 from featbert.registry import Entry, Registry
 from featbert.report.figures.registry import FIGURES
-from featbert.tasks.base import TASKS, get_task
+from featbert.tasks.base import TASKS, Task, get_task
+from featbert.tasks.entities import Entities
 
 
 @pytest.mark.parametrize(
@@ -27,3 +28,9 @@ def test_tasks_have_their_name_and_their_measure_first() -> None:
     for name in TASKS:
         task = get_task(name)
         assert (task.name, next(iter(task.columns))) == (name, task.measure.key)
+
+
+def test_a_task_without_an_answer_to_what_all_must_answer_cannot_be_made() -> None:
+    methods = {**vars(Entities), "score": Task.score}
+    with pytest.raises(TypeError, match="score"):
+        type("Unscored", (Entities,), methods)()
