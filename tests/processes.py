@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).parents[1]
 HEAVY = (
     *("torch", "transformers", "h5py", "seqeval", "sklearn", "scipy"),
@@ -99,8 +101,12 @@ def holding(path: Path, until: Path | None = None) -> Iterator[subprocess.Popen[
             process.kill()
 
 
-def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare: str = "") -> int:
+def killed_command(
+    *words: object, cwd: Path, when: Callable[[], bool], prepare: str = ""
+) -> tuple[int, int]:
     """The exit code of a `featbert` command that is killed (SIGKILL) as soon as `when()` holds.
+
+    And the number of its processes, which end with it.
 
     Args:
         prepare: code that the process runs before the command.
@@ -116,5 +122,16 @@ def killed_command(*words: object, cwd: Path, when: Callable[[], bool], prepare:
     with process:
         while process.poll() is None and not when():
             time.sleep(0.002)
+        assert process.poll() is None
+        children = psutil.Process(process.pid).children(recursive=True)
         process.kill()
-    return process.returncode
+    assert still_alive(children) == []
+    return process.returncode, len(children)
+
+
+def still_alive(processes: Sequence[psutil.Process]) -> list[psutil.Process]:
+    """Those that have not ended within ten seconds. They are killed."""
+    _, alive = psutil.wait_procs(processes, timeout=10)
+    for process in alive:
+        process.kill()
+    return alive

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 from heapq import nlargest
 from typing import Any
 
-from featbert.config import defaults
+from featbert.config import Settings, defaults
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.experiments.estimate import Estimates
@@ -48,25 +49,29 @@ class Candidate:
     seconds: float = math.inf
     least_epochs: int = 1
 
+    @functools.cached_property
+    def settings(self) -> Settings:
+        """Settings of its runs, but for rates that depend on the encoder."""
+        return self.configuration.settings(self.row[0])
+
     @property
     def epochs(self) -> int:
-        return self.configuration.settings(self.row[0]).epochs
+        return self.settings.epochs
 
     @property
     def reads_vectors(self) -> bool:
         """Whether it is a row on features that reads one stored vector for each text."""
-        table = self.row[0]
-        return table == "features" and self.configuration.settings(table).reads in KEPT_POOLINGS
+        return self.row[0] == "features" and self.settings.reads in KEPT_POOLINGS
 
     @property
     def is_quick(self) -> bool:
         """Whether it is a row on features with a linear head or a solver."""
-        return self.configuration.settings(self.row[0]).is_quick
+        return self.settings.is_quick
 
     @property
     def method(self) -> str:
         """A tuning, or the head of a row on features."""
-        settings, task = self.configuration.settings(self.row[0]), self.configuration.task
+        settings, task = self.settings, self.configuration.task
         if not get_tuning(settings.tuning).frozen:
             return get_tuning(settings.tuning).title
         body = BODIES[settings.body].title
@@ -103,8 +108,7 @@ class Candidate:
         """Tuned candidates of other tunings, on this one's part of train, with as many epochs."""
         share = self.configuration.train_share
         for rival in tuned:
-            tuning = rival.configuration.settings("finetune").tuning
-            if tuning != self.configuration.settings("finetune").tuning:
+            if rival.settings.tuning != self.settings.tuning:
                 configuration = rival.configuration.model_copy(update={"train_share": share})
                 candidate = dataclasses.replace(rival, configuration=configuration)
                 yield candidate.with_epochs(self.epochs)
@@ -124,7 +128,7 @@ def of_other_tunings(ranked: Iterable[Candidate]) -> list[Candidate]:
     """The best candidate of each tuning."""
     best: dict[str, Candidate] = {}
     for candidate in ranked:
-        best.setdefault(candidate.configuration.settings(candidate.row[0]).tuning, candidate)
+        best.setdefault(candidate.settings.tuning, candidate)
     return [*best.values()]
 
 

@@ -143,9 +143,8 @@ class FileRows(RowsTable):
 class FeaturesTable(FileRows):
     """`[features]`: rows on stored states, one for each layer combination."""
 
-    layers: Layers = Field(
-        list(NAMES), min_length=1, description='Layer combinations. "each" is every single layer.'
-    )
+    layers: Layers = Field(list(NAMES), min_length=1)
+    """Layer combinations. "each" is every single layer."""
 
     def specs(self, num_layers: int) -> list[str]:
         """The combinations for an encoder with `num_layers` layers, each once."""
@@ -155,15 +154,19 @@ class FeaturesTable(FileRows):
 class AdaptTable(Adapt):
     """`[adapt]`: how the encoder is trained as a language model."""
 
-    seed: Seed = Field(1, description="Random seed.")
+    seed: Seed = 1
+    """Random seed."""
 
 
 class Grid(Section):
     """`[grid]`: lists of values of a table's settings, of which the best on dev are taken."""
 
-    seeds: Seeds = Field([1], min_length=1, description="Seeds of each trial.")
-    features: Ranges = Field({}, description="Settings of the rows on frozen features.")
-    finetune: Ranges = Field({}, description="Settings of the row with a tuned encoder.")
+    seeds: Seeds = Field([1], min_length=1)
+    """Seeds of each trial."""
+    features: Ranges = Field({})
+    """Settings of the rows on frozen features."""
+    finetune: Ranges = Field({})
+    """Settings of the row with a tuned encoder."""
 
     def ranges(self, table: str) -> dict[str, Any]:
         """The lists and ranges of a table's settings, by name."""
@@ -173,23 +176,18 @@ class Grid(Section):
 class Search(Grid):
     """`[search]`: lists or ranges of a table's settings, of which the best on dev are taken."""
 
-    sampler: Literal["random", "tpe", "grid"] = Field(
-        "random",
-        description="Sampler of settings: random, TPE, or all combinations (grid, only lists).",
-    )
-    trials: int | None = Field(
-        None, ge=1, le=MOST_COMBINATIONS, description="Settings to try for each row, at most."
-    )
-    seconds: float | None = Field(
-        None, gt=0, description="Training time in seconds, after which no further trial starts."
-    )
-    operations: float | None = Field(
-        None, gt=0, description="Training operations, after which no further trial starts."
-    )
-    sampler_seed: Seed = Field(1, description="Random seed of the settings.")
-    pruning: bool = Field(
-        False, description="End runs with a dev score below the median of finished ones."
-    )
+    sampler: Literal["random", "tpe", "grid"] = "random"
+    """Sampler of settings: random, TPE, or all combinations (grid, only lists)."""
+    trials: int | None = Field(None, ge=1, le=MOST_COMBINATIONS)
+    """Settings to try for each row, at most."""
+    seconds: float | None = Field(None, gt=0)
+    """Training time in seconds, after which no further trial starts."""
+    operations: float | None = Field(None, gt=0)
+    """Training operations, after which no further trial starts."""
+    sampler_seed: Seed = 1
+    """Random seed of the settings."""
+    pruning: bool = False
+    """End runs with a dev score below the median of finished ones."""
 
     @property
     def is_sized(self) -> bool:
@@ -219,19 +217,23 @@ class Configuration(Data, Encoding, Compute):
     train_on: Literal["train", "train+dev"] = Field(
         "train", description=Training.model_fields["train_on"].description
     )
-    train_share: float = Field(1.0, gt=0, le=1, description="Part of the training sentences.")
-    shots: int | None = Field(
-        None, ge=1, description="Training examples of each class to learn from, instead of all."
-    )
+    train_share: float = Field(1.0, gt=0, le=1)
+    """Part of the training sentences."""
+    shots: int | None = Field(None, ge=1)
+    """Training examples of each class to learn from, instead of all."""
     equal_steps: bool = Field(False, description=Training.model_fields["equal_steps"].description)
-    seeds: Seeds = Field([1], min_length=1, description="Random seeds, a run each.")
-    adapt: AdaptTable | None = Field(
-        None, description="Train the encoder as a language model on the task's text first."
-    )
-    features: FeaturesTable | None = Field(None, description="Rows on frozen features.")
-    finetune: FileRows | None = Field(None, description="A row with a tuned encoder.")
-    grid: Grid = Field(Grid(), description="Settings to search on dev, by table.")
-    search: Search = Field(Search(), description="The same with ranges and a budget.")
+    seeds: Seeds = Field([1], min_length=1)
+    """Random seeds, a run each."""
+    adapt: AdaptTable | None = None
+    """Train the encoder as a language model on the task's text first."""
+    features: FeaturesTable | None = None
+    """Rows on frozen features."""
+    finetune: FileRows | None = None
+    """A row with a tuned encoder."""
+    grid: Grid = Field(Grid())
+    """Settings to search on dev, by table."""
+    search: Search = Field(Search())
+    """The same with ranges and a budget."""
 
     def settings(self, table: str, num_layers: int = 0, hidden_size: int = 0) -> Settings:
         """Settings of a table's rows, for an encoder of L = `num_layers` and H = `hidden_size`."""
@@ -306,12 +308,10 @@ def with_kept_vectors(configurations: Sequence[Configuration]) -> list[Configura
 class TrainSizes(Section):
     """`[train_sizes]`: parts of the training sentences that every row is trained on."""
 
-    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Distinct] = Field(
-        min_length=1, description="Parts of the training sentences, such as [0.1, 0.5, 1.0]."
-    )
-    equal: Literal["steps", "epochs"] = Field(
-        "steps", description="Quantity that is equal for all parts: steps, or epochs."
-    )
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Distinct] = Field(min_length=1)
+    """Parts of the training sentences, such as [0.1, 0.5, 1.0]."""
+    equal: Literal["steps", "epochs"] = "steps"
+    """Quantity that is equal for all parts: steps, or epochs."""
 
 
 class Variant(Section):
@@ -325,38 +325,34 @@ class Variant(Section):
 class FileKeys(Section):
     """Keys of the file itself. All others are keys of its configurations."""
 
-    name: str = Field(
-        "experiment", pattern=r"\w", description="Name. By default the name of the file."
-    )
-    description: str = Field("", description="Question of the experiment.")
-    corpora: dict[str, str | dict[str, Any]] = Field({}, description="Several corpora, by name.")
-    variants: Annotated[dict[str, Any], AfterValidator(_lists)] = Field(
-        {}, description="Keys with lists: every combination."
-    )
-    variant: list[Variant] = Field(
-        [],
-        description="Single alternatives. corpora and tasks limit one to these corpora and tasks.",
-    )
-    minutes: float | None = Field(
-        None,
-        gt=0,
-        description="Time to spend: rows are candidates of a search, and the best get seeds.",
-    )
-    train_sizes: TrainSizes | None = Field(None, description="Parts of train, for learning curves.")
-    shots: Annotated[Several[Annotated[int, Field(ge=1)]], Distinct] = Field(
-        [], description="Training examples of each class: a number, or several for learning curves."
-    )
-    transfer: bool = Field(False, description="Score each run on the other corpora too.")
-    labels: dict[str, str] = Field(
-        {}, description="New names of types for scoring on other corpora."
-    )
+    name: str = Field("experiment", pattern=r"\w")
+    """Name. By default the name of the file."""
+    description: str = ""
+    """Question of the experiment."""
+    corpora: dict[str, str | dict[str, Any]] = Field({})
+    """Several corpora, by name."""
+    variants: Annotated[dict[str, Any], AfterValidator(_lists)] = Field({})
+    """Keys with lists: every combination."""
+    variant: list[Variant] = Field([])
+    """Single alternatives. corpora and tasks limit one to these corpora and tasks."""
+    minutes: float | None = Field(None, gt=0)
+    """Time to spend: rows are candidates of a search, and the best get seeds."""
+    train_sizes: TrainSizes | None = None
+    """Parts of train, for learning curves."""
+    shots: Annotated[Several[Annotated[int, Field(ge=1)]], Distinct] = Field([])
+    """Training examples of each class: a number, or several for learning curves."""
+    transfer: bool = False
+    """Score each run on the other corpora too."""
+    labels: dict[str, str] = Field({})
+    """New names of types for scoring on other corpora."""
     published: list[Annotated[str, AfterValidator(lambda name: published_table(name).id)]] = Field(
-        [], description="Published tables to show next to the results."
+        []
     )
-    show: list[str] = Field([], description="Further columns of the comparison.")
-    vary: Annotated[list[str], AfterValidator(check_vary)] = Field(
-        [], description="Conditions in which compared runs may differ."
-    )
+    """Published tables to show next to the results."""
+    show: list[str] = Field([])
+    """Further columns of the comparison."""
+    vary: Annotated[list[str], AfterValidator(check_vary)] = Field([])
+    """Conditions in which compared runs may differ."""
 
 
 @dataclass(frozen=True)
@@ -523,12 +519,11 @@ class _Reader:
         twice = _searched_keys(self.common) & {key for key, _ in flattened(self.common)}
         self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
         self.note(reasons_against_minutes(file, configurations))
-        ends = [
-            dict(flattened({k: v for k, v in o.items() if k not in SEARCHES})) for o in overlays
-        ]
-        keys = dict.fromkeys(key for end in ends for key in end)
-        varied = [k for k in keys if len({repr(end.get(k)) for end in ends}) > 1]
-        tops = {key.split(".")[0] for key in varied}
+        if self.wrong:
+            return None
+        without_searches = ({k: v for k, v in o.items() if k not in SEARCHES} for o in overlays)
+        ends = [*zip(map(dict, map(flattened, without_searches)), configurations, strict=True)]
+        tops = {key.partition(".")[0] for key in _varied_keys(ends)}
         freed = [FREED_BY[key] for key in sorted(tops & FREED_BY.keys())]
         return Experiment(
             keys=file,
@@ -606,27 +601,30 @@ class _Reader:
         self.wrong |= dict.fromkeys(lines)
 
 
-def _differing(ends: Sequence[dict[str, Any]], by: str) -> Iterator[dict[str, Any]]:
+# The keys of a file that only some of its configurations have, and one of these.
+_End = tuple[dict[str, Any], Configuration]
+
+
+def _differing(ends: Sequence[_End], by: str) -> Iterator[dict[str, Any]]:
     """The keys of each end that tell it from others. `by` is the key with the name of its corpus.
 
     Keys with one value for each corpus follow from its name.
     """
-    corpora = defaultdict[Any, list[dict[str, Any]]](list)
+    corpora = defaultdict[Any, list[_End]](list)
     for end in ends:
-        corpora[end.get(by)].append(end)
+        corpora[end[0].get(by)].append(end)
     varied = {name: {*_varied_keys(alike)} - {"data"} for name, alike in corpora.items()}
-    for end in ends:
-        corpus = {"corpus": end[by]} if len(corpora) > 1 else {}
-        yield corpus | {key: end[key] for key in end if key in varied[end.get(by)]}
+    for keys, _ in ends:
+        corpus = {"corpus": keys[by]} if len(corpora) > 1 else {}
+        yield corpus | {key: keys[key] for key in keys if key in varied[keys.get(by)]}
 
 
-def _varied_keys(ends: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _varied_keys(ends: Sequence[_End]) -> Iterator[str]:
     """Keys with several values. Those of a table are compared among ends that have the table."""
-    for key in dict.fromkeys(itertools.chain(*ends)):
+    for key in dict.fromkeys(itertools.chain(*(keys for keys, _ in ends))):
         table = key.partition(".")[0]
-        place = f"{table}." if table in TABLES else ""
-        alike = [end for end in ends if any(name.startswith(place) for name in end)]
-        if len({repr(end.get(key)) for end in alike}) > 1:
+        alike = (keys for keys, c in ends if table not in TABLES or getattr(c, table) is not None)
+        if len({repr(keys.get(key)) for keys in alike}) > 1:
             yield key
 
 

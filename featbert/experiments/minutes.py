@@ -42,7 +42,7 @@ from featbert.experiments.candidates import (
     rungs,
 )
 from featbert.experiments.estimate import Estimates, work
-from featbert.experiments.file import TABLES, Configuration, every
+from featbert.experiments.file import Configuration, every
 from featbert.experiments.plan import ExperimentPlan, Job, RowOf
 from featbert.features.plan import ExtractionPlan, free_bytes
 from featbert.io import json_hash
@@ -81,12 +81,12 @@ class Finalist:
     @property
     def seconds(self) -> float:
         """Seconds of a run."""
-        return statistics.fmean(map(seconds_of, self.runs))
+        costs = [run.record.cost for run in self.runs]
+        return statistics.fmean(c.training_seconds + c.prediction_seconds for c in costs)
 
 
-def seconds_of(run: Run) -> float:
-    """Seconds that a run took."""
-    return run.record.cost.training_seconds + run.record.cost.prediction_seconds
+class Unfinished(Exception):
+    """Runs are to be trained before more is known."""
 
 
 @dataclass
@@ -99,6 +99,7 @@ class MinutesPlan(ExperimentPlan):
         gains: see `Gains`.
         clock: gives seconds.
         began: seconds of the clock when the command began.
+        planned: runs of candidates, each planned once.
         candidates: rows of the first stage ("scan"), and of the second one by table.
         kept: what the candidates' stores keep, by `Configuration.stored_text`.
         impossible: candidates that cannot be planned, such as layers that the encoder lacks.
@@ -108,6 +109,7 @@ class MinutesPlan(ExperimentPlan):
     clock: Callable[[], float] = time.monotonic
     began: float = math.nan
     time_plan: TimePlan | None = None
+    planned: dict[str, Job] = field(default_factory=dict)
     candidates: dict[str, list[Candidate]] = field(default_factory=dict, init=False)
     kept: dict[str, Any] = field(default_factory=dict, init=False)
     impossible: list[tuple[Candidate, InputError]] = field(default_factory=list, init=False)
@@ -120,26 +122,26 @@ class MinutesPlan(ExperimentPlan):
 
     def renewed(self, **changes: Any) -> MinutesPlan:
         plan = dataclasses.replace(self, **changes)
-        plan.candidates = plan._candidates()
-        plan.kept = kept_by_text(plan.candidates)
-        plan._leave_out()
+        plan._take(plan._candidates())
         if (time_plan := plan.time_plan) is None:
             scanned, slow, tuned = plan.candidates.values()
             in_order_of_measuring = (*(scanned or slow)[:1], *tuned[:1], *scanned, *slow, *tuned)
             plan.jobs = {job.name: job for job in map(plan.job_of, in_order_of_measuring)}
             return plan
-        for kind, candidates in plan.candidates.items():
-            plan.candidates[kind] = [
+        reduced = {
+            kind: [
                 dataclasses.replace(c.on(time_plan.share, time_plan.most_epochs), seconds=seconds)
                 for c in candidates
                 if (seconds := time_plan.candidates.get(plan.job_of(c).name)) is not None
             ]
-        plan.kept = kept_by_text(plan.candidates)
-        plan._leave_out()  # those that have become copies
-        finalists = plan._finalists()
+            for kind, candidates in plan.candidates.items()
+        }
+        plan._take(reduced)  # some may have become copies
+        finalists: list[Candidate] = []
+        with contextlib.suppress(Unfinished):
+            finalists = plan._finalists()
         trials = [*plan.jobs.values()]
-        if finalists is not None:
-            plan._add_seeds(finalists)
+        plan._add_seeds(finalists)
         plan._add_searches(trials)
         return plan
 
@@ -161,40 +163,36 @@ class MinutesPlan(ExperimentPlan):
     def record(self) -> ExperimentRecord:
         assert self.time_plan is not None
         is_done = self.time_plan.done or not self.missing
-        untrained = self._untrained() if is_done else []
+        # Methods of which no run was finished or failed.
+        untrained = [m for m in self.methods if is_done and m not in self._trained_methods]
         time_plan = dataclasses.replace(
             self.time_plan, spent=self.spent, done=is_done, untrained=untrained
         )
         return dataclasses.replace(super().record, time_plan=time_plan)
 
-    def _untrained(self) -> list[str]:
-        """Methods with candidates, of which no run was finished or failed."""
+    @property
+    def methods(self) -> list[str]:
+        """Tunings and heads of the candidates, each once."""
         candidates = itertools.chain(*self.candidates.values())
-        methods = dict.fromkeys(candidate.method for candidate in candidates)
-        return [method for method in methods if method not in self._trained_methods]
+        return list(dict.fromkeys(candidate.method for candidate in candidates))
 
     def _candidates(self) -> dict[str, list[Candidate]]:
         """First values of searched settings come first: a shorter list has all tunings."""
         lists: dict[str, list[list[Candidate]]] = {"scan": [], "features": [], "finetune": []}
         for c in self.experiment.configurations:
             use_threads(c.threads)
-            for table in (table for table in TABLES if getattr(c, table) is not None):
-                rows: list[RowOf] = [(table, None)]
-                if table == "features" and c.features is not None:
-                    layers = c.features.specs(self._num_layers(c))
-                    rows = [(table, spec) for spec in layers]
-                search = c.searched(table)
-                points = [c.at(table, p) for p in every(search.ranges(table) if search else {})]
-                for row in rows:
-                    candidates = [self._candidate(point, row) for point in points]
-                    lists["scan" if candidates[0].is_quick else table].append(candidates)
+            for row in self.rows_of(c):
+                search = c.searched(row[0])
+                points = every(search.ranges(row[0]) if search else {})
+                candidates = [self._candidate(c.at(row[0], point), row) for point in points]
+                lists["scan" if candidates[0].is_quick else row[0]].append(candidates)
         return {
             kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
             for kind, rows in lists.items()
         }
 
     def _candidate(self, configuration: Configuration, row: RowOf) -> Candidate:
-        layers = self._num_layers(configuration)
+        layers = self.num_layers(configuration)
         settings = configuration.settings(row[0], layers)
         tuning = get_tuning(settings.tuning)
         for least_epochs in range(1, settings.epochs + 1):
@@ -203,24 +201,21 @@ class MinutesPlan(ExperimentPlan):
                 break
         return Candidate(configuration, row, settings.epochs, least_epochs=least_epochs)
 
-    def _num_layers(self, configuration: Configuration) -> int:
-        return self.resources.encoder(configuration.model).num_layers or 0
-
-    def _leave_out(self) -> None:
-        """Removes copies of a run, and candidates that cannot be planned.
+    def _take(self, candidates: dict[str, list[Candidate]]) -> None:
+        """Takes candidates, except for copies of a run and those that cannot be planned.
 
         InputError if a side has no other.
         """
-        possible: dict[str, dict[str, Candidate]] = {}
-        for kind, candidates in self.candidates.items():
-            possible[kind] = {}
-            for candidate in candidates:
+        self.candidates, self.kept = candidates, kept_by_text(candidates)
+        possible: dict[str, dict[str, Candidate]] = {kind: {} for kind in candidates}
+        for kind, of_kind in candidates.items():
+            for candidate in of_kind:
                 try:
                     possible[kind].setdefault(self.job_of(candidate).name, candidate)
                 except InputError as error:
                     self.impossible.append((candidate, error))
         for side in (FROZEN, TUNED):
-            of_side = [c for kind in side for c in self.candidates[kind]]
+            of_side = [c for kind in side for c in candidates[kind]]
             if of_side and not any(possible[kind] for kind in side):
                 raise next(error for c, error in self.impossible if c in of_side)
         self.candidates = {kind: [*by_name.values()] for kind, by_name in possible.items()}
@@ -233,7 +228,13 @@ class MinutesPlan(ExperimentPlan):
         kinds = ["finetune"] if candidate.row[0] == "finetune" else ["scan", "features"]
         n_tried = sum(len(self.candidates[kind]) for kind in kinds)
         seed = configuration.seeds[0] if seed is None else seed
-        return self._job(configuration, candidate.row, seed, configurations_tried=n_tried)
+        is_stored = candidate.row[0] == "features" and self._extraction(configuration).finished
+        key = repr((configuration, candidate.row, seed, n_tried, bool(is_stored)))
+        if key not in self.planned:
+            self.planned[key] = self._job(
+                configuration, candidate.row, seed, configurations_tried=n_tried
+            )
+        return self.planned[key]
 
     # Time -----------------------------------------------------------------------------------------
 
@@ -334,22 +335,20 @@ class MinutesPlan(ExperimentPlan):
 
     # Stages ---------------------------------------------------------------------------------------
 
-    def _finalists(self) -> list[Candidate] | None:
-        """The best row on features and the tuned rows that are left. None before they are known."""
+    def _finalists(self) -> list[Candidate]:
+        """The best row on features and the tuned rows that are left.
+
+        This and the steps that lead to it raise `Unfinished`.
+        """
         scanned = self.candidates["scan"]
         frozen = self._ranked(scanned, at_a_time=len(scanned))
-        if frozen is None or (slow := self._halved("features")) is None:
-            return None
-        if (tuned := self._halved("finetune")) is None:
-            return None
-        rows = self._larger([*self._by_dev([*frozen, *slow])[:1], *tuned])
-        return None if rows is None else self._trained_longer(rows)
+        frozen = self._by_dev([*frozen, *self._halved("features")])
+        return self._trained_longer(self._larger([*frozen[:1], *self._halved("finetune")]))
 
-    def _larger(self, rows: Sequence[Candidate]) -> list[Candidate] | None:
+    def _larger(self, rows: Sequence[Candidate]) -> list[Candidate]:
         """The rows on more text or with more epochs, if finished runs show that there is time.
 
-        Short runs only guess the time of long ones, so the first plan may be too small. None while
-        a row trains.
+        Short runs only guess the time of long ones, so the first plan may be too small.
         """
         plan = self.time_plan
         assert plan is not None
@@ -359,7 +358,7 @@ class MinutesPlan(ExperimentPlan):
         expected = itertools.starmap(self._seconds, zip(rows, larger, strict=True))
         waiting = [self._add(self.job_of(c), s) for c, s in zip(larger, expected, strict=True)]
         if any(waiting):
-            return None
+            raise Unfinished
         finished = [self.job_of(row).run.finished for row in larger]
         return larger if all(finished) else [*rows]
 
@@ -387,11 +386,11 @@ class MinutesPlan(ExperimentPlan):
         epochs = longer.epochs / row.epochs
         return ratio * epochs * record.cost.training_seconds + record.cost.prediction_seconds
 
-    def _trained_longer(self, rows: Sequence[Candidate]) -> list[Candidate] | None:
+    def _trained_longer(self, rows: Sequence[Candidate]) -> list[Candidate]:
         """The rows of both sides, with more epochs for the best row of the side that is behind.
 
         They are doubled as long as its last epoch was its best, since the minutes may have cut it
-        short. None while a row trains.
+        short.
         """
         rows = [*rows]
         n_frozen = sum(row.row[0] == "features" for row in rows)
@@ -405,35 +404,36 @@ class MinutesPlan(ExperimentPlan):
             if not is_rising or longer.epochs == behind.epochs:
                 break
             if self._add(self.job_of(longer), self._seconds(behind, longer)):
-                return None
+                raise Unfinished
             if self._by_dev([behind, longer])[0] is behind:
                 break
             rows[rows.index(behind)] = longer
         return rows
 
-    def _halved(self, kind: str) -> list[Candidate] | None:
-        """The candidates that halving leaves, the best first. None before they are known."""
+    def _halved(self, kind: str) -> list[Candidate]:
+        """The candidates that halving leaves, the best first."""
         ranked, trained = self.candidates[kind], list[Candidate]()
         for number, (count, divisor) in enumerate(rungs(len(ranked), LEFT[kind])):
             if number and divisor == 1:
                 ranked = of_other_tunings(ranked)
             originals = {c.divided(divisor): c for c in ranked[:count]}
-            if (finished := self._ranked([*originals], at_a_time=self.at_a_time)) is None:
-                return None
+            finished = self._ranked([*originals], at_a_time=self.at_a_time)
             if not finished:  # the minutes are used up
                 break
             trained, ranked = finished, [originals[c] for c in finished]
         return of_other_tunings(trained)[: LEFT[kind]]
 
-    def _ranked(self, candidates: Sequence[Candidate], *, at_a_time: int) -> list[Candidate] | None:
-        """Trained candidates, the best on dev first. None if some can still be trained."""
+    def _ranked(self, candidates: Sequence[Candidate], *, at_a_time: int) -> list[Candidate]:
+        """Trained candidates, the best on dev first. `Unfinished` if some can still be trained."""
         n_waiting = 0
         for candidate in candidates:
             if n_waiting < at_a_time:
                 n_waiting += self._add(job := self.job_of(candidate), candidate.seconds)
                 if job.run.finished or job.name in self.failures:
                     self._trained_methods.add(candidate.method)
-        return None if n_waiting else self._by_dev(candidates)
+        if n_waiting:
+            raise Unfinished
+        return self._by_dev(candidates)
 
     def _by_dev(self, candidates: Iterable[Candidate]) -> list[Candidate]:
         """The candidates with finished runs, the best on dev first."""
@@ -473,8 +473,7 @@ class MinutesPlan(ExperimentPlan):
     def _finalist(self, candidate: Candidate) -> Finalist:
         """A row of the last stage, with its finished runs, which are added."""
         row, configuration = Finalist(), candidate.configuration
-        settings = configuration.settings(candidate.row[0])
-        for seed in settings.seeds_to_train(configuration.seeds):
+        for seed in candidate.settings.seeds_to_train(configuration.seeds):
             job = self.job_of(candidate, seed)
             if (run := job.run.finished) is None:
                 row.upcoming = job

@@ -219,12 +219,20 @@ class ExperimentPlan:
                 return
             adapted = {"model": str(plan.folder), "adapt": None}
             configuration = configuration.model_copy(update=adapted)
-        if configuration.features is not None:
-            num_layers = self._extraction(configuration).manifest.num_layers
-            for layers in configuration.features.specs(num_layers):
-                self._add_row(differing, configuration, ("features", layers))
-        if configuration.finetune is not None:
-            self._add_row(differing, configuration, ("finetune", None))
+        for row in self.rows_of(configuration):
+            self._add_row(differing, configuration, row)
+
+    def rows_of(self, configuration: Configuration) -> list[RowOf]:
+        """The rows of a configuration."""
+        rows: list[RowOf] = []
+        if (table := configuration.features) is not None:
+            specs = table.specs(self.num_layers(configuration))
+            rows += [("features", layers) for layers in specs]
+        return rows if configuration.finetune is None else [*rows, ("finetune", None)]
+
+    def num_layers(self, configuration: Configuration) -> int:
+        """Layers of the encoder. 0 if its configuration does not say it."""
+        return self.resources.encoder(configuration.model).num_layers or 0
 
     def _add_row(
         self, differing: Mapping[str, Any], configuration: Configuration, row: RowOf

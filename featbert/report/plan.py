@@ -1,7 +1,5 @@
 """The plan of an experiment as text, with its time and disk space."""
 
-import itertools
-
 from featbert.analysis.comparison import grouped
 from featbert.analysis.labels import run_labels, search_line
 from featbert.experiments.candidates import FIRST_SEEDS, LEFT, rungs
@@ -30,9 +28,7 @@ def minutes_text(plan: MinutesPlan, width: int | None = None) -> str:
         f"{len(chosen)} of {len(whole.jobs)} candidates, "
         f"with at most {time_plan.most_epochs} epochs if they are tuned",
     ]
-    chosen_methods = {c.method for c in chosen}
-    methods = dict.fromkeys(c.method for c in itertools.chain(*whole.candidates.values()))
-    if untried := [method for method in methods if method not in chosen_methods]:
+    if untried := [method for method in whole.methods if method not in plan.methods]:
         head.append(f"not tried: {listed(untried)}; more minutes try more")
     for error, candidates in grouped((str(e), c) for c, e in whole.impossible).items():
         names = dict.fromkeys(c.method for c in candidates)

@@ -5,7 +5,7 @@ Two runs with one name would give the same numbers on the same machine.
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +102,7 @@ class PlannedRun:
     model_source: str
     base: "PlannedRun | None" = None
     head: Run | None = None
+    _read: list[Run] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -127,9 +128,12 @@ class PlannedRun:
 
     @property
     def finished(self) -> Run | None:
-        """The run, if it is finished. InputError if the folder holds another run."""
-        if not (self.folder / RECORD_NAME).is_file():
-            return None
+        """The run, if it is finished. InputError if the folder holds another run.
+
+        Its record is read once, as plans ask for it again and again.
+        """
+        if self._read or not (self.folder / RECORD_NAME).is_file():
+            return next(iter(self._read), None)
         try:
             record = read_record(self.folder)
         except InputError as error:
@@ -137,7 +141,8 @@ class PlannedRun:
         identity = (record.layers, record.seed, record.settings, record.signature.splits)
         if identity != (self.layers, self.options.seed, self.settings, self.signature.splits):
             raise InputError(f"{self.folder} holds another run than its name says; move it away")
-        return Run(self.folder, record)
+        self._read.append(Run(self.folder, record))
+        return self._read[0]
 
     @property
     def pruned(self) -> PrunedRun | None:

@@ -5,13 +5,33 @@ from typing import Any
 from featbert.analysis.comparison import Comparison
 from featbert.api import run
 from featbert.experiments.file import Experiment, check_experiment
-from featbert.experiments.plan import ExperimentPlan
+from featbert.experiments.plan import ExperimentPlan, Job
 from featbert.experiments.schedule import carry_out
+from featbert.runs.record import RECORD_NAME, write_json
+from tests.analysis.records import make_record
 from tests.workspace import Workspace
 
 # Two candidates for `run decide`, as a change of its file.
 CANDIDATES = 'variant=[{features={layers=["last"],body="linear"}},{finetune={epochs=1}}]'
 SMALL = {"layers": ["last"], "epochs": 1, "lstm_size": 4}
+
+
+def write_made_up(job: Job, **fields: Any) -> None:
+    """Writes a record of a job, with the usual numbers of made-up runs or other `fields`."""
+    run = job.run
+    record = make_record(
+        job.name,
+        layers=run.layers,
+        layer_indices=None if run.layers is None else [1],
+        tuning=run.tuning,
+        seed=run.options.seed,
+        settings=run.settings,
+        configurations_tried=run.options.configurations_tried,
+        mix=None,
+        **fields,
+    )
+    object.__setattr__(record, "signature", run.signature)
+    write_json(run.folder / RECORD_NAME, record)
 
 
 class Lab:

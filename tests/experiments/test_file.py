@@ -166,6 +166,15 @@ def test_all_mistakes_are_reported_together(read, tmp_path):
         ("[finetune]\n[[variant]]\ntasks = ['labels']\n", "no [[variant]]"),
         ("[finetune]\n[corpora]\na = {data = 'sample', name = 'x'}\n", "the top of the file"),
         ("name = ''\n[finetune]\n", "name is ''; it should"),
+        *(
+            (f"minutes = 3\n{line}\n[finetune]\n", f"if {named}")
+            for line, named in (
+                ("corpora = {a = 'one', b = 'two'}", "there is one text"),
+                ("train_on = 'train+dev'", "runs learn from train"),
+                ("grid = {seeds = 2, finetune = {epochs = [1]}}", "no seeds"),
+                ("search = {trials = 2, finetune = {learning_rate = [1e-3]}}", "settings are"),
+            )
+        ),
     ],
 )
 def test_one_mistake(read, text, named):
@@ -289,6 +298,12 @@ def test_shots_are_laid_over_every_configuration(read):
     (single,), (whole,) = (read(t).configurations for t in (f"shots = 8\n{text}", text))
     assert single.settings("finetune").shots == 8
     assert whole.settings("finetune").used() == defaults("full").used()
+
+
+def test_a_key_that_only_one_configuration_has_tells_it_from_the_other(read):
+    for key, value in (("context", "document"), ("finetune.layer_decay", 2.6)):
+        experiment = read(f"[finetune]\n[[variant]]\n[[variant]]\n{key} = {value!r}\n")
+        assert experiment.differing == ({}, {key: value})
 
 
 def test_a_head_on_a_tuned_encoder_may_have_the_encoder_s_rate(read):

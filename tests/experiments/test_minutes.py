@@ -23,10 +23,10 @@ from featbert.experiments.plan import Job
 from featbert.experiments.schedule import carry_out
 from featbert.models.registry import BODIES
 from featbert.report.plan import minutes_text
-from featbert.runs.record import read_experiment_record, write_json
+from featbert.runs.record import read_experiment_record
 from featbert.tasks.base import TASKS
-from tests.analysis.records import make_record
-from tests.experiments.experiment_files import Lab
+from tests.analysis.records import make_epoch
+from tests.experiments.experiment_files import Lab, write_made_up
 from tests.experiments.test_shipped import write_texts
 from tests.report.html.judged import make_run
 from tests.tiny_encoders import write_encoder
@@ -55,28 +55,40 @@ EPOCH = {"full": 10.0, "bitfit": 6.0, "layernorm": 4.0, "lora": 4.0, "none": 1.0
 LINEAR = {"features": {"layers": ["last"], "body": "linear"}}
 
 
+def seconds_of(job: Job) -> float:
+    """Seconds that a run takes."""
+    settings = job.run.options.settings
+    return EPOCH.get(settings.tuning, 5.0) * settings.epochs * settings.train_share
+
+
 class Told:
-    """Made-up estimates, in the form of `Estimates`."""
+    """Made-up estimates, in the form of `Estimates`: `factor` times what runs take.
+
+    Those of tunings and bodies that are `unknown` are None, and with an `error` these failed.
+    """
 
     stopped = False
+    factor = 1
+    unknown: tuple[str, ...] = ()
+    error: InputError | None = None
 
     def __init__(self, *arguments: Any, **options: Any) -> None: ...
 
-    def measure(self) -> None: ...
+    def measure(self) -> None:
+        self.factor = 1
 
-    def run(self, job: Job) -> tuple[float, int, str]:
+    def is_unknown(self, job: Job) -> bool:
         settings = job.run.options.settings
-        return (
-            EPOCH.get(settings.tuning, 5.0) * settings.epochs * settings.train_share,
-            0,
-            "made up",
-        )
+        return not {settings.tuning, settings.body}.isdisjoint(self.unknown)
 
-    def extraction(self, job: Job, words: int) -> float:
-        return 5.0 if words else 0.0
+    def run(self, job: Job) -> tuple[float, int, str] | None:
+        return None if self.is_unknown(job) else (self.factor * seconds_of(job), 0, "made up")
 
-    def failure(self, job: Job) -> None:
-        return None
+    def extraction(self, job: Job, words: int) -> float | None:
+        return None if self.is_unknown(job) else 5.0 * bool(words)
+
+    def failure(self, job: Job) -> InputError | None:
+        return self.error if self.is_unknown(job) else None
 
 
 def dev_of(job: Job) -> float:
@@ -95,26 +107,14 @@ class Trained(list[Job]):
 
     @property
     def seconds(self) -> float:
-        return sum(Told().run(job)[0] for job in self)
+        return sum(map(seconds_of, self))
 
     def __call__(self, job: Job, *arguments: Any) -> None:
         self.append(job)
-        record = make_record(
-            job.name,
-            layers=job.run.layers,
-            layer_indices=None if job.run.layers is None else [1],
-            tuning=job.run.tuning,
-            seed=job.run.options.seed,
-            settings=job.run.settings,
-            dev=dev_of(job),
-            cost={"training_seconds": Told().run(job)[0], "prediction_seconds": 0.0},
-            mix=None,
-        )
-        object.__setattr__(record, "signature", job.run.signature)
-        if not self.is_rising:  # the first of two epochs was the best
-            (first,) = record.history
-            object.__setattr__(record, "history", [first, replace(first, epoch=2)])
-        write_json(job.run.folder / "record.json", record)
+        # Of two epochs the first was the best.
+        history = [make_epoch(n, 0.7, dev_of(job)) for n in range(1, 2 if self.is_rising else 3)]
+        cost = {"training_seconds": seconds_of(job), "prediction_seconds": 0.0}
+        write_made_up(job, dev=dev_of(job), history=history, cost=cost)
         if len(self) == self.stop_after:
             raise KeyboardInterrupt
 
@@ -129,27 +129,13 @@ def trained(monkeypatch) -> Trained:
 
 
 @pytest.fixture
-def lacking(monkeypatch) -> Callable[..., None]:
-    """A function after which estimates of some runs are unknown; with an error, these failed."""
+def told(monkeypatch) -> Callable[..., None]:
+    """A function that gives `Told` other attributes."""
 
-    def lack(is_unknown: Callable[[Job], bool], error: InputError | None = None) -> None:
-        class Lacking(Told):
-            def run(self, job: Job) -> tuple[float, int, str] | None:
-                return None if is_unknown(job) else super().run(job)
+    def tell(**attributes: Any) -> None:
+        monkeypatch.setattr(minutes, "Estimates", type("Other", (Told,), attributes))
 
-            def extraction(self, job: Job, words: int) -> float | None:
-                return None if is_unknown(job) else super().extraction(job, words)
-
-            def failure(self, job: Job) -> InputError | None:
-                return error if is_unknown(job) else None
-
-        monkeypatch.setattr(minutes, "Estimates", Lacking)
-
-    return lack
-
-
-def has_bilstm(job: Job) -> bool:
-    return job.run.options.settings.body == "bilstm"
+    return tell
 
 
 def timed(lab: Lab, trained: Trained, number: float, gains: Any = None, **keys: Any) -> MinutesPlan:
@@ -229,16 +215,10 @@ def test_the_side_that_is_behind_gets_more_epochs(
     ("number", "shares", "epochs"), [(1.5, {0.5}, {3}), (4.5, {0.5, 1}, {3}), (8.5, {1}, {3, 6})]
 )
 def test_rows_get_more_text_and_epochs_if_runs_are_faster_than_expected(
-    lab, trained, monkeypatch, number, shares, epochs
+    lab, trained, told, monkeypatch, number, shares, epochs
 ):
     """With three seeds each. Short runs took three times as long."""
-
-    class Slow(Told):
-        def run(self, job: Job) -> tuple[float, int, str]:
-            seconds, *rest = super().run(job)
-            return (3 * seconds, *rest)
-
-    monkeypatch.setattr(minutes, "Estimates", Slow)
+    told(factor=3)
     monkeypatch.setattr(candidates, "FEWEST_EXAMPLES", 2)
     trained.is_rising = False
     variants = [LINEAR, {"finetune": {"epochs": 12}}]
@@ -268,18 +248,8 @@ def test_methods_for_which_no_time_was_left_are_named(lab, trained):
     assert carry_out(timed(lab, trained, 60)).record.time_plan.untrained == []
 
 
-def test_short_runs_are_repeated_before_minutes_are_refused(lab, trained, monkeypatch):
-    class Busy(Told):
-        factor = 100
-
-        def run(self, job: Job) -> tuple[float, int, str]:
-            seconds, *rest = super().run(job)
-            return (self.factor * seconds, *rest)
-
-        def measure(self) -> None:
-            self.factor = 1
-
-    monkeypatch.setattr(minutes, "Estimates", Busy)
+def test_short_runs_are_repeated_before_minutes_are_refused(lab, trained, told):
+    told(factor=100)
     assert timed(lab, trained, 20).time_plan.share == 1
 
 
@@ -300,6 +270,8 @@ def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_pa
     assert resumed.rows == expected.rows
     assert resumed.searches == expected.searches
     assert resumed.time_plan.done
+    shutil.rmtree(tmp_path / "again" / resumed.rows[0])
+    assert timed(lab, trained, 12).missing  # it begins anew
 
 
 def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained, monkeypatch):
@@ -317,20 +289,15 @@ def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained,
     assert all(minutes.MARGIN * sum(p.seconds.values()) <= 60 * n for n, p in plans.items())
 
 
-def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, lacking):
-    """Those on features are left out, and the plan names them."""
-    lacking(lambda job: job.run.tuning == "lora" or has_bilstm(job))
+def test_tunings_that_were_not_timed_take_as_long_as_the_slowest(lab, trained, told):
+    """Those on features are left out, and the plan names them. Their store takes time anyway."""
+    told(unknown=("lora", "bilstm"))
     plan = timed(lab, trained, 20)
     seconds = {plan.job_of(c).run.tuning: c.seconds for c in plan.candidates["finetune"]}
     assert seconds["lora"] == seconds["full"] == 4 * EPOCH["full"]
+    assert plan.time_plan.seconds["extraction"] == 5.0
     assert not plan.candidates["features"]
     assert "not tried: BiLSTM;" in minutes_text(plan)
-
-
-def test_stores_take_time_whichever_of_their_rows_was_timed(lab, trained, lacking):
-    """The last frozen row is not timed, the extraction for the others is."""
-    lacking(has_bilstm)
-    assert timed(lab, trained, 20).time_plan.seconds["extraction"] == 5.0
 
 
 def test_further_seeds_take_time_even_if_the_first_ones_are_finished(lab, trained):
@@ -341,13 +308,6 @@ def test_further_seeds_take_time_even_if_the_first_ones_are_finished(lab, traine
     assert again.seconds["seeds"] == expected
     assert again.seconds["frozen rows"] == 0
     assert plan.runs
-
-
-def test_a_plan_whose_runs_were_removed_begins_anew(lab, trained):
-    plan = carry_out(timed(lab, trained, 12))
-    assert timed(lab, trained, 12).time_plan.done
-    shutil.rmtree(plan.runs[0].folder)
-    assert timed(lab, trained, 12).missing
 
 
 def test_each_encoder_has_a_record_of_its_own(lab, trained, tmp_path):
@@ -454,14 +414,12 @@ def test_examples_that_were_drawn_are_not_divided_further(lab, trained, tmp_path
         timed_texts(lab, trained, 0.01, tmp_path, shots=8)
 
 
-def test_tunings_that_fail_in_a_short_run_are_left_out_and_the_reason_is_told(
-    lab, trained, lacking
-):
-    lacking(lambda job: job.run.tuning == "lora", InputError("no memory"))
+def test_tunings_that_fail_in_a_short_run_are_left_out_and_the_reason_is_told(lab, trained, told):
+    told(unknown=("lora",), error=InputError("no memory"))
     plan = timed(lab, trained, 20)
     tunings = {plan.job_of(c).run.tuning for c in plan.candidates["finetune"]}
     assert tunings == {*TUNINGS} - {"lora"}
-    lacking(lambda job: job.run.tuning in TUNINGS, InputError("no memory"))
+    told(unknown=TUNINGS, error=InputError("no memory"))
     with pytest.raises(InputError, match="no memory"):
         timed(lab, trained, 20.5)
 
@@ -473,6 +431,8 @@ def test_too_few_minutes_say_what_the_time_is_for(lab, trained):
     total = sum(60 * int(whole or 0) + float(rest) for whole, rest in times)
     assert total > 0.3 * 60
     assert f"needs {-(-total // 60):.0f} here" in str(refused.value)
+    sentences = (lab.space.corpus / "train.conll").read_text("utf-8").strip().split("\n\n")
+    assert 0 < int(re.findall(r"limit\D+(\d+)", str(refused.value))[0]) < len(sentences)
 
 
 def test_seeds_go_where_the_gain_is_and_end_with_it(lab, trained):
@@ -547,31 +507,6 @@ def test_a_run_with_real_times_and_gains(lab, tmp_path):
     assert 0 < record.time_plan.spent < 300
     again = run(experiment, **lab.where)
     assert [run.name for run in again.runs] == [run.name for run in result.runs]
-
-
-@pytest.mark.parametrize(
-    ("changes", "named"),
-    [
-        (["corpora.a=one", "corpora.b=two"], "one text"),
-        (["train_on=train+dev"], "learn from train"),
-        (["grid.seeds=2", "grid.finetune.epochs=[1]"], "seeds"),
-        (["search.trials=2", "search.finetune.learning_rate=[1e-3]"], r"\[grid\]"),
-    ],
-)
-def test_an_experiment_without_use_for_minutes_says_why(workspace, changes, named):
-    file = workspace.experiment("[finetune]\n")
-    words = [word for change in changes for word in ("--set", change)]
-    assert re.search(named, error_of(workspace.carry_out(file, "--minutes", 3, *words)))
-
-
-def test_too_few_minutes_say_how_many_are_needed(workspace):
-    file = workspace.experiment("[features]\nlayers=['last']\n[finetune]\n")
-    refused = workspace.carry_out(file, "--minutes", 0.001, "--set", "task=entities")
-    assert refused.exit_code == 1
-    error = refused.stderr.splitlines()[-1]
-    assert "0.001" in error
-    sentences = (workspace.corpus / "train.conll").read_text("utf-8").strip().split("\n\n")
-    assert 0 < int(re.findall(r"limit=(\d+)", error)[0]) < len(sentences)
 
 
 @pytest.mark.parametrize("n", [1, 4])

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from featbert import compare as featbert_compare
@@ -20,7 +19,6 @@ from featbert.experiments import pack
 from featbert.experiments.pack import pack_runs, unpack_runs
 from featbert.inference.evaluate import runs_elsewhere
 from featbert.io import file_hash, owning
-from featbert.runs.counts import KeptCounts
 from featbert.runs.folder import TESTS
 from featbert.runs.record import (
     ExperimentRecord,
@@ -44,7 +42,7 @@ from tests.workspace import error_of, ok
 def answered(folder: Path, name: str, seed: int, task_name: str, wrong: float, **changes) -> Run:
     """A finished run of a task of texts or labels, whose answers are wrong with a probability."""
     task, draw = get_task(task_name), random.Random(f"{name} {seed}")
-    classes = ["1.5", "2.5", "4.0"] if task.name == "regression" else ["x", "y", "z"]
+    classes = ["1.234567", "2.5", "4.0"] if task.name == "regression" else ["x", "y", "z"]
     sentences = [
         Sentence(("a", "b"), (classes[n % 3],) * (1 if task.of_texts else 2), texts=("a b",))
         for n in range(40)
@@ -110,16 +108,6 @@ def test_tests_intervals_and_breakdowns_are_computed_from_counts(tmp_path, task:
     pack_runs(file, again := tmp_path / "again.jsonl.xz")
     pack_runs(folder, file)
     assert before == again.read_bytes() == file.read_bytes()
-
-
-def test_counts_of_correlations_follow_from_the_kept_scores(tmp_path) -> None:
-    rng = np.random.default_rng(1)
-    gold, predicted = ([f"{v:.6f}" for v in rng.normal(size=40)] for _ in range(2))
-    measure = get_task("regression").measure
-    counts = measure.count(gold, predicted, ())
-    scores = [*map(float, gold)], [*map(float, predicted)]
-    kept = KeptCounts([], [], [], [0] * 40, {}, scores)
-    assert np.array_equal(kept.restored(tmp_path, (), (), measure).examples, counts)
 
 
 def experiment(folder: Path, rows: list[str], tried: list[str], failures=None) -> None:

@@ -17,10 +17,10 @@ from featbert.experiments.plan import Resources
 from featbert.inference.evaluate import read_evaluation
 from featbert.report.plan import plan_text
 from featbert.runs.folder import evaluation_files
-from featbert.runs.record import read_experiment_record, write_json
+from featbert.runs.record import read_experiment_record
 from featbert.runs.run import find_runs
-from tests.analysis.records import compare, make_epoch, make_record
-from tests.experiments.experiment_files import SMALL
+from tests.analysis.records import compare, make_epoch
+from tests.experiments.experiment_files import SMALL, write_made_up
 from tests.failing import failing
 from tests.tiny_encoders import write_encoder
 from tests.workspace import WORDS, command, ok, write_splits
@@ -277,16 +277,12 @@ def test_an_epoch_with_equal_steps_has_several_passes_in_estimates(lab):
     keys = {"finetune": {"epochs": 4}, "train_sizes": {"shares": [0.25, 1.0]}}
     small, whole = lab.plan(**keys).jobs.values()
     text = lab.plan(**keys).resources.corpus(small.configuration)["train"]
-    record = make_record(
-        small.name,
-        layers=None,
-        settings=small.run.settings,
+    write_made_up(
+        small,
         train_words=text.n_words // 4,
         history=[make_epoch(n, 1.0, 0.5, 10.0) for n in range(1, 5)],
         cost={"prediction_seconds": 0.0},
     )
-    object.__setattr__(record, "signature", small.run.signature)
-    write_json(small.run.folder / "record.json", record)
     known = Estimates(lab.plan(**keys), measure=False)
     assert [known.run(job)[0] for job in (small, whole)] == pytest.approx([40, 40], rel=0.02)
 

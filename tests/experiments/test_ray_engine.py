@@ -5,6 +5,7 @@ import errno
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -33,15 +34,14 @@ from tests.experiments.experiment_files import SMALL, Lab
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
-from tests.processes import fresh_commands
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
 HOW = {"precision": "fp32", "device": "cpu"}
-KEYS = HOW | {"seeds": [1, 2], "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8}}
-UNDISTURBED = (
-    'precision = "fp32"\ndevice = "cpu"\nseeds = [1, 2]\n'
-    '[features]\nlayers = ["last"]\nepochs = 8\nlstm_size = 8\n'
-)
+KEYS = HOW | {
+    "threads": 1,
+    "seeds": [1, 2],
+    "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8},
+}
 SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 
@@ -112,7 +112,28 @@ def without_room(each: Each) -> Each:
             patch.setattr(os, "replace", replace)
             return function(*arguments)
 
-    return lambda function, calls: each(full, {n: (function, *a) for n, a in calls.items()})
+    return wrapped(each, full)
+
+
+def telling_gpus(joined: Any, folder: Path) -> Any:
+    """As `joined`. Calls leave a file that tells their GPU, and how many calls have room."""
+
+    @contextlib.contextmanager
+    def told(*place: Any, **how: Any) -> Iterator[Any]:
+        with joined(*place, **how) as (each, room):
+
+            def telling(function: Callable[..., Any], *arguments: Any) -> Any:
+                (folder / f"GPU {os.environ['CUDA_VISIBLE_DEVICES']} of {room} runs").touch()
+                return function(*arguments)
+
+            yield wrapped(each, telling), room
+
+    return told
+
+
+def wrapped(each: Each, call: Callable[..., Any]) -> Each:
+    """As `each`, whose workers carry out `call` of the function and its arguments."""
+    return lambda function, calls: each(call, {n: (function, *a) for n, a in calls.items()})
 
 
 def lost(*_: object, **__: object) -> None:
@@ -162,6 +183,14 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
         assert sum("another one has taken it up" in line for line in said) == 1
         assert any("resuming" in line for line in said)
         second = nodes.add()
+        lab.where["runs_dir"] = tmp_path / "searched"
+        (searched,) = lab.carry_out(each=each, jobs=3, **SEARCH).searches
+        shell = {"long": f"until test -e {tmp_path}/end; do sleep 0.1; done", "short": "true"}
+        ending = each(subprocess.check_call, {n: (["sh", "-c", c],) for n, c in shell.items()})
+        assert next(ending) == ("short", 0)
+        (tmp_path / "end").touch()
+        assert next(ending) == ("long", 0)
+        lab.where["runs_dir"] = space.runs
         with nodes.killed(second, training):
             outcome = lab.carry_out(each=each, jobs=room, **KEYS)
         calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
@@ -169,31 +198,20 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
         lab.where["runs_dir"] = tmp_path / "full"
         full = lab.carry_out(each=without_room(each), jobs=room, **KEYS)
         resumed = lab.carry_out(each=each, jobs=room, **KEYS)
-        nodes.add(num_cpus=2, num_gpus=1)
-        lab.where["runs_dir"] = tmp_path / "searched"
-        (searched,) = lab.carry_out(each=each, jobs=3, **SEARCH).searches
-        waiting = each(time.sleep, {"long": (600,), "short": (0,)})
-        assert next(waiting) == ("short", None)
         threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()  # as Ctrl-C does
         with pytest.raises(KeyboardInterrupt):
-            next(waiting)
+            next(each(time.sleep, {"long": (600,)}))
         until = time.monotonic() + 60
-        while ray_engine.ray.available_resources().get("CPU", 0) < 3:  # until its task is ended
+        while ray_engine.ray.available_resources().get("CPU", 0) < 1:  # until its task is ended
             assert time.monotonic() < until
             time.sleep(0.1)
-    with ray_engine.joined(nodes.cluster.address, folders, gpus=0.5) as (each, room):
-        shares = dict(each(os.getenv, {"GPU": ("CUDA_VISIBLE_DEVICES",)}))
         with monkeypatch.context() as patched:
             patched.setattr(ray_engine.ray, "wait", lost)
             with pytest.raises(FeatbertError, match=r"2\.9\.0.* 3\.9\.6"):
                 next(each(os.getenv, {"home": ("HOME",)}))
-    assert (room, shares) == (2, {"GPU": "0"})
     assert [os.strerror(errno.ENOSPC) in why for why in full.failures.values()] == [True, True]
     assert not any("\n" in why for why in full.failures.values())
     assert [run.record.scores for run in resumed.runs] == [r.record.scores for r in outcome.runs]
-    lab.where["runs_dir"] = tmp_path / "searched here"
-    (here,) = lab.carry_out(jobs=2, **SEARCH).searches
-    assert [(t.runs, t.dev) for t in searched.tried] == [(t.runs, t.dev) for t in here.tried]
     assert datasets(store.path) == datasets(whole.path)
     assert outcome.failures == {}
     assert sum("another one has taken it up" in line for line in said) == 2
@@ -202,11 +220,12 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     assert done["good"] == corpus
     assert isinstance(done["bad"], MissingError)
 
-    # In a process of its own, as on the nodes: this one has run other tests.
-    file = space.experiment(UNDISTURBED)
-    where = ("--cache-dir", space.cache, "--runs-dir", tmp_path / "undisturbed", "--quiet")
-    (ended,) = fresh_commands(("run", file, *where), cwd=tmp_path)
-    assert ended.exit_code == 0, ended.stderr
+    # In processes of their own, as on the nodes: this one has run other tests.
+    lab.where["runs_dir"] = tmp_path / "searched here"
+    (here,) = lab.carry_out(jobs=2, **SEARCH).searches
+    assert [(t.runs, t.dev) for t in searched.tried] == [(t.runs, t.dev) for t in here.tried]
+    lab.where["runs_dir"] = tmp_path / "undisturbed"
+    lab.carry_out(jobs=2, **KEYS)
     found, expected = files(space.runs), files(tmp_path / "undisturbed")
     assert found.keys() == expected.keys()
     for name, path in found.items():
@@ -225,10 +244,13 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     assert not [*space.cache.glob(".*")]
 
     # The commands, on the cluster that RAY_ADDRESS names, and on a Ray that is started here.
-    monkeypatch.setenv("RAY_ADDRESS", nodes.cluster.address)
-    ok(space.carry_out(file, "--on", "ray"))
+    nodes.add(num_cpus=2, num_gpus=1)
+    with monkeypatch.context() as patched:
+        patched.setenv("RAY_ADDRESS", nodes.cluster.address)
+        patched.setattr(ray_engine, "joined", telling_gpus(ray_engine.joined, tmp_path))
+        ok(space.carry_out(file, "--on", "ray", "--gpus-per-run", 0.5))
+    assert (tmp_path / "GPU 0 of 2 runs").exists()
     assert [run.record.tuning for run in find_runs(space.runs)].count("full") == 1
-    monkeypatch.delenv("RAY_ADDRESS")
     ok(space.extract("--pooling", "last", "--on", "ray"))
     stores = [FeatureStore(path) for path in space.cache.glob("*.h5")]
     assert {s.manifest.pooling: len(s.shards) for s in stores}["last"] > 1  # as many as cores

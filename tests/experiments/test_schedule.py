@@ -1,12 +1,14 @@
 """Several processes: runs side by side, deaths, interruptions, and work that another one does."""
 
 import fcntl
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,8 @@ from featbert.runs.folder import TESTS
 from featbert.runs.run import find_runs
 from tests.experiments.experiment_files import SMALL
 from tests.listening import Ear
-from tests.processes import ROOT, holding
-from tests.workspace import Workspace, error_of, ok
+from tests.processes import ROOT, holding, still_alive
+from tests.workspace import Workspace, command, error_of, ok
 
 THREE = {"seeds": [1, 2, 3], "features": SMALL}
 
@@ -89,53 +91,45 @@ def test_several_at_a_time_give_the_same_and_a_failure_stops_no_other(lab, monke
     assert hidden(lab.space.runs) == []
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
-def test_the_processes_of_runs_end_with_the_command(workspace, file, by):
-    """However it ends; no run is finished by then."""
+def test_the_processes_of_runs_end_with_an_interrupted_command(workspace, file):
+    """No run is finished by then. `tests/faults/test_killed.py` has commands that are killed."""
     file.write_text(file.read_text("utf-8").partition("[finetune]")[0], "utf-8")
     ok(workspace.extract("--precision", "fp32"))
     words = [*run_words(workspace, file), "--jobs", 2, "--set", "features.epochs=100000"]
-    command = started(words)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "featbert", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        start_new_session=True,  # a group of its own, as a terminal's foreground is one
+    )
     try:
-        runs, children = workspace.runs, []
-        wait_for(lambda: len([*runs.glob("*/checkpoint.pt")]) > 1, command)
-        children = psutil.Process(command.pid).children(recursive=True)
+        wait_for(
+            lambda: len([*workspace.runs.glob("*/checkpoint.pt")]) > 1,
+            lambda: process.poll() is None,
+        )
+        children = psutil.Process(process.pid).children(recursive=True)
         assert len(children) >= 2
-        if by is signal.SIGINT:
-            os.killpg(command.pid, by)  # what Ctrl-C does
-        else:
-            command.send_signal(by)
-        stdout, stderr = command.communicate(timeout=60)
+        os.killpg(process.pid, signal.SIGINT)  # what Ctrl-C does
+        stdout, stderr = process.communicate(timeout=60)
     finally:
-        command.kill()
-    assert command.returncode == {signal.SIGINT: 130}.get(by, -by), stderr
-    assert not stdout
-    if by is signal.SIGINT:
-        assert stderr.splitlines()[-1].startswith("interrupted; ")
-        assert "Traceback" not in stderr
-    _, alive = psutil.wait_procs(children, timeout=10)
-    for process in alive:
         process.kill()
-    assert not alive
-    assert find_runs(runs).unfinished
-    assert not find_runs(runs).problems
+    assert (process.returncode, stdout) == (130, ""), stderr
+    assert stderr.splitlines()[-1].startswith("interrupted; ")
+    assert "Traceback" not in stderr
+    assert still_alive(children) == []
+    assert find_runs(workspace.runs).unfinished
+    assert not find_runs(workspace.runs).problems
 
 
 # Two processes on one folder of runs -------------------------------------------------------------
 
 
-def started(words: list[object]) -> subprocess.Popen[str]:
-    """A featbert command in a process of its own."""
-    # A group of its own, as a terminal's foreground is one.
-    how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
-    words = [sys.executable, "-m", "featbert", *map(str, words)]
-    return subprocess.Popen(words, text=True, cwd=ROOT, **how)
-
-
-def wait_for(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+def wait_for(holds: Callable[[], bool], is_running: Callable[[], bool]) -> None:
     give_up = time.monotonic() + 120
     while not holds():
-        assert process.poll() is None, process.communicate()
+        assert is_running()
         assert time.monotonic() < give_up
         time.sleep(0.02)
 
@@ -223,16 +217,19 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypa
 
     monkeypatch.setattr(train._Training, "run", counting)
     words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
-    other = started(words)
-    try:
-        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.pt")), other)
-        done = workspace.call(*words)
-        stdout, stderr = other.communicate(timeout=120)
-    finally:
-        other.kill()
-        other.wait()
-    assert done.exit_code == other.returncode == 0, done.output + stderr
-    assert done.stdout == stdout
+    context: Any = multiprocessing.get_context(processes.METHOD)
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        other = pool.submit(ended, words)
+        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.pt")), lambda: not other.done())
+        done = ended(words)
+    assert other.result() == done
+    assert done[0] == 0, done
     assert 0 < len(trained) < 4
     assert hidden(workspace.runs) == []
     assert len(find_runs(workspace.runs).runs) == 4
+
+
+def ended(words: list[object]) -> tuple[int, str]:
+    """The exit code and the output of a command."""
+    result = command(*words)
+    return result.exit_code, result.stdout

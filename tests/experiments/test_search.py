@@ -14,12 +14,11 @@ from featbert.experiments import plan as planning
 from featbert.experiments import schedule
 from featbert.experiments.file import Search
 from featbert.experiments.search import open_trials
-from featbert.runs.record import read_experiment_record, search_path, write_json
+from featbert.runs.record import read_experiment_record, search_path
 from featbert.runs.run import find_runs
 from featbert.tasks.base import Scores
 from featbert.units import percent
-from tests.analysis.records import make_record
-from tests.experiments.experiment_files import SMALL
+from tests.experiments.experiment_files import SMALL, write_made_up
 from tests.failing import failing
 
 RATES = {"log_uniform": [1e-4, 1e-1]}
@@ -145,18 +144,7 @@ def test_settings_that_are_drawn_again_are_tried_and_counted_once(
     """Rank has no effect on "full", so that there are four settings among six points."""
 
     def train(job: Any, *arguments: Any) -> None:
-        cost = {"training_flops": 10.0, "training_seconds": 1.0}
-        options = job.run.options
-        record = make_record(
-            job.name,
-            layers=None,
-            tuning=job.run.tuning,
-            settings=job.run.settings,
-            cost=cost,
-            configurations_tried=options.configurations_tried,
-        )
-        object.__setattr__(record, "signature", job.run.signature)
-        write_json(job.run.folder / "record.json", record)
+        write_made_up(job, cost={"training_flops": 10.0, "training_seconds": 1.0})
 
     monkeypatch.setattr(schedule, "_train", train)
     lists = {"tuning": ["full", "lora"], "rank": [2, 4, 8]}

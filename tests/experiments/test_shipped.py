@@ -15,7 +15,6 @@ import pytest
 
 from featbert.experiments.file import read_experiment
 from featbert.tasks.base import Scores, get_task
-from tests.experiments.experiment_files import CANDIDATES
 from tests.runs.questions import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
@@ -27,18 +26,14 @@ QUICK = ("features.epochs=1", "features.lstm_size=4", "finetune.epochs=1", "seed
 SMALL = {
     "bert-table7": (
         *(key for key in QUICK if key != "finetune.epochs=1"),
+        'features.layers=["last","weighted_all"]',
         "grid.finetune={epochs=[1,2]}",
-    ),
-    "decide": (
-        "seeds=[1]",
-        "minutes=5",
-        CANDIDATES,
     ),
     "fine-tuning-methods": (
         "seeds=[1]",
         "finetune.epochs=2",
         "grid.finetune={learning_rate=[1e-4,1e-3]}",
-        'variant=[{},{adapt={epochs=1,max_length=32},finetune={layer_decay=1.6,unfreeze=12}}]',
+        'variant=[{},{adapt={epochs=1,max_length=32},finetune={layer_decay=1.6,unfreeze=4}}]',
     ),
     "squad": (
         "seeds=[1]",
@@ -136,28 +131,24 @@ def test_it_plans_as_it_is(place, file):
     assert not place.runs.exists()
 
 
-@pytest.mark.parametrize(
-    "file", [p for p in SHIPPED if p.parent.name in SMALL], ids=lambda p: p.parent.name
-)
-def test_a_small_form_runs(place, file, monkeypatch):
+@pytest.mark.parametrize("name", SMALL)
+def test_a_small_form_runs(workspace, name, monkeypatch):
     monkeypatch.setattr(Scores, "exceeds_floor", True)  # random weights may learn nothing
-    result = ok(run(place, file, "--format", "json", sets=SMALL[file.parent.name]))
-    shown = json.loads(result.stdout)
-    published = tomllib.loads(file.read_text("utf-8")).get("published", [])
+    (file,) = (path for path in SHIPPED if path.parent.name == name)
+    shown = json.loads(ok(run(workspace, file, "--format", "json", sets=SMALL[name])).stdout)
+    published = tomllib.loads(file.read_text("utf-8"))["published"]
     tasks = [one["task_name"] for one in shown["comparisons"]]
     assert len(tasks) == len(set(tasks))  # one table for each task
-    if file.parent.name in ("bert-table7", "zero-shot-transfer"):
+    if name in ("bert-table7", "zero-shot-transfer"):
         # The table again, without the file: its rows, not all that a grid tried.
-        asked = ("--experiment", file.parent.name, "--format", "json")
-        again = json.loads(place.compare(*asked).stdout)
+        again = json.loads(workspace.compare("--experiment", name, "--format", "json").stdout)
         assert again["comparisons"] == shown["comparisons"]
-        assert repr(file.parent.name) in place.compare("--experiment", file.parent.name[1:]).stderr
-    if file.parent.name == "zero-shot-transfer":
-        matrices = shown["matrices"]
-        assert [m["tuning"] for m in matrices] == ["none", "full"]
+        assert repr(name) in workspace.compare("--experiment", name[1:]).stderr
+    if name == "zero-shot-transfer":
+        assert [m["tuning"] for m in shown["matrices"]] == ["none", "full"]
         return
     found = {t["table"]["id"] for one in shown["comparisons"] for t in one["published"]}
     found |= {table["id"] for table in shown["published"]}
     assert found == set(published), shown["notes"]
-    if file.parent.name == "fine-tuning-methods":
+    if name == "fine-tuning-methods":
         assert sum("among 2 configurations" in note for note in shown["notes"]) == 2
