@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +19,17 @@ from featbert.errors import FeatbertError
 from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
 from featbert.experiments.plan import ExperimentPlan
+from featbert.experiments.schedule import carry_out
 from featbert.io import is_owned, lock_beside, owning
 from featbert.progress import heard_by
 from featbert.runs import train
 from featbert.runs.folder import TESTS
+from featbert.runs.record import read_experiment_record
 from featbert.runs.run import find_runs
 from tests.experiments.experiment_files import SMALL
 from tests.listening import Ear
 from tests.processes import ROOT, holding, still_alive
-from tests.workspace import Workspace, command, error_of, ok
+from tests.workspace import Workspace, error_of, ok
 
 THREE = {"seeds": [1, 2, 3], "features": SMALL}
 
@@ -95,7 +96,8 @@ def test_the_processes_of_runs_end_with_an_interrupted_command(workspace, file):
     """No run is finished by then. `tests/faults/test_killed.py` has commands that are killed."""
     file.write_text(file.read_text("utf-8").partition("[finetune]")[0], "utf-8")
     ok(workspace.extract("--precision", "fp32"))
-    words = [*run_words(workspace, file), "--jobs", 2, "--set", "features.epochs=100000"]
+    words = ["run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs]
+    words += ["--jobs", 2, "--set", "features.epochs=100000"]
     process = subprocess.Popen(
         [sys.executable, "-m", "featbert", *map(str, words)],
         stdout=subprocess.PIPE,
@@ -140,10 +142,6 @@ def file(workspace: Workspace) -> Path:
         'precision = "fp32"\nseeds = [1, 2]\n'
         '[features]\nlayers = ["last"]\nepochs = 3\nlstm_size = 8\n[finetune]\nepochs = 2\n'
     )
-
-
-def run_words(workspace: Workspace, file: Path) -> list[object]:
-    return ["run", file, "--cache-dir", workspace.cache, "--runs-dir", workspace.runs]
 
 
 def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
@@ -207,7 +205,7 @@ def test_what_another_process_makes_is_awaited_at_the_end(workspace, file, await
     assert hidden(path.parent) == hidden(workspace.runs) == []
 
 
-def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypatch):
+def test_two_processes_share_the_work_of_one_experiment(workspace, file, monkeypatch):
     trained: list[str] = []
     plain = train._Training.run
 
@@ -216,20 +214,16 @@ def test_two_commands_share_the_work_of_one_experiment(workspace, file, monkeypa
         return plain(self, log_dir)
 
     monkeypatch.setattr(train._Training, "run", counting)
-    words = [*run_words(workspace, file), "--format", "json", "--set", "features.epochs=40"]
+    experiment = read_experiment(file, ["features.epochs=40"])
+    plan = ExperimentPlan(experiment, workspace.cache, workspace.runs)
     context: Any = multiprocessing.get_context(processes.METHOD)
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        other = pool.submit(ended, words)
-        wait_for(lambda: any(workspace.runs.glob("*/checkpoint.pt")), lambda: not other.done())
-        done = ended(words)
-    assert other.result() == done
-    assert done[0] == 0, done
+    other = context.Process(target=carry_out, args=(plan,), daemon=True)
+    other.start()
+    wait_for(lambda: any(workspace.runs.glob("*/checkpoint.pt")), other.is_alive)
+    done = carry_out(plan)
+    other.join(120)
+    assert (other.exitcode, done.missing, done.failures) == (0, [], {})
+    assert read_experiment_record(workspace.runs, "trial") == done.record
     assert 0 < len(trained) < 4
     assert hidden(workspace.runs) == []
-    assert len(find_runs(workspace.runs).runs) == 4
-
-
-def ended(words: list[object]) -> tuple[int, str]:
-    """The exit code and the output of a command."""
-    result = command(*words)
-    return result.exit_code, result.stdout
+    assert len(find_runs(workspace.runs).runs) == len(done.runs) == 4
