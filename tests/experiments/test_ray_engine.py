@@ -24,11 +24,14 @@ from featbert.encoders.source import find_encoder
 from featbert.engine import Each
 from featbert.errors import FeatbertError, MissingError
 from featbert.experiments import ray_engine
+from featbert.experiments.plan import ExperimentPlan
+from featbert.experiments.schedule import carry_out
 from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore
 from featbert.io import lock_beside
 from featbert.progress import heard_by, logged_by
+from featbert.runs.record import read_experiment_record
 from featbert.runs.run import find_runs
 from tests.experiments.experiment_files import SMALL, Lab
 from tests.faults.test_killed import files, held
@@ -193,6 +196,10 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
         lab.where["runs_dir"] = space.runs
         with nodes.killed(second, training):
             outcome = lab.carry_out(each=each, jobs=room, **KEYS)
+        # In a process of its own, without the cluster: this one has run other tests.
+        for keys, name in ((SEARCH, "searched here"), (KEYS, "undisturbed")):
+            plan = ExperimentPlan(lab.experiment(**keys), space.cache, tmp_path / name)
+            assert dict(each(lambda p: bool(carry_out(p)), {name: (plan,)})) == {name: True}
         calls = {"good": (str(space.corpus),), "bad": (str(tmp_path / "nowhere"),)}
         done = dict(each(load_corpus, calls))
         lab.where["runs_dir"] = tmp_path / "full"
@@ -220,12 +227,8 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     assert done["good"] == corpus
     assert isinstance(done["bad"], MissingError)
 
-    # In processes of their own, as on the nodes: this one has run other tests.
-    lab.where["runs_dir"] = tmp_path / "searched here"
-    (here,) = lab.carry_out(jobs=2, **SEARCH).searches
+    (here,) = read_experiment_record(tmp_path / "searched here", "trial").searches
     assert [(t.runs, t.dev) for t in searched.tried] == [(t.runs, t.dev) for t in here.tried]
-    lab.where["runs_dir"] = tmp_path / "undisturbed"
-    lab.carry_out(jobs=2, **KEYS)
     found, expected = files(space.runs), files(tmp_path / "undisturbed")
     assert found.keys() == expected.keys()
     for name, path in found.items():
