@@ -15,7 +15,8 @@ from rich import _export_format, terminal_theme
 from rich.console import Console
 from rich.text import Text
 
-from docs.generate import REPORT, RESULTS, ROOT
+from docs.generate import REPORT
+from docs.kept import RESULTS, ROOT
 from featbert import compare
 from featbert.report.figures.style import styled, svg_text
 from featbert.report.figures.tradeoff import against

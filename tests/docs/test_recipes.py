@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import ROOT
+from docs.kept import ROOT
 from featbert.data.corpus import SPLITS
 from featbert.data.load import load_corpus
 from tests.docs.pages import DOCS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import RESULTS
+from docs.kept import RESULTS
 from featbert.analysis.comparison import Comparisons
 from featbert.analysis.document import to_json
 from featbert.api import compare
