@@ -81,7 +81,7 @@ def corpus_files(place: Path, alone: str = SPLITS[0]) -> tuple[str, dict[str, tu
     if not place.is_dir():
         names = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
         return "", {names[0] if len(names) == 1 else alone: (place,)}
-    splits = _class_splits(place)
+    splits = _class_splits(place, alone)
     return ("classes", splits) if splits else ("", find_splits(place))
 
 
@@ -155,22 +155,25 @@ def _brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
     return {split: tuple(by_split[split]) for split in SPLITS if split in by_split}
 
 
-def _class_splits(place: Path) -> dict[str, tuple[Path, ...]]:
+def _class_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
     """Text files by split, each in a folder called like its class. Empty for a place of others.
 
         train/pos/0.txt, train/neg/0.txt, test/pos/0.txt ...      or only pos/0.txt, neg/0.txt
 
-    One of each class follows the other, so that the first ones are of all classes. Folders of
-    texts without a class, such as IMDB's `unsup`, are left out, and so are notes for people.
+    Without sub-folders of splits they are of the split that the folder's name is, or else of
+    `default`. One of each class follows the other, so that the first ones are of all classes.
+    Folders of texts without a class, such as IMDB's `unsup`, are left out, and so are notes for
+    people.
     """
     if has_splits(place_of_splits(place)) or _annotations(place):
         return {}
     if any(path.name.lower() in SPLIT_WORDS and path.is_dir() for path in _entries(place)):
         splits = _in_sub_folders(place, _texts_of_classes)
     else:
-        splits = {SPLITS[0]: tuple(_texts_of_classes(place))}
+        split = SPLIT_WORDS.get(place.name.lower(), default)
+        splits = {split: tuple(_texts_of_classes(place))}
     are_texts = all(path.stem.lower() not in SPLIT_WORDS for path in chain(*splits.values()))
-    n_classes = len({path.parent.name for path in splits.get(SPLITS[0], ())})
+    n_classes = len({path.parent.name for path in next(iter(splits.values()), ())})
     return splits if are_texts and n_classes > 1 else {}
 
 

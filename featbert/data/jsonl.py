@@ -29,6 +29,8 @@ from featbert.text import excerpt, listed
 _ARRAY = re.compile(r"array\((\[[^\[\]]*\])(?:,\s*dtype=[^()]*)?\)")
 _ITEM = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[-+.\w]+"""
 _ARRAY_ALONE = re.compile(rf"\[\s*(?:{_ITEM})(?:\s+(?:{_ITEM}))+\s*\]")
+# Letters of a word, at most, for half of the words of a text.
+_LONG_WORD = 12
 _ADJACENT_STRINGS = re.compile(r"""['"]\s+['"]""")
 # Fields of spaCy's tokens, and columns of their values.
 _TOKEN_COLUMNS = {"orth": "tokens", "ner": "ner_tags", "tag": "pos_tags"}
@@ -111,17 +113,15 @@ def _table_in(whole: Mapping[str, Any]) -> Any:
 def _rows_of_lists(columns: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     """The rows of lists of equal length, one of which has texts. None for anything else.
 
-    A list of words has no spaces.
+    Words have no spaces, and most are short. Texts in Chinese have no spaces either.
     """
     lists = [*columns.values()]
     are_lists = len(lists) > 1 and all(isinstance(items, list) for items in lists)
     if not are_lists or len({*map(len, lists)}) != 1:
         return None
     n_rows = len(lists[0])
-    texts = (columns[name] for name in usual_texts(columns))
-    if not any(
-        2 * sum(" " in text for text in items if isinstance(text, str)) > n_rows for items in texts
-    ):
+    texts = ([t for t in columns[name] if isinstance(t, str)] for name in usual_texts(columns))
+    if not any(2 * sum(" " in t or len(t) > _LONG_WORD for t in items) > n_rows for items in texts):
         return None
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 

@@ -318,7 +318,8 @@ class _CorpusReader:
         if self.kind.reader is None and self.kind.keys is not None:
             task = spelling("task", "classification")
             raise InputError(
-                f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}"
+                f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}, or "
+                "put one file of words with tags for each part into the folder of the corpus"
             )
 
         def row(number: int, path: Path) -> RawRow:

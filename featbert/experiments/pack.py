@@ -161,7 +161,7 @@ def _add_counts(
     for run, split in scored:
         classes.setdefault(_answers(run, split), set()).update(run.record.signature.entity_types)
     predictions, uncounted, reasons = set[str](), set[str](), dict[str, str]()
-    texts = TrainingTexts()
+    texts, n_textless = TrainingTexts(), 0
     for run, split in track(scored, "counting", "splits"):
         path = run.predictions_path(split)
         predictions.add(of_split := run.record.predictions.get(split, ""))
@@ -186,14 +186,18 @@ def _add_counts(
             )
         name = path.relative_to(runs_dir)
         contents[str(name.with_name(name.stem + ENDING))] = _content(kept_counts)
-        if with_text:
+        if with_text and results.exists(path):
             run.predictions(split)  # refuses changed ones
             with results.on_disk(path) as copy:
                 contents[str(name)] = copy.read_bytes().decode()
+        elif with_text:
+            n_textless += 1
     for names, reason in reasons.items():
         notice(f"no counts by {names}: {reason}")
     if uncounted:
         notice(f"{len(uncounted)} of {len(scored)} splits have no predictions, so no counts")
+    if n_textless:
+        notice(f"{n_textless} of {len(scored)} splits have counts only, no predictions to add")
     for path in results.listed_in(runs_dir / TESTS):
         with contextlib.suppress(FeatbertError, ValueError, LookupError, TypeError):  # damaged
             content = json.loads(results.read_text(path))

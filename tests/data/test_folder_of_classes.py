@@ -39,6 +39,11 @@ def test_folders_of_classes_alone_are_train(tmp_path):
     assert len(corpus["train"]) == 7
     with pytest.raises(InputError, match="classification"):
         load_corpus(tmp_path)
+    write(tmp_path / "test", "sport", "news")
+    assert load_corpus(tmp_path / "test", targets="classes").splits.keys() == {"test"}
+    alone = ReadingOptions(alone="test")
+    write(tmp_path / "unnamed", "sport", "news")
+    assert load_corpus(tmp_path / "unnamed", alone, targets="classes").splits.keys() == {"test"}
 
 
 @pytest.mark.parametrize("parts", [("only",), ()])

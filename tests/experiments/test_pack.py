@@ -204,6 +204,9 @@ def test_unpacked_runs_give_the_same_results_and_are_removed_like_others(runs, t
     assert analysed(find_runs(folder)).differences == analysed(find_runs(runs)).differences
     pack_runs(folder, again := tmp_path / "again.jsonl.xz")
     assert again.read_bytes() == file.read_bytes()
+    pack_runs(folder, again, with_text=True)  # as far as there are predictions
+    with_text = {name.partition("/")[0] for name in names_in(again) if name.endswith("dev.conll")}
+    assert with_text == {"last-1"}
     ok(featbert("runs", "rm", "last-2", "--yes", "--runs-dir", folder))
     assert ok(featbert("runs", "unpack", file, "--runs-dir", folder)).exit_code == 0
     assert len(find_runs(folder)) == len(find_runs(runs))
