@@ -1,5 +1,6 @@
 """Exported folders answer as their runs did: by transformers alone, and by featbert alone."""
 
+import ast
 import contextlib
 import dataclasses
 import functools
@@ -97,7 +98,7 @@ def asked(run: Run):
 
 def by_transformers(run: Run, made: dict, given: list) -> list:
     """Answers as the run's predictions have them, by what the card's code has made."""
-    if "answer" not in made:  # a pipeline
+    if "classify" not in made:  # a pipeline
         model = made["model"].eval()
 
         def logits_of(batch: dict, *names: str) -> list:
@@ -112,11 +113,11 @@ def by_transformers(run: Run, made: dict, given: list) -> list:
     if run.task.name == "multilabel":
         classes = run.record.targets.classes
         limits = dict(zip(classes, np.broadcast_to(run.record.threshold, 3), strict=True))
-        rows = made["answer"](given, top_k=None)
+        rows = made["classify"](given, top_k=None)
         above = [[d["label"] for d in row if d["score"] > limits[d["label"]]] for row in rows]
         return [["|".join(sorted(names))] for names in above]
     key = "label" if run.task.name == "classification" else "score"
-    return [[row[key]] for row in made["answer"](given)]
+    return [[row[key]] for row in made["classify"](given)]
 
 
 def best_span(start, end, encoded, number, offsets, passage) -> tuple:
@@ -202,7 +203,7 @@ def carry_out_card(folder: Path) -> dict:
 
 @pytest.mark.parametrize("task", CORPORA)
 def test_a_tuned_run_answers_by_transformers_onnxruntime_and_featbert(
-    tuned, tmp_path, monkeypatch, task
+    tuned, tmp_path, monkeypatch, task, capsys
 ):
     """The weights of one model are in a file of their own, as for 2 GiB and more."""
     if task == "regression":
@@ -211,6 +212,12 @@ def test_a_tuned_run_answers_by_transformers_onnxruntime_and_featbert(
     has_onnx = find_spec("onnxscript") is not None and task != "labels"  # as for entities
     folder = exported(run, tmp_path / "out", *["--onnx"] * has_onnx)
     given, kept, made = asked(run), run.predictions("test").predicted, carry_out_card(folder)
+    first, *others = capsys.readouterr().out.splitlines()  # the answers of the card's blocks
+    if task in ("spans", "choice"):
+        by_featbert = ast.literal_eval(first)
+        answer = by_featbert["answer"]
+        expected = answer or "(no answer)" if task == "spans" else by_featbert["choices"][answer]
+        assert others == [expected] * (1 + has_onnx)
     assert_answers(run, by_transformers(run, made, given))
     if has_onnx:
         assert_answers(run, by_onnxruntime(run, made, given))
