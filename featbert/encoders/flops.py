@@ -80,8 +80,9 @@ def _coefficients(
     device, terms, counts = next(encoder.parameters()).device, [], []
     for rows, length in ((1, 2), (2, 2), (1, 3), (1, 4)):
         numbers = torch.arange(rows * length, device=device)
-        read = numbers[:rows] if encoder.pooler else numbers
-        batch = PieceBatch(numbers.view(rows, length), None, None, read, None, len(read))
+        positions = numbers[:rows] if encoder.pooler else numbers
+        ids, n_read = numbers.view(rows, length), len(positions)
+        batch = PieceBatch(ids, None, None, positions, None, n_read)
         # Fused attention is counted as the products it is made of. Random states are restored.
         with (
             torch.random.fork_rng([device] if device.type == "cuda" else []),

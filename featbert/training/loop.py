@@ -266,7 +266,8 @@ def predict(
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
-        if not parts:
-            return (np.empty(0),) * (1 + probabilities)
-        order = np.unique(np.concatenate(rows), return_index=True)[1]
-        return tuple(torch.cat(column).cpu().numpy()[order] for column in zip(*parts, strict=True))
+    if not parts:
+        return (np.empty(0),) * (1 + probabilities)
+    order = np.unique(np.concatenate(rows), return_index=True)[1]
+    # Not in the block: autocast to bf16 joins no float16.
+    return tuple(torch.cat(column).cpu().numpy()[order] for column in zip(*parts, strict=True))
