@@ -1,8 +1,8 @@
 """Matrix products and dropout on a processor.
 
-Products. torch computes float32 products with MKL, which is slower than oneDNN on AMD processors:
-there encoders use oneDNN. It compiles a product for each number of rows and keeps it, up to several
-MB, so rows are padded to few sizes (`fitted`).
+Products. oneDNN lays out a weight anew for each product, unless it was laid out once: weights in
+bf16 of a frozen encoder, and those of an LSTM's steps. It compiles a product for each number of
+rows and keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
 
 Dropout in training takes fewer random numbers and less memory:
 
@@ -23,8 +23,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-
-from featbert.encoders.device import processor_name
 
 # Name of the attention for transformers.
 NAME = "featbert"
@@ -49,25 +47,6 @@ if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         ONEDNN_DTYPES.append(torch.bfloat16)
 
 
-def use_products(model: nn.Module) -> None:
-    """Replaces each nn.Linear by the oneDNN version, on AMD processors."""
-    if ONEDNN_DTYPES and "AMD" in processor_name():
-        for module in model.modules():
-            if type(module) is nn.Linear:
-                module.__class__ = Linear
-
-
-class Linear(nn.Linear):
-    """`nn.Linear` with the same weights and, up to rounding, the same float32 numbers."""
-
-    def forward(self, vectors: Tensor) -> Tensor:
-        plain = vectors.device.type == "cpu" and vectors.dtype == torch.float32
-        if not (plain and vectors.numel()) or torch.is_autocast_enabled("cpu"):
-            return super().forward(vectors)
-        output: Tensor = _Product.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
-        return output
-
-
 class FrozenLinear(nn.Linear):
     """`nn.Linear` without gradients, with its weight in oneDNN's layout."""
 
@@ -83,14 +62,13 @@ class FrozenLinear(nn.Linear):
 
 
 def lay_out_products(model: nn.Module) -> None:
-    """Lays out the weights of an encoder that is not trained, in their place.
+    """Lays out the bf16 weights of an encoder that is not trained, in their place.
 
     oneDNN would else lay out a weight for each product. Weights that it does not multiply stay.
     """
     module: Any
     for module in model.modules():
-        bf16 = type(module) is nn.Linear and module.weight.dtype == torch.bfloat16
-        if not (bf16 or type(module) is Linear):
+        if type(module) is not nn.Linear or module.weight.dtype != torch.bfloat16:
             continue
         packed = laid_out(module.weight.detach(), ENCODER_ROWS)
         if packed.is_mkldnn:
@@ -99,49 +77,20 @@ def lay_out_products(model: nn.Module) -> None:
             module.register_buffer("laid_out", packed)
 
 
-class _Product(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        needs = ctx.needs_input_grad  # a frozen weight keeps no vectors
-        ctx.save_for_backward(vectors if needs[1] else None, weight if needs[0] else None)
-        return _product(vectors, weight, bias)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        (gradient,) = gradients
-        vectors, weight = ctx.saved_tensors
-        needs = ctx.needs_input_grad
-        rows = gradient.reshape(-1, gradient.shape[-1])
-        weight_gradient = None
-        if needs[1]:
-            inputs = vectors.reshape(-1, vectors.shape[-1])
-            weight_gradient = _product(fitted(rows).t(), fitted(inputs).t())
-        return (
-            _product(gradient, weight.t()) if needs[0] else None,
-            weight_gradient,
-            rows.sum(0) if needs[2] else None,
-        )
-
-
-def _product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """(..., K) and (N, K) -> (..., N)"""
+def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """(..., K) and (N, K) -> (..., N), without gradients. The weight may be `laid_out`."""
+    if vectors.device.type != "cpu" or vectors.dtype not in ONEDNN_DTYPES or not vectors.numel():
+        return nn.functional.linear(vectors, weight, bias)
     rows = vectors.numel() // vectors.shape[-1]
-    if _spare(rows):
-        padded = _product(fitted(vectors.reshape(rows, -1)), weight, bias)
-        return padded[:rows].view(*vectors.shape[:-1], len(weight))
-    return _pointwise(vectors, weight, bias)
+    if not _spare(rows):
+        return _pointwise(vectors, weight, bias)
+    padded = _pointwise(fitted(vectors.reshape(rows, -1)), weight, bias)
+    return padded[:rows].view(*vectors.shape[:-1], len(weight))
 
 
 def _pointwise(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     output: Tensor = torch.ops.mkldnn._linear_pointwise(vectors, weight, bias, "none", [], "")
     return output
-
-
-def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """(..., K) and (N, K) -> (..., N), without gradients. The weight may be `laid_out`."""
-    if vectors.device.type == "cpu" and vectors.dtype in ONEDNN_DTYPES and vectors.numel():
-        return _product(vectors, weight, bias)
-    return nn.functional.linear(vectors, weight, bias)
 
 
 def fitted(rows: Tensor) -> Tensor:

@@ -13,7 +13,6 @@ from transformers import AutoModel
 
 from featbert.config import defaults, recorded
 from featbert.data.load import load_corpus
-from featbert.encoders import kernels
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device
 from featbert.encoders.encoding import EncodingOptions
@@ -224,14 +223,12 @@ def test_a_crf_on_a_tuned_encoder_learns_as_fast_as_on_features_or_as_the_encode
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family, monkeypatch):
-    """Where peft knows the architecture; products stay featbert's, and none decays a vector."""
-    monkeypatch.setattr(kernels, "processor_name", lambda: "AMD")
+def test_adapters_by_default_are_where_peft_puts_them(encoder_folder, family):
+    """Where peft knows the architecture. None decays a vector."""
     for tuning, config in (("lora", peft.LoraConfig(r=8)), ("ia3", peft.IA3Config())):
         model = model_of(encoder_folder(family), tuning=tuning)
         found = {n for n, m in model.encoder.model.named_modules() if isinstance(m, BaseTunerLayer)}
         assert found
-        assert not [m for m in model.encoder.modules() if type(m) is nn.Linear]
         set_trained(model, SETTINGS.but(tuning=tuning), 1)
         names, _ = groups_of(model, settings_of(tuning))
         vectors = {n for n, p in model.named_parameters() if p.requires_grad and 1 in p.shape}

@@ -49,13 +49,10 @@ def target_names(
 
 
 def add_adapters(model: nn.Module, config: Any) -> None:
-    """Puts peft's adapters into the model, and uses featbert's products for their layers."""
+    """Puts peft's adapters into the model."""
     from peft import inject_adapter_in_model
 
-    from featbert.encoders.kernels import use_products
-
     inject_adapter_in_model(config, model)
-    use_products(model)
     layers: list[Any] = [m for m in model.modules() if hasattr(m, "cast_input_dtype_enabled")]
     for layer in layers:
         layer.cast_input_dtype_enabled = False  # autocast does it
