@@ -7,9 +7,7 @@ Read are the exports of doccano, Prodigy, Label Studio, LightTag, UBIAI, spaCy a
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
-from itertools import chain
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from featbert.data.columns import CLASS_KEYS, WORD_KEYS, lower_names
 from featbert.data.files import RawRow, word_fault
@@ -31,8 +29,9 @@ OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "nam
 def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
     """The text of a row and its spans, or None if the row has words, or a text without spans.
 
-    The first list with a span counts, else an empty one. Prodigy leaves out an empty list. CLUENER
-    has spans in a mapping from types to texts to offsets.
+    The first list with a span counts, else an empty one. Prodigy leaves out an empty list. Label
+    Studio has spans in the results of annotations, CLUENER in a mapping from types to texts to
+    offsets.
     """
     text, no_spans = text_in(values), False
     lists = (value for key in WORD_KEYS if isinstance(value := values.get(key), list))
@@ -51,6 +50,9 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
             ] or None
         if not isinstance(spans, list) or not all(isinstance(item, list | dict) for item in spans):
             continue
+        if any("result" in item for item in spans):
+            results = (item["result"] for item in finished_annotations(values)[:1])
+            spans = [r for rs in results for r in rs if _is_span(_mapping(r))]
         if spans and (key != "tokens" or {*TYPE_KEYS} & {*_mapping(spans[0])}):  # else Prodigy's
             return text, spans
         no_spans = no_spans or key != "tokens"
@@ -68,70 +70,62 @@ def is_unanswered(values: Mapping[Any, Any], keys: Collection[str] | None) -> bo
 
 
 def text_in(values: Mapping[Any, Any]) -> str | None:
-    """The text of a row with spans, by its usual names."""
-    return next((text for key in TEXT_KEYS if isinstance(text := values.get(key), str)), None)
+    """The text of a row with spans, by its usual names, or the only text in Label Studio's data."""
+    for key in TEXT_KEYS:
+        value = values.get(key)
+        if isinstance(value, Mapping):
+            texts = [item for item in value.values() if isinstance(item, str)]
+            value = value.get("text", texts[0] if len(texts) == 1 else None)
+        if isinstance(value, str):
+            return value
+    return None
 
 
-class StudioTask(NamedTuple):
-    """A text in Label Studio's JSON.
-
-    Attributes:
-        data: the text, and other columns of the file that was annotated.
-        spans: without relations, and choices and notes on spans.
-        choices: by the name of the question.
-        mark: why there is no finished annotation, or "".
-    """
-
-    data: Mapping[Any, Any]
-    spans: list[Mapping[Any, Any]]
-    choices: dict[str, list[str]]
-    mark: str
+def finished_annotations(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """Label Studio's annotations of a text that were not cancelled."""
+    annotations = values.get("annotations")
+    results = annotations if isinstance(annotations, list) else []
+    finished = [item for item in map(_mapping, results) if not item.get("was_cancelled")]
+    return [item for item in finished if isinstance(item.get("result"), list)]
 
 
-def studio_task(row: RawRow) -> StudioTask | None:
-    """The text of a row of Label Studio, or None for another row.
-
-    InputError for annotations that are no lists of results, and for several finished ones.
-    """
-    data, annotations = row.values.get("data"), row.values.get("annotations")
-    items = annotations if isinstance(annotations, list) else []
-    has_results = any("result" in _mapping(item) for item in items)
-    has_data = isinstance(data, Mapping) and text_in(row.values) is None
-    if not (has_data or has_results):
-        return None
-    is_list = annotations is None or isinstance(annotations, list)
-    lists = [_mapping(item).get("result") for item in items]
-    if not is_list or not all(
-        isinstance(results, list) and all(isinstance(result, Mapping) for result in results)
-        for results in lists
-    ):
-        fail(row, "the annotations have no list of results; export them again")
-    finished = [item["result"] for item in items if not item.get("was_cancelled")]
-    if len(finished) > 1:
-        fail(row, f"{len(finished)} annotations of one text; keep one of them")
-    spans, choices, mark = [], {}, ""
-    for result in chain(*finished):
-        value = _mapping(result.get("value"))
-        if "labels" in value or str(result.get("type")).endswith("labels"):
-            spans.append(result)
-        elif isinstance(value.get("choices"), list):
-            choices[str(result.get("from_name"))] = value["choices"]
-    if "annotations" in row.values and not finished:
-        mark = "was_cancelled" if annotations else "no annotation"
-    return StudioTask(data if isinstance(data, Mapping) else row.values, spans, choices, mark)
+def choices_of(values: Mapping[Any, Any]) -> dict[str, list[str]]:
+    """Choices in Label Studio's annotation of a text without spans, by the name of the question."""
+    if not isinstance(values.get("data"), Mapping):
+        return {}
+    results = _results(values)
+    chosen = {str(r.get("from_name")): _mapping(r.get("value")).get("choices") for r in results}
+    if any(map(_is_span, results)):
+        return {}
+    return {name: names for name, names in chosen.items() if isinstance(names, list)}
 
 
-def studio_row(row: RawRow) -> RawRow:
-    """A row of Label Studio with its text and spans as other tools write them. Others unchanged."""
-    if (task := studio_task(row)) is None:
-        return row
-    texts = [item for item in task.data.values() if isinstance(item, str)]
-    text = text_in(row.values) or task.data.get("text", texts[0] if len(texts) == 1 else None)
-    if not isinstance(text, str):
-        return replace(row, mark=task.mark)
-    values = {name: v for name, v in row.values.items() if name not in ("data", "annotations")}
-    values |= {"text": text} | ({"spans": task.spans} if "annotations" in row.values else {})
-    return replace(row, values=values, mark=task.mark)
+def has_spans(values: Mapping[Any, Any]) -> bool:
+    """Whether Label Studio's annotation of a text has spans."""
+    return any(map(_is_span, _results(values)))
+
+
+def _results(values: Mapping[Any, Any]) -> list[Mapping[Any, Any]]:
+    """The results of Label Studio's first annotation of a text."""
+    finished = finished_annotations(values)[:1]
+    return [result for item in finished for result in map(_mapping, item["result"])]
+
+
+def is_damaged(values: Mapping[Any, Any]) -> bool:
+    """Whether Label Studio's annotations of a text are anything but lists of results."""
+    annotations = values.get("annotations")
+    if annotations is None or not isinstance(values.get("data"), Mapping):
+        return False
+    return not isinstance(annotations, list) or any(
+        not isinstance(results := _mapping(item).get("result"), list)
+        or not all(isinstance(result, Mapping) for result in results)
+        for item in annotations
+    )
+
+
+def _is_span(result: Mapping[Any, Any]) -> bool:
+    """Whether a result of Label Studio is a span, not a relation, or a choice or note on a span."""
+    return "labels" in _mapping(result.get("value")) or str(result.get("type")).endswith("labels")
 
 
 def _mapping(value: Any) -> Mapping[Any, Any]:

@@ -24,6 +24,7 @@ from featbert.data.options import ReadingOptions
 
 _NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 _TRUTHS = ("true", "false", "yes", "no")
+_REJECTED = ("reject", "ignore")
 # Signs of programs for no value, in lower case. A class may have such a name, a score not.
 NO_VALUE = ("nan", "null", "?", "n/a", "#n/a", "<na>", "na", "none")
 
@@ -59,6 +60,22 @@ def doubtful_classes(classes: Collection[str]) -> list[str]:
     are_numbers = bool(names) and all(map(_NUMBER.fullmatch, names))
     are_marks = are_numbers or not {*map(str.lower, marks)} <= {"na", "none"}
     return sorted(marks) if are_marks else []
+
+
+def rejected(values: Mapping[Any, Any]) -> str | None:
+    """The sign by which Prodigy or Label Studio rejects an answer, or None for a valid one."""
+    answer, annotations = values.get("answer"), values.get("annotations")
+    if isinstance(answer, str) and answer in _REJECTED:
+        return f"answer: {answer}"
+    if not isinstance(values.get("data"), Mapping) or "annotations" not in values:
+        return None
+    if annotations is None:
+        return "no annotation"
+    if isinstance(annotations, list) and all(
+        isinstance(item, Mapping) and item.get("was_cancelled") for item in annotations
+    ):
+        return "was_cancelled" if annotations else "no annotation"
+    return None
 
 
 def count_missing(notes: MutableMapping[str, Any], mark: str, n: int = 1) -> None:

@@ -134,11 +134,13 @@ class BratReader:
         rows: list[RawRow] = []
         for number, document in enumerate(documents):
             spans = self._spans(document, places)
-            mark = "no annotation" if document.entities is None else ""
+            # As Label Studio writes a text without an annotation.
+            is_unlabelled = document.entities is None
+            unlabelled: dict[str, Any] = {"annotations": [], "data": {}} if is_unlabelled else {}
             for line_number, start, line in document.lines:
                 location = f"line {line_number} of {document.path}"
-                values = {"text": line, "spans": spans[start], "document": number}
-                rows.append(RawRow(values, location, len(rows) + 1, "sentence", mark))
+                values = {"text": line, "spans": spans[start], "document": number, **unlabelled}
+                rows.append(RawRow(values, location, len(rows) + 1, "sentence"))
         fault = "are empty, so their texts are read as texts without entities"
         notice_parts(self._empty, self.folder, "annotations", fault)
         for name, fault in _FAULTS.items():

@@ -14,67 +14,75 @@ from featbert.text import shortened
 
 Column = int | str  # by number, from 1, or by name
 
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(text.split(", "))
-
-
 # Words, their tags, and what shows where sentences and documents begin.
-WORD_KEYS = _names("tokens, words, token, word, form, text")
-ENTITY_KEYS = _names("tags, ner_tags, labels, ner, tag, ner_tag, label, ne-coarse-lit")
-LABEL_KEYS = _names("upos, pos_tags, pos, tags, labels, pos_tag, tag, label")
+WORD_KEYS = ("tokens", "words", "token", "word", "form", "text")
+ENTITY_KEYS = ("tags", "ner_tags", "labels", "ner", "tag", "ner_tag", "label", "ne-coarse-lit")
+LABEL_KEYS = ("upos", "pos_tags", "pos", "tags", "labels", "pos_tag", "tag", "label")
 TAG_KEYS = {*ENTITY_KEYS, *LABEL_KEYS}
-SENTENCE_KEYS = _names(
-    "sentence_id, sentence_idx, sentence_number, sentence #, sentence#, sentence, sent_id, "
-    "sent_idx, sent"
+SENTENCE_KEYS = (
+    *("sentence_id", "sentence_idx", "sentence_number", "sentence #", "sentence#", "sentence"),
+    *("sent_id", "sent_idx", "sent"),
 )
-DOCUMENT_KEYS = _names("document, doc_id, document_id")
-# Pairs of texts, and texts.
-_ASPECTS = _names("aspect, aspect_term, aspect term")
+DOCUMENT_KEYS = ("document", "doc_id", "document_id")
+# Texts and pairs of texts.
+ASPECTS = ("aspect", "aspect_term", "aspect term")
 PAIRS = (
-    *map(_names, ("sentence1, sentence2", "sentence_a, sentence_b", "premise, hypothesis")),
-    *map(_names, ("context, hypothesis", "question1, question2", "question, sentence")),
-    *map(_names, ("question, context", "text_a, text_b", "text1, text2", "text, pair")),
-    *map(_names, ("#1 string, #2 string", "sentence 1, sentence 2", "question, passage")),
-    *map(_names, ("question, paragraph", "question, document", "query, document")),
-    *map(_names, ("query, passage", "claim, evidence")),
-    *((text, aspect) for text in ("sentence", "text", "review") for aspect in _ASPECTS),
-    *(("title", text) for text in _names("text, content, body, description, abstract, review")),
+    ("sentence1", "sentence2"),
+    ("sentence_a", "sentence_b"),
+    ("premise", "hypothesis"),
+    ("context", "hypothesis"),
+    ("question1", "question2"),
+    ("question", "sentence"),
+    ("question", "context"),
+    ("text_a", "text_b"),
+    ("text1", "text2"),
+    ("text", "pair"),
+    ("#1 string", "#2 string"),
+    ("sentence 1", "sentence 2"),
+    *(("question", text) for text in ("passage", "paragraph", "document")),
+    *(("query", text) for text in ("document", "passage")),
+    ("claim", "evidence"),
+    *((text, aspect) for text in ("sentence", "text", "review") for aspect in ASPECTS),
+    *(("title", text) for text in ("text", "content", "body", "description", "abstract", "review")),
     ("review_title", "review_body"),
-    *(("subject", text) for text in _names("text, content, body, message")),
+    *(("subject", text) for text in ("text", "content", "body", "message")),
     ("headline", "body"),
 )
-TEXTS = _names(
-    "sentence, text, review, content, question, title, data, tweet, comment, comment_text, "
-    "review_text, reviewtext, headline, claim, utterance, message, review_body, review text"
+TEXTS = (
+    *("sentence", "text", "review", "content", "question", "title", "data", "tweet", "comment"),
+    *("comment_text", "review_text", "reviewtext", "headline", "claim", "utterance", "message"),
+    *("review_body", "review text"),
 )
 # Names of words that no text has.
 WORD_ONLY_KEYS = {*WORD_KEYS} - {*TEXTS}
 # Contexts, and lists of choices.
-CONTEXTS = _names(
-    "ctx, context, premise, sent1, passage, article, goal, question, sentence, prompt"
+CONTEXTS = (
+    *("ctx", "context", "premise", "sent1", "passage", "article", "goal", "question", "sentence"),
+    "prompt",
 )
-CHOICE_LISTS = _names("endings, choices, options")
+CHOICE_LISTS = ("endings", "choices", "options")
 _NUMBERED_CHOICE = re.compile(r"(ending|choice|option|answer|sol|op|)[ _-]?(\d+|[a-j])")
-# Answers: classes (`cats` and `accept` are of spaCy and Prodigy), scores, the right choice, spans.
-CLASS_KEYS = _names(
-    "label, gold_label, labels, class, category, entailment_label, entailment, "
-    "entailment_judgment, quality, is_duplicate, sentiment, stars, coarse_label, polarity, rating, "
-    "overall, class index, intent, emotion, cats, accept"
+# Answers: classes, scores, the right choice, spans of a passage.
+CLASS_KEYS = (
+    *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
+    *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
+    *("polarity", "rating", "overall", "class index", "intent", "emotion"),
+    *("cats", "accept"),  # of spaCy and Prodigy
 )
-SCORE_KEYS = _names(
-    "score, relatedness, relatedness_score, similarity, similarity_score, label, rating, stars, "
-    "overall, target"
+SCORE_KEYS = (
+    *("score", "relatedness", "relatedness_score", "similarity", "similarity_score", "label"),
+    *("rating", "stars", "overall", "target"),
 )
 EXAMPLE_KEYS = (*CLASS_KEYS, *SCORE_KEYS)
-RIGHT_CHOICE_KEYS = _names(
-    "label, gold, gold_label, answer, target, correct, answerkey, answer_key, correct_answer"
+RIGHT_CHOICE_KEYS = (
+    *("label", "gold", "gold_label", "answer", "target", "correct"),
+    *("answerkey", "answer_key", "correct_answer"),
 )
-ANSWER_KEYS = _names("answers, answer, answer_text, answers.text")
-ANSWER_START_KEYS = _names("answer_start, answers.answer_start, start")
-IDS = _names("id, idx, ind, index, guid, uid, nr, no, #")
-# Ids, and numbers of rows as pandas and R write them.
-NUMBERS = (*IDS, *_names("column 0, column 1, unnamed: 0, __index_level_0__"))
+ANSWER_KEYS = ("answers", "answer", "answer_text", "answers.text")
+ANSWER_START_KEYS = ("answer_start", "answers.answer_start", "start")
+IDS = ("id", "idx", "ind", "index", "guid", "uid", "nr", "no", "#")
+# Numbers of rows as pandas and R write them.
+ROW_NUMBERS = ("column 0", "column 1", "unnamed: 0", "__index_level_0__")
 USUAL_NAMES = {
     *(*WORD_KEYS, *TAG_KEYS, *SENTENCE_KEYS, *DOCUMENT_KEYS, *(n for pair in PAIRS for n in pair)),
     *(*TEXTS, *CONTEXTS, *CHOICE_LISTS, *EXAMPLE_KEYS, *RIGHT_CHOICE_KEYS),
@@ -98,24 +106,18 @@ def usual_column(names: Collection[str], keys: Collection[str]) -> str | None:
     return next(iter(usual_columns(names, keys)), None)
 
 
-def find_column(column: Column | None, names: Sequence[str]) -> str | None:
-    """The column with this name, or with this number from 1, or None if there is none."""
-    if column is None:
-        return None
+def named_column(column: Column, names: Sequence[str], setting: str, where: object) -> str:
+    """The column with this name, or with this number from 1. InputError if there is none."""
     if isinstance(column, int) and 1 <= column <= len(names):
         return names[column - 1]
-    return str(column) if column in names else lower_names(names).get(str(column).lower())
-
-
-def named_column(column: Column, names: Sequence[str], setting: str, where: object) -> str:
-    """The column as of `find_column`. InputError if there is none."""
-    if (name := find_column(column, names)) is None:
+    name = column if column in names else lower_names(names).get(str(column).lower())
+    if name is None:
         raise InputError(
             f"{column} is no column of {where}{nearest(str(column), names)}; it has "
             f"{', '.join(names)}",
             setting=setting,
         )
-    return name
+    return str(name)
 
 
 def only_column(

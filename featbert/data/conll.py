@@ -203,24 +203,14 @@ class ColumnFormat:
         self.units = document, sentence
         return names, self.kind.keys or ()
 
-    @cached_property
-    def _rows(self) -> list[tuple[int, list[str]]]:
-        """The cells of the lines of words, with the numbers of these."""
-        return [(number, self.split(line, number)) for number, line in self._words]
-
-    @cached_property
-    def _values(self) -> list[set[str]]:
-        """The distinct cells of each column of the first line."""
-        n_columns = len(self._rows[0][1])
-        return [{row[i] for _, row in self._rows if len(row) > i} for i in range(n_columns)]
-
     def _find_words(self, names: Sequence[str], where: str) -> None:
         keys, column = ["form"] if self.conllu else WORD_KEYS, self.options.token_column
         name = only_column(column, keys, names, "token_column", where)
         if name:
             self.token = names.index(name)
             return
-        self.token = self._usual_token(len(self._rows[0][1]) - 1)
+        last = len(self.split(self._words[0][1], self.first)) - 1
+        self.token = self._usual_token(last)
         if self.token:
             self.dialects.append(f"words from column {self.token + 1}")
 
@@ -285,7 +275,7 @@ class ColumnFormat:
             return True
         label = cells[-1]
         no_label = _NO_LABEL.match(label) or (self.kind.has_scheme and not _may_be_tag(label))
-        return bool(_ITEM.match(line) and no_label) and label not in self._values[-1]
+        return bool(_ITEM.match(line) and no_label) and label not in self._last_cells
 
     def is_mark(self, line: str, cells: Sequence[str]) -> bool:
         """Whether a line is `-DOCSTART-`."""
@@ -314,29 +304,35 @@ class ColumnFormat:
         """
         columns = (i for i in range(last) if not (self._counts(i) or self._has_tags(i)))
         token = 0 if self.header else next(columns, last if self._has_tags(0) else 0)
-        return token if len(self._rows) == 1 or len(self._values[token]) > 1 else 0
+        differ = len(self._words) == 1 or len({cell for _, cell in self._cells(token)}) > 1
+        return token if differ else 0
 
     def _usual_tag(self, last: int) -> int:
         """The last column, or another one if only that has tags of entities."""
-        if self.token != last and (last < 2 or any(map(_may_be_tag, self._values[last]))):
+        if self.token != last and (last < 2 or any(_may_be_tag(c) for _, c in self._cells(last))):
             return last
         columns = (i for i in reversed(range(last + 1)) if i != self.token and self._has_tags(i))
         return next(columns, last)
 
     def _rival(self, tag: int, last: int) -> int | None:
         """A column with entities of the types of the tags, such as nested or predicted ones."""
-        types = [
-            {match[2] for match in map(TAG.fullmatch, values) if match} for values in self._values
-        ]
+
+        def types(column: int) -> set[str]:
+            return {match[2] for _, cell in self._cells(column) if (match := TAG.fullmatch(cell))}
+
         columns = (i for i in range(last + 1) if i not in (self.token, tag) and self._has_tags(i))
-        return next((i for i in columns if types[i] & types[tag]), None)
+        return next((i for i in columns if types(i) & types(tag)), None)
+
+    def _cells(self, column: int) -> Iterator[tuple[int, str]]:
+        """The cells of a column with the numbers of their lines."""
+        rows = ((number, self.split(line, number)[column:]) for number, line in self._words)
+        return ((number, row[0]) for number, row in rows if row)
 
     def _counts(self, column: int) -> bool:
         """Whether a column counts the words of each sentence, from 0 or 1."""
+        numbers = ((n, int(cell) if cell.isdecimal() else -1) for n, cell in self._cells(column))
         before, goes_on = (0, -1), False
-        for line, cells in self._rows:
-            cell = "".join(cells[column : column + 1])
-            count = int(cell) if cell.isdecimal() else -1
+        for line, count in numbers:
             follows = (line - 1, count - 1) == before
             if not follows and count not in (0, 1):
                 return False
@@ -345,13 +341,21 @@ class ColumnFormat:
 
     def _has_tags(self, column: int) -> bool:
         """Whether a column has O and other tags of entities, and nothing else."""
-        tags = self._values[column] - {"O"}
-        return "O" in self._values[column] and bool(tags) and all(map(TAG.fullmatch, tags))
+        values: set[str] = set()
+        for _, cell in self._cells(column):
+            if cell != "O" and not TAG.fullmatch(cell):
+                return False
+            values.add(cell)
+        return len(values) > 1 and "O" in values
+
+    @cached_property
+    def _last_cells(self) -> set[str]:
+        return {self.split(line, number)[-1] for number, line in self._words}
 
     def _misc_keys(self) -> dict[str, bool]:
         """The keys of MISC, and whether they have a usual name and tags of entities."""
         values: dict[str, set[str]] = {}
-        for cell in self._values[self.misc] if self.misc < self.columns else ():
+        for _, cell in self._cells(self.misc):
             for key, value in _pairs(cell).items():
                 values.setdefault(key, set()).add(value)
 

@@ -28,17 +28,18 @@ from featbert.data.answers import (
     count_missing,
     missing_mark,
     number_of,
+    rejected,
     scores_settled,
 )
 from featbert.data.columns import (
     EXAMPLE_KEYS,
     IDS,
-    NUMBERS,
+    ROW_NUMBERS,
     USUAL_NAMES,
     Column,
     columns_seen,
     delimiter_advice,
-    find_column,
+    lower_names,
     named_column,
     usual_column,
     usual_columns,
@@ -140,8 +141,8 @@ class TextReader:
         value, values = answer_in(row, target), self.options.missing_values
         if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list | dict):
             value = value[0]  # a list in a list is a span
-        rejected = "" if target == "answer" else row.rejected
-        mark = rejected or missing_mark(value, self.marks if values is None else values)
+        mark = None if target == "answer" else rejected(row.values)
+        mark = mark or missing_mark(value, self.marks if values is None else values)
         if mark is None:
             return value
         count_missing(self.notes, mark)
@@ -156,7 +157,7 @@ class TextReader:
         self._check_recurring(sentences)
         both_named = self.options.text is not None and self.options.pair is not None
         if self.rows and self.columns is not None and not both_named:
-            target = find_column(self.options.target, [*self.rows[0]])
+            target = self._target_named([*self.rows[0]])
             columns = self.columns._replace(target=self.columns.target or target)
             self.notes["unread_columns"] = _unread_texts(self.rows, sentences, columns)
         if self.columns is not None and self.options.target is None:
@@ -166,7 +167,7 @@ class TextReader:
     def _check_recurring(self, sentences: Sequence[Sentence]) -> None:
         """Raises InputError for an only column of many distinct texts or whole numbers."""
         answers = [s.tags[0] for s in sentences if s.tags] if self.only_column else []
-        are_decimals = any(number_of(answer) % 1 > 0 for answer in answers)
+        are_decimals = any(number_of(answer) % 1 for answer in answers if number_of(answer) > 0)
         if len({*answers}) == len(answers) >= _DISTINCT and not are_decimals:
             raise InputError(
                 f"no column of answers in {self.path}: {self.only_column[0]} has another value in "
@@ -175,17 +176,19 @@ class TextReader:
 
     def _other_answers(self, columns: ExampleColumns) -> tuple[str, ...]:
         """Columns with usual names of answers that divide the first rows in another way."""
+        if columns.target is None:
+            return ()
 
         def n_values(*names: Column | None) -> int:
             return len({tuple(str(row.get(name)) for name in names) for row in self.rows})
 
-        names = usual_columns([*self.rows[0]], self.keys or ()) if columns.target else []
+        names = [n for n in usual_columns([*self.rows[0]], self.keys or ()) if n not in columns]
+        n_answers = n_values(columns.target)
         return tuple(
             name
             for name in names
-            if name not in columns
-            and n_values(name) > 1
-            and {n_values(name), n_values(name, columns.target)} != {n_values(columns.target)}
+            if n_values(name) > 1
+            and not n_values(name) == n_values(name, columns.target) == n_answers
         )
 
     @staticmethod
@@ -200,7 +203,7 @@ class TextReader:
         if options.pair is not None:
             pair = named_column(options.pair, names, "pair", self.path)
         # By their usual names neither lists nor objects, nor other columns that the caller names.
-        no_texts, values = (find_column(options.target, names), pair), row.values.items()
+        no_texts, values = (self._target_named(names), pair), row.values.items()
         usual = [
             n for n, value in values if n not in no_texts and not isinstance(value, list | dict)
         ]
@@ -232,21 +235,30 @@ class TextReader:
         self.notes["text_columns"] = (text,) if pair is None else (text, pair)
         return self.columns
 
+    def _target_named(self, names: Sequence[str]) -> str | None:
+        """The column of answers that the caller names, if it is among these."""
+        target = self.options.target
+        if isinstance(target, int):
+            return names[target - 1] if 0 < target <= len(names) else None
+        return lower_names(names).get(target.lower()) if target else None
+
     def target_of(self, names: Sequence[str], where: object, *texts: str | None) -> str | None:
         """The column of answers, if there is one. A usual name counts unless `texts` have it."""
         target = self.options.target
         if self.keys is None:
             return None
         if target is not None:
-            column = find_column(target, names)
-            if column is None and (self.must or isinstance(target, int)):
+            is_lacking = isinstance(target, str) and self._target_named(names) is None
+            column = None
+            if self.must or not is_lacking:
                 column = named_column(target, names, "target", where)
         else:
             keys = (*map(str.lower, self.answers_of_train), *self.keys)
             columns_left = [name for name in names if name not in texts]
             column = usual_column(columns_left, keys)
+            numbers = (*IDS, *ROW_NUMBERS)
             columns_left = [
-                n for n in columns_left if not (n.lower() in NUMBERS or n.lower().endswith("_id"))
+                n for n in columns_left if not (n.lower() in numbers or n.lower().endswith("_id"))
             ]
             is_open = column is None and self.must and self.takes_only_column
             if is_open and len(columns_left) == 1 and columns_left[0].lower() not in USUAL_NAMES:

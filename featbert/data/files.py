@@ -89,20 +89,12 @@ class RawRow:
         where: for messages, such as "line 3 of dev.tsv".
         number: of its line or row, from 1.
         unit: "line", "row", "question" or "file".
-        mark: why annotators left it without an answer, or "".
     """
 
     values: Mapping[Any, Any]
     where: str
     number: int
     unit: str = "line"
-    mark: str = ""
-
-    @property
-    def rejected(self) -> str:
-        """The sign by which Prodigy or Label Studio rejects an answer, or "" for a valid one."""
-        answer = self.values.get("answer")
-        return f"answer: {answer}" if answer in ("reject", "ignore") else self.mark
 
 
 class Documents:

@@ -8,13 +8,12 @@ also with a hash at the end, or `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
 split files, as in copies of the Hub's repositories, it is read instead. Texts with annotations of
-brat, and texts in folders of classes, have rules of their own (`_brat_splits`, `_class_splits`).
+brat, and texts in folders of classes, have rules of their own (`brat_splits`, `class_splits`).
 """
 
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 
 from featbert.data.corpus import SPLITS
@@ -70,23 +69,11 @@ def place_of_splits(folder: Path) -> Path:
     return inner if inner.is_dir() and not has_splits(folder) and has_splits(inner) else folder
 
 
-def corpus_files(place: Path, alone: str = SPLITS[0]) -> tuple[str, dict[str, tuple[Path, ...]]]:
-    """The form of a corpus, "brat", "classes" or "", and by split its file, or its texts in order.
-
-    A file is the split in its name, or else `alone`. InputError without a split, for several
-    candidates, for annotations without a text, and if only a compressed file has a split's name.
-    """
-    if splits := _brat_splits(place, alone):
-        return "brat", splits
-    if not place.is_dir():
-        names = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
-        return "", {names[0] if len(names) == 1 else alone: (place,)}
-    splits = _class_splits(place, alone)
-    return ("classes", splits) if splits else ("", find_splits(place))
-
-
 def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """By split the file of a folder that holds it, or its shards in order."""
+    """By split the file of a folder that holds it, or its shards in order.
+
+    InputError for several candidates or none, or if only a compressed file has a split's name.
+    """
     folder = place_of_splits(folder)
     entries = _entries(folder)
     splits_of = {p: splits_named(p.name) for p in entries if not p.is_dir()}
@@ -123,39 +110,44 @@ def find_splits(folder: Path) -> dict[str, tuple[Path, ...]]:
     return files
 
 
-def _brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
+def brat_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
     """Texts of brat's standoff files by split. Empty for a place of other files.
 
     A folder has them in sub-folders with the names of splits, or at its top. If each name at the
     top says a split, the texts are of these splits. If not, they are of the split that the folder's
     name is, or else of `default`. Without sub-folders `place` may also be one text or its `.ann`.
+
+    InputError for annotations without a text, or several sub-folders of one split.
     """
     if not place.is_dir():
-        text, annotations = place.with_suffix(".txt"), place.with_suffix(".ann")
-        if place not in (text, annotations) or not annotations.is_file():
-            return {}
-        if not text.exists():
+        text, names = place.with_suffix(".txt"), splits_named(place.with_suffix(".txt").name)
+        is_pair = place.suffix in (".txt", ".ann") and place.with_suffix(".ann").is_file()
+        if is_pair and not text.exists():
             raise _without_text(place)
-        texts = [text]
-    else:
-        entries = _entries(place)
-        of_splits = [path for path in entries if splits_named(path.name) and not path.is_dir()]
-        if of_splits and {path.with_suffix(".ann") for path in of_splits}.isdisjoint(entries):
-            return {}
-        if not _annotations(place):
-            splits = _in_sub_folders(place, _texts)
-            are_annotated = any(_annotations(texts[0].parent) for texts in splits.values())
-            return splits if are_annotated else {}
-        texts, default = _texts(place), SPLIT_WORDS.get(place.name.lower(), default)
-    names = [splits_named(text.name) for text in texts]
-    by_name = all(len(splits_of_text) == 1 for splits_of_text in names)
-    by_split: dict[str, list[Path]] = {}
-    for text, splits_of_text in zip(texts, names, strict=True):
-        by_split.setdefault(splits_of_text[0] if by_name else default, []).append(text)
-    return {split: tuple(by_split[split]) for split in SPLITS if split in by_split}
+        return {names[0] if len(names) == 1 else default: (text,)} if is_pair else {}
+    entries = _entries(place)
+    of_splits = [path for path in entries if splits_named(path.name) and not path.is_dir()]
+    if of_splits and not {path.with_suffix(".ann") for path in of_splits}.intersection(entries):
+        return {}
+    folders = [place]
+    if not _annotations(place):
+        folders = [path for path in entries if path.name.lower() in SPLIT_WORDS and path.is_dir()]
+    splits: dict[str, list[Path]] = {}
+    for folder in folders if any(map(_annotations, folders)) else ():
+        texts = _texts(folder)
+        names_of_splits = [splits_named(path.name) for path in texts]
+        split = SPLIT_WORDS.get(folder.name.lower(), default)
+        if split in splits:
+            raise InputError(
+                f"several sub-folders of {split} in {place}; rename or move the others"
+            )
+        by_name = folder == place and all(len(names) == 1 for names in names_of_splits)
+        for text, names in zip(texts, names_of_splits, strict=True):
+            splits.setdefault(names[0] if by_name else split, []).append(text)
+    return {split: tuple(splits[split]) for split in SPLITS if split in splits}
 
 
-def _class_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
+def class_splits(place: Path, default: str = SPLITS[0]) -> dict[str, tuple[Path, ...]]:
     """Text files by split, each in a folder called like its class. Empty for a place of others.
 
         train/pos/0.txt, train/neg/0.txt, test/pos/0.txt ...      or only pos/0.txt, neg/0.txt
@@ -163,44 +155,41 @@ def _class_splits(place: Path, default: str) -> dict[str, tuple[Path, ...]]:
     Without sub-folders of splits they are of the split that the folder's name is, or else of
     `default`. One of each class follows the other, so that the first ones are of all classes.
     Folders of texts without a class, such as IMDB's `unsup`, are left out, and so are notes for
-    people.
+    people. InputError for several sub-folders of one split.
     """
-    if has_splits(place_of_splits(place)) or _annotations(place):
+    if not place.is_dir() or has_splits(place_of_splits(place)) or _annotations(place):
         return {}
-    if any(path.name.lower() in SPLIT_WORDS and path.is_dir() for path in _entries(place)):
-        splits = _in_sub_folders(place, _texts_of_classes)
-    else:
-        split = SPLIT_WORDS.get(place.name.lower(), default)
-        splits = {split: tuple(_texts_of_classes(place))}
-    are_texts = all(path.stem.lower() not in SPLIT_WORDS for path in chain(*splits.values()))
-    n_classes = len({path.parent.name for path in next(iter(splits.values()), ())})
-    return splits if are_texts and n_classes > 1 else {}
-
-
-def _in_sub_folders(
-    place: Path, texts_in: Callable[[Path], list[Path]]
-) -> dict[str, tuple[Path, ...]]:
-    """Texts in the sub-folders with the names of splits. InputError for several of one split."""
-    splits: dict[str, tuple[Path, ...]] = {}
-    for folder in _entries(place):
-        split = SPLIT_WORDS.get(folder.name.lower(), "")
-        if split and folder.is_dir() and (texts := texts_in(folder)):
-            if split in splits:
+    folders = [path for path in _entries(place) if path.is_dir()]
+    of_splits: dict[str, list[Path]] = {}
+    for path in folders:
+        if path.name.lower() in SPLIT_WORDS:
+            of_splits.setdefault(SPLIT_WORDS[path.name.lower()], []).append(path)
+    of_splits = of_splits or {SPLIT_WORDS.get(place.name.lower(), default): [place]}
+    texts_of_splits = {}
+    for split in SPLITS:
+        places = of_splits.get(split, [])
+        classes = [path for folder in places for path in _entries(folder) if path.is_dir()]
+        texts = [_texts_of_class(path) for path in classes]
+        if texts := [paths for paths in texts if paths]:
+            if len(places) > 1:
                 raise InputError(
                     f"several sub-folders of {split} in {place}; rename or move the others"
                 )
-            splits[split] = tuple(texts)
-    return {split: splits[split] for split in SPLITS if split in splits}
+            by_turns = (path for paths in zip_longest(*texts) for path in paths)
+            texts_of_splits[split] = tuple(path for path in by_turns if path is not None)
+    is_corpus = all(
+        path.stem.lower() not in SPLIT_WORDS for paths in texts_of_splits.values() for path in paths
+    )
+    n_classes = len({path.parent.name for path in next(iter(texts_of_splits.values()), ())})
+    return texts_of_splits if is_corpus and n_classes > 1 else {}
 
 
-def _texts_of_classes(folder: Path) -> list[Path]:
-    """The texts in sub-folders of classes by turns, without those that brat annotates."""
-    texts_of_classes = [
-        [path for path in _text_files(inner) if path.is_file()]
-        for inner in _entries(folder)
-        if inner.is_dir() and inner.name.lower() not in _UNLABELLED and not _annotations(inner)
-    ]
-    return [path for turn in zip_longest(*texts_of_classes) for path in turn if path is not None]
+def _texts_of_class(folder: Path) -> list[Path]:
+    """The texts in a folder of a class. None for texts without a class, or annotated by brat."""
+    if folder.name.lower() in _UNLABELLED or _annotations(folder):
+        return []
+    texts = (path for path in _entries(folder) if path.suffix.lower() == ".txt" and path.is_file())
+    return [path for path in texts if path.stem.lower() not in _NO_DATA]
 
 
 def _annotations(folder: Path) -> list[Path]:
@@ -210,15 +199,11 @@ def _annotations(folder: Path) -> list[Path]:
 
 def _texts(folder: Path) -> list[Path]:
     """Texts of brat, with annotations or without."""
-    texts = _text_files(folder)
+    texts = [path for path in _entries(folder) if path.suffix == ".txt"]
+    texts = [path for path in texts if path.stem.lower() not in _NO_DATA]
     if lonely := {*_annotations(folder)} - {path.with_suffix(".ann") for path in texts}:
         raise _without_text(min(lonely))
     return texts
-
-
-def _text_files(folder: Path) -> list[Path]:
-    texts = (path for path in _entries(folder) if path.suffix.lower() == ".txt")
-    return [path for path in texts if path.stem.lower() not in _NO_DATA]
 
 
 def _without_text(annotations: Path) -> InputError:
@@ -231,21 +216,24 @@ def not_read(folder: Path) -> list[str]:
 
     Hidden files, notes for people (README, LICENSE, `.md`) and `labels.txt` are not listed.
     """
-    form, splits = corpus_files(folder)
-    corpus_paths = {*chain(*splits.values())}
-    folders = {folder, place_of_splits(folder)}
-    if form == "brat":
-        folders |= {path.parent for path in corpus_paths}
-        corpus_paths |= {path.with_suffix(".ann") for path in corpus_paths}
-    elif form == "classes":
-        folders |= {path.parents[1] for path in corpus_paths}
-        corpus_paths |= {path.parent for path in corpus_paths}
+    place, documents = place_of_splits(folder), brat_splits(folder, SPLITS[0])
+    classes = {} if documents else class_splits(folder)
+    splits = documents or classes or find_splits(folder)
+    corpus_paths = {path for paths in splits.values() for path in paths} | {place}
+    folders = {folder, place}
+    if documents:
+        folders |= {path.parent for paths in documents.values() for path in paths}
+        corpus_paths |= {path.with_suffix(".ann") for path in corpus_paths} | folders
+    if classes:
+        texts = [path for paths in classes.values() for path in paths]
+        folders |= {path.parents[1] for path in texts}
+        corpus_paths |= {path.parent for path in texts} | folders
     entries = [path for inside in sorted(folders) for path in _entries(inside)]
     notes = {*_NO_DATA, "md"}
     return [
         f"{path.relative_to(folder)}" + "/" * path.is_dir()
         for path in entries
-        if path not in corpus_paths | folders
+        if path not in corpus_paths
         and path.name != LABEL_NAMES
         and notes.isdisjoint(path.name.lower().split("."))
     ]

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from featbert.data.annotations import studio_row
 from featbert.data.corpus import LANGUAGES
 from featbert.data.files import RawRow
 from featbert.data.folder import has_splits, place_of_splits
@@ -225,4 +224,4 @@ def dataset_rows(dataset: Any, path: Path, *, names: bool = True) -> Iterator[Ra
             value = values[column]
             is_list = isinstance(value, list)
             values[column] = [classes.get(v) for v in value] if is_list else classes.get(value)
-        yield studio_row(RawRow(values, f"row {number} of {path}", number, "row"))
+        yield RawRow(values, f"row {number} of {path}", number, "row")

@@ -5,10 +5,10 @@ scheme of its corpus.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from itertools import chain, islice, starmap
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,6 +16,8 @@ from featbert.data.annotations import is_unanswered, text_and_spans
 from featbert.data.brat import BratReader
 from featbert.data.choices import ChoiceReader
 from featbert.data.columns import (
+    EXAMPLE_KEYS,
+    IDS,
     WORD_KEYS,
     WORD_ONLY_KEYS,
     delimiter_advice,
@@ -23,6 +25,7 @@ from featbert.data.columns import (
     looks_like_texts,
     usual_columns,
     usual_targets,
+    usual_texts,
 )
 from featbert.data.conll import read_conll
 from featbert.data.corpus import (
@@ -48,18 +51,20 @@ from featbert.data.files import (
 from featbert.data.folder import (
     LABEL_NAMES,
     SPLIT_WORDS,
-    corpus_files,
+    brat_splits,
+    class_splits,
     find_splits,
     not_read,
+    splits_named,
     stem,
 )
 from featbert.data.hub import PREFIX, HubName, dataset_of, dataset_rows, load_splits, read_table
 from featbert.data.jsonl import is_json, json_rows, literal
-from featbert.data.notation import notation_of
+from featbert.data.notation import Notation, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
 from featbert.data.share import with_dev, with_fold
-from featbert.data.spans import QuestionReader, may_be_answerable
+from featbert.data.spans import QuestionReader, json_questions, may_be_answerable
 from featbert.data.tables import Table, corpus_tables, fasttext_rows, is_fasttext
 from featbert.data.tags import (
     TAG,
@@ -144,14 +149,15 @@ def load_corpus(
         with resources.as_file(resources.files("featbert.data").joinpath(SAMPLE)) as samples:
             files = reader.files(find_splits(samples / SAMPLES[source]))
     else:
-        if not (place.exists() or place.with_suffix(".ann").exists()):
-            raise _missing(place, path)
-        form, paths = corpus_files(place, options.alone)
-        if form == "brat" and place.is_dir():
-            folders = [name for name in not_read(place) if name[-1] == "/"]
+        if texts_of_splits := brat_splits(place, options.alone):
+            folders = [n for n in not_read(place) if n[-1] == "/"] if place.is_dir() else []
             if folders:
                 notice(f"not read of {place}: {listed(folders)}")
-        files = reader.texts(form, paths) if form else reader.files(paths)
+            files = [reader.brat(texts, split) for split, texts in texts_of_splits.items()]
+        elif texts_of_splits := class_splits(place, options.alone):
+            files = [reader.classes(texts, split) for split, texts in texts_of_splits.items()]
+        else:
+            files = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
         folder = place if place.is_dir() else place.parent
     files = [_without_language(file) for file in files]
@@ -167,11 +173,9 @@ def load_corpus(
                 f"names numbers, but no label of {files[0].path} is one: {listed(sorted(labels))}"
             )
             raise InputError(f"{fault}; leave it out", setting="label_names")
-    if kind.has_scheme:
-        files = _as_bio(files, options.file_scheme)
-    else:
-        files = [file.with_sentences(file.sentences, scheme="none") for file in files]
-    splits = _splits(files, encoding, keep_paths=Path(source).is_absolute())
+    splits = _splits(
+        files, kind, options.file_scheme, encoding, keep_paths=Path(source).is_absolute()
+    )
     if options.folds is not None or options.fold is not None:
         splits = with_fold(splits, options.folds or 0, options.fold or 0)
     if options.dev_share is not None:
@@ -197,11 +201,13 @@ class _CorpusReader:
     """Reads the files of a corpus.
 
     Attributes:
+        names: of the columns of a table without a header.
         train: notes of the first part. Other parts have the same columns.
     """
 
     kind: TargetKind
     options: ReadingOptions
+    names: tuple[str, ...] = ()
     train: ReadingNotes = field(default_factory=ReadingNotes)
 
     def files(self, paths_of_splits: Mapping[str, Sequence[Path]]) -> list[RawFile]:
@@ -211,17 +217,19 @@ class _CorpusReader:
             for path in chain(*paths_of_splits.values())
             if self._is_table(path)
         }
-        tables = corpus_tables(lines, self.options, self.kind)
+        tables = corpus_tables(lines, self.options)
         files: list[RawFile] = []
+        shown = self._with_shown_columns([*tables.values()])
         for split, paths in paths_of_splits.items():
             limit = self.options.limit
             for path in paths:
-                table = tables.get(path)
-                options = replace(table.options if table else self.options, limit=limit)
-                reader = replace(self, options=options)._after(files)
-                files.append(reader._file(path, split, lines.get(path), table))
+                reader = shown._with_head(tables.get(path), [*tables.values()])
+                options = replace(reader.options, limit=limit)
+                reader = replace(reader, options=options)._after(files)
+                file = reader._file(path, split, lines.get(path), tables.get(path))
+                files.append(replace(file, split=split))
                 if limit is not None:
-                    limit -= len({(s.lines[0], s.document) for s in files[-1].sentences})
+                    limit -= len({(s.lines[0], s.document) for s in file.sentences})
                     if not limit:
                         break
         return self._in_equal_columns(files)
@@ -259,7 +267,8 @@ class _CorpusReader:
                         token_column=token + 1,
                         tag_column=tag % n_columns + 1,
                     )
-                    file = replace(self, options=options)._words(file.path, file.split)
+                    again = read_conll(file.path, options, self.kind)
+                    file = replace(again, split=file.split)
             equal.append(file)
         return equal
 
@@ -269,6 +278,47 @@ class _CorpusReader:
         has_texts = self.kind.reader or (not self.kind.keys and self.options.name_texts)
         is_other = is_json(path) or ending in (*COLUMN_EXTENSIONS, "parquet", "arrow")
         return ending in ("tsv", "csv") or bool(has_texts and not is_other)
+
+    def _with_shown_columns(self, tables: Sequence[Table]) -> Self:
+        """The reader of tables without usual names, with the columns that the first one shows."""
+        options, reader = self.options, self.kind.reader
+        is_named = {options.text, options.pair, options.target} != {None}
+        has_usual_names = any(t.has_header and not t.has_other_names for t in tables)
+        if reader is None or not reader.in_columns or is_named or has_usual_names or not tables:
+            return self
+        first = tables[0]
+        are_equal = first.has_header or len({table.width for table in tables}) == 1
+        shown = first.shown_columns() if are_equal else {}
+        head = f"{first.path} has no header: "
+        if first.has_header:
+            head = f"{first.path} has the header {listed(first.names)}: "
+            shown = {option: first.names[number - 1] for option, number in shown.items()}
+        if shown:
+            columns = ", ".join(f"{option} is column {column}" for option, column in shown.items())
+            notice(head + columns)
+        return replace(self, options=replace(options, **shown))
+
+    def _with_head(self, table: Table | None, parts: Sequence[Table]) -> Self:
+        """The reader of a part, if only some of the parts have a header."""
+        headed = [part for part in parts if part.has_header]
+        if table is None or len(headed) in (0, len(parts)):
+            return self
+        options, keys = self.options, self.kind.keys or EXAMPLE_KEYS
+        if not table.has_header:  # it has the columns of a header that names answers, too
+            fitting = (part.names for part in headed if len(part.names) == table.width)
+            headers = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))
+            if names := tuple(next(headers, ())):
+                notice(f"{table.path} has no header; columns are read as {listed(names)}")
+            return replace(self, names=names)
+        by_number, usual = dict(enumerate(table.names, 1)), usual_texts(table.names)
+        if isinstance(options.text, int) and usual and by_number.get(options.text) not in usual:
+            options = replace(options, text=None, pair=None)
+        if isinstance(options.target, int):
+            name = by_number.get(options.target, "")
+            differ = any(part.width != table.width for part in parts)
+            if differ or name in usual or name.lower() in IDS:
+                options = replace(options, target=None)
+        return replace(self, options=options)
 
     def _file(
         self, path: Path, split: str, content: list[str] | None, table: Table | None
@@ -281,39 +331,32 @@ class _CorpusReader:
             return self._split(read_table(path), path, split)
         if is_json(path):
             lines = track(read_file(path, encoding), f"reading {path.name}", "lines")
-            return self._rows(json_rows(lines, path), path, split)
+            return self._rows(json_questions(json_rows(lines, path), path), path, split)
         if content is not None and is_fasttext(content):
             return self._rows(fasttext_rows(content, path), path, split, in_columns=True)
         if table is not None:
             has_words = bool(usual_columns(table.names, WORD_ONLY_KEYS))
             if self.kind.reader or not has_words:
-                return self._rows(table.rows(), path, split, in_columns=True)
+                return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
             raise InputError(
                 f"{path} has words, not texts with {self.kind.name}; use {spelling('task')} "
                 "entities or labels, or name files with columns .tsv, .csv or .jsonl"
             )
-        return self._words(path, split)
+        return read_conll(path, self.options, self.kind)
 
-    def _words(self, path: Path, split: str) -> RawFile:
-        """The words in the columns of a file."""
-        return replace(read_conll(path, self.options, self.kind), split=split)
-
-    def texts(self, form: str, texts_of_splits: Mapping[str, Sequence[Path]]) -> list[RawFile]:
-        """The texts of splits, with annotations of "brat", or in folders of "classes"."""
-        reader = self._brat if form == "brat" else self._classes
-        return [reader(texts, split) for split, texts in texts_of_splits.items()]
-
-    def _brat(self, texts: Sequence[Path], split: str) -> RawFile:
+    def brat(self, texts: Sequence[Path], split: str) -> RawFile:
+        """The texts of a split that brat's files annotate."""
         path = texts[0] if len(texts) == 1 else texts[0].parent
         if self.kind.reader is not None:
             task = spelling("task", "entities")
             raise InputError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
-        return replace(file, notes=replace(file.notes, **reader.notes))
+        return replace(file, notes=replace(file.notes, **reader.notes), split=split)
 
-    def _classes(self, texts: Sequence[Path], split: str) -> RawFile:
+    def classes(self, texts: Sequence[Path], split: str) -> RawFile:
+        """The texts of a split in folders of classes."""
         folder = texts[0].parents[1]
         if self.kind.reader is None and self.kind.keys is not None:
             task = spelling("task", "classification")
@@ -321,13 +364,19 @@ class _CorpusReader:
                 f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}, or "
                 "put one file of words with tags for each part into the folder of the corpus"
             )
+        rows = (
+            RawRow(
+                {"text": self._text(path), "label": path.parent.name},
+                str(path),
+                number,
+                "file",
+            )
+            for number, path in enumerate(track(texts, f"reading {folder.name}", "files"), 1)
+        )
+        return replace(self._rows(rows, folder, split), split=split)
 
-        def row(number: int, path: Path) -> RawRow:
-            text = "\n".join(read_file(path, self.options.encoding))
-            return RawRow({"text": text, "label": path.parent.name}, str(path), number, "file")
-
-        tracked = track(texts, f"reading {folder.name}", "files")
-        return self._rows(starmap(row, enumerate(tracked, 1)), folder, split)
+    def _text(self, path: Path) -> str:
+        return "\n".join(read_file(path, self.options.encoding))
 
     def _rows(
         self, rows: Iterator[RawRow], path: Path, split: str, *, in_columns: bool = False
@@ -336,7 +385,7 @@ class _CorpusReader:
         begin = [*islice(rows, 1)]
         if in_columns and self._reader(path, begin[0].values if begin else {}) is None:
             del rows  # and its bar of progress
-            return self._words(path, split)
+            return read_conll(path, self.options, self.kind)
         begin += islice(rows, min(_FIRST_ROWS, self.options.limit or _FIRST_ROWS) - 1)
         values = _filled([row.values for row in begin])
         kind, must = self.kind, self.kind.keys is not None and split == "train"
@@ -348,7 +397,7 @@ class _CorpusReader:
             reader.begin(replace(begin[0], values=values))
         rows = chain(begin, rows)
         rows = filter(may_be_answerable, rows) if self.options.answerable else rows
-        return replace(read_rows(rows, reader), split=split)
+        return read_rows(rows, reader)
 
     def _reader(self, path: Path, values: Mapping[Any, Any]) -> type[TextReader] | None:
         """The reader of examples, or None for words. InputError for targets of another kind."""
@@ -404,8 +453,8 @@ class _CorpusReader:
             notice(f"not read of {where.source}: {listed(sorted(unread))}")
         files: list[RawFile] = []
         for split, name in chosen.items():
-            reader = self._after(files)
-            files.append(reader._split(loaded[name], Path(where.source, name), split))
+            file = self._after(files)._split(loaded[name], Path(where.source, name), split)
+            files.append(replace(file, split=split))
         return files
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
@@ -423,13 +472,16 @@ def _filled(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:
 
 def _check_alike(files: Sequence[RawFile]) -> None:
     """Raises InputError if some files have words, and others texts or pairs of them."""
-    contents = []
-    for file in files:
+
+    def content(file: RawFile) -> str:
         s = file.sentences[0]
-        contents.append("pairs" if s.pair is not None else "single texts" if s.texts else "words")
-        if contents[-1] != contents[0]:
+        return "pairs" if s.pair is not None else "single texts" if s.texts else "words"
+
+    first = files[0]
+    for file in files:
+        if content(file) != content(first):
             raise InputError(
-                f"{files[0].path} has {contents[0]}, but {file.path} has {contents[-1]}; name "
+                f"{first.path} has {content(first)}, but {file.path} has {content(file)}; name "
                 f"columns with {spelling('text')} and {spelling('pair')}, or move one of them away"
             )
 
@@ -447,12 +499,11 @@ def _settled(files: Sequence[RawFile], kind: TargetKind, options: ReadingOptions
             f"no word of {files[0].path} has a tag; if they are in another column, name it with "
             f"{spelling('tag_column')}"
         )
-    return [
-        file
-        if file.split in answered
-        else file.with_sentences((replace(s, tags=None) for s in file.sentences), missing={})
-        for file in files
-    ]
+    return [file if file.split in answered else _without_answers(file) for file in files]
+
+
+def _without_answers(file: RawFile) -> RawFile:
+    return file.with_sentences((replace(s, tags=None) for s in file.sentences), missing={})
 
 
 def _without_language(file: RawFile) -> RawFile:
@@ -485,56 +536,45 @@ def _with_names(file: RawFile, names: Sequence[str], kind: TargetKind) -> RawFil
     )
 
 
-def _as_bio(files: Sequence[RawFile], scheme: str) -> list[RawFile]:
-    """The files with the tags of entities as BIO."""
-    notation = notation_of({tag for file in files for tag in _tags(file)})
-    files = [_retagged(file, notation.read) for file in files]
-    tags_of_sentences = (
-        [tag or "O" for tag in s.tags or ()] for file in files for s in file.sentences
-    )
-    name = detect_scheme(tags_of_sentences) if scheme == "auto" else scheme_name(scheme)
-    repaired = 0
-
-    def bio(tags: Sequence[str]) -> tuple[str, ...]:
-        nonlocal repaired
-        try:
-            new, n = to_bio(tags, name)
-        except TagError as error:
-            fault = f"{excerpt(tags[error.index])} is no tag of entities (O, or as B-PER, I-PER)"
-            raise TagError(fault, error.index) if scheme == "auto" else error from None
-        repaired += n
-        return new
-
-    in_bio = []
-    for file in files:
-        repaired, dialects = 0, (*file.notes.dialects, *filter(None, [str(notation)]))
-        sentences = _retagged(file, bio).sentences
-        notes = {"scheme": name, "repaired_tags": repaired, "dialects": dialects}
-        in_bio.append(file.with_sentences(sentences, **notes))
-    return in_bio
-
-
-def _retagged(file: RawFile, change: Callable[[Sequence[str]], tuple[str, ...]]) -> RawFile:
-    """The file with changed tags, except for words without one. InputError names the word."""
-    sentences = []
-    for s in track(file.sentences, f"reading tags of {file.split}", "sentences"):
-        if s.tags is not None:
-            try:
-                tags = only_labelled(s.tags, change(s.tags))
-            except TagError as error:
-                raise _refused(error, s, file) from None
-            s = s if tags == s.tags else replace(s, tags=tags)
-        sentences.append(s)
-    return file.with_sentences(sentences)
-
-
-def _splits(files: Sequence[RawFile], codec: str, *, keep_paths: bool) -> dict[str, Split]:
-    """The files of each split together."""
+def _splits(
+    files: Sequence[RawFile], kind: TargetKind, scheme: str, codec: str, *, keep_paths: bool
+) -> dict[str, Split]:
+    """The splits, with the tags of entities as BIO."""
+    file_scheme, notation = "none", Notation()
+    if kind.has_scheme:
+        notation = notation_of({tag for file in files for tag in _tags(file)})
+        labels = (
+            [tag or "O" for tag in _in_notation(s, notation, file)]
+            for file in files
+            for s in track(file.sentences, f"finding the tag scheme of {file.split}", "sentences")
+        )
+        file_scheme = detect_scheme(labels) if scheme == "auto" else scheme_name(scheme)
     parts: dict[str, list[Split]] = {}
     for file in files:
-        sentences = tuple(replace(s, lines=()) for s in file.sentences)
-        path, notes = file.path if keep_paths else None, replace(file.notes, encoding=codec)
-        parts.setdefault(file.split, []).append(Split(file.split, sentences, path, notes))
+        repaired = 0
+        sentences = []
+        for s in track(file.sentences, f"reading tags of {file.split}", "sentences"):
+            tags = s.tags
+            if tags is not None and kind.has_scheme:
+                tags = _in_notation(s, notation, file)
+                try:
+                    tags, count = to_bio(tags, file_scheme)
+                except TagError as error:
+                    if scheme == "auto":
+                        fault = f"{excerpt(tags[error.index])} is no tag of entities"
+                        error = TagError(f"{fault} (O, or as B-PER, I-PER)", error.index)
+                    raise _refused(error, s, file) from None
+                repaired += count
+            sentences.append(replace(s, tags=tags, lines=()))
+        notes = replace(
+            file.notes,
+            scheme=file_scheme,
+            encoding=codec,
+            repaired_tags=repaired,
+            dialects=(*file.notes.dialects, *filter(None, [str(notation)])),
+        )
+        part = Split(file.split, tuple(sentences), file.path if keep_paths else None, notes)
+        parts.setdefault(file.split, []).append(part)
     splits = {split: of_shards(shards) for split, shards in parts.items()}
     for dialect in dict.fromkeys(d for split in splits.values() for d in split.notes.dialects):
         notice(f"read {dialect}")
@@ -543,6 +583,15 @@ def _splits(files: Sequence[RawFile], codec: str, *, keep_paths: bool) -> dict[s
 
 def _tags(file: RawFile) -> Iterator[str]:
     return (tag for s in file.sentences for tag in s.tags or () if tag != UNLABELLED)
+
+
+def _in_notation(sentence: Sentence, notation: Notation, file: RawFile) -> tuple[str, ...]:
+    """The tags of a sentence in the usual notation."""
+    tags = sentence.tags or ()
+    try:
+        return only_labelled(tags, notation.read(tags))
+    except TagError as error:
+        raise _refused(error, sentence, file) from None
 
 
 def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
@@ -567,13 +616,18 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     )
 
 
-def _missing(place: Path, path: str) -> MissingError:
-    """The error for a path that does not exist, with advice."""
+def _files(place: Path, path: str, alone: str) -> dict[str, tuple[Path, ...]]:
+    """The split files of a folder, or a file as its only split, `alone` if its name says none."""
+    if place.is_dir():
+        return find_splits(place)
+    if place.exists():
+        splits = splits_named(place.name) or splits_named(stem(place.name) + ".conll")
+        return {splits[0] if len(splits) == 1 else alone: (place,)}
     while not place.parent.exists():  # the part of the path that is missing
         place = place.parent
     near = nearest_path(place) or nearest(path, SAMPLES)
     hub = "" if path[:1] in "/.~" else f"; a dataset of the Hub is written {PREFIX}{path}"
-    return MissingError(f"{place} does not exist{near}{hub}")
+    raise MissingError(f"{place} does not exist{near}{hub}")
 
 
 def _name(place: Path) -> tuple[str, str | None]:

@@ -21,13 +21,15 @@ from typing import Any
 from featbert.data.annotations import (
     SPAN_KEYS,
     fail,
+    finished_annotations,
+    is_damaged,
     is_unanswered,
     parts_of,
     text_and_spans,
     text_in,
     trimmed_place,
 )
-from featbert.data.answers import count_missing, missing_mark
+from featbert.data.answers import count_missing, missing_mark, rejected
 from featbert.data.columns import DOCUMENT_KEYS, WORD_KEYS, Column, only_column
 from featbert.data.corpus import UNLABELLED, ReadingNotes, Sentence
 from featbert.data.examples import TextReader
@@ -124,10 +126,14 @@ class WordReader(TextReader):
         from featbert.data.words import split_words  # which takes a while to import
 
         places = split_words(text)
-        if self.keys and not row.rejected:
+        if is_damaged(row.values):
+            fail(row, "the annotations have no list of results; export them again")
+        if (several := len(finished_annotations(row.values))) > 1:
+            fail(row, f"{several} annotations of one text; keep one of them")
+        if self.keys and not rejected(row.values):
             parts = [part for span in spans for part in parts_of(row, text, span)]
             self.annotated[row.number] = row, places, parts
-        keys = (*DOCUMENT_KEYS, "answer")
+        keys = (*DOCUMENT_KEYS, "answer", "annotations", "data")
         values = {key: row.values[key] for key in keys if row.values.get(key, text) != text}
         words = [text[a:b] for a, b in places]
         return replace(row, values=values | {"tokens": words, "tags": ["O"] * len(words)})
@@ -168,9 +174,10 @@ class WordReader(TextReader):
 
     def _tags(self, row: RawRow, column: Column, n: int) -> tuple[str, ...]:
         """The tags of a row of n words."""
-        if not row.rejected and (column not in row.values or row.values[column] is not None):
+        mark = rejected(row.values)
+        if mark is None and (column not in row.values or row.values[column] is not None):
             return tuple(tag.strip(" ") for tag in self._strings(row, "tag", column))
-        count_missing(self.notes, row.rejected or "null", n)
+        count_missing(self.notes, mark or "null", n)
         return (UNLABELLED,) * n
 
     def _strings(self, row: RawRow, noun: str, column: Column) -> tuple[str, ...]:

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from featbert.data.answers import count_missing, missing_mark, number_of, renamed
-from featbert.data.columns import NUMBERS, named_column, usual_column, usual_columns
+from featbert.data.answers import count_missing, missing_mark, number_of, rejected, renamed
+from featbert.data.columns import IDS, ROW_NUMBERS, named_column, usual_column, usual_columns
 from featbert.data.examples import TextReader, answer_in, class_name
 from featbert.data.files import RawFile, RawRow
 from featbert.data.options import ReadingOptions
@@ -87,7 +87,7 @@ class SetReader(TextReader):
             return columns
         if target is not None:
             return ()
-        no_answers = {*texts, *NUMBERS}
+        no_answers = {*texts, *IDS, *ROW_NUMBERS}
         columns_left = [n for n in names if no_answers.isdisjoint((n, str(n).lower()))]
         flags = [name for name in columns_left if flag(self.first.get(name)) is not None]
         if not of_train or usual_column(of_train, keys):
@@ -113,7 +113,7 @@ class SetReader(TextReader):
             cells = {name: row.values.get(name) for name in self.class_columns}
             missing_values = self.options.missing_values
             marks = [missing_mark(cell, missing_values) for cell in cells.values()]
-            if mark := row.rejected or (marks[0] if all(marks) else None):
+            if mark := rejected(row.values) or (marks[0] if all(marks) else None):
                 count_missing(self.notes, mark)
                 return None
             for name, cell in cells.items():

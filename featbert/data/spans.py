@@ -19,12 +19,13 @@ word is counted. The places of answers follow from their texts (`offsets`).
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from featbert.data.answers import count_missing, number_of
-from featbert.data.columns import ANSWER_KEYS, ANSWER_START_KEYS
+from featbert.data.columns import ANSWER_KEYS, ANSWER_START_KEYS, IDS
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader, example_of
 from featbert.data.files import SURROGATE, RawRow
@@ -34,11 +35,60 @@ from featbert.errors import InputError, spelling
 from featbert.text import counted, excerpt, listed
 
 NO_ANSWER = ("",)
+# RACE's lists of an article.
+_RACE = ("questions", "options", "answers")
 
 
 def answer_keys(names: Collection[str]) -> tuple[str, ...]:
     """Usual names of answer columns, with "text" if there is a column of first characters."""
     return (*ANSWER_KEYS, "text") if "answer_start" in names else ANSWER_KEYS
+
+
+def json_questions(rows: Iterable[RawRow], path: Path) -> Iterator[RawRow]:
+    """The rows, with a row for each question of the articles or paragraphs among them.
+
+    RACE has lists of questions, options and answers for an article. AI2's questions hold their
+    choices. InputError names the question.
+    """
+    number = 0
+    for row in rows:
+        values = row.values
+        question = values.get("question")
+        lists = [item for key in _RACE if isinstance(item := values.get(key), list)]
+        if isinstance(question, dict) and isinstance(question.get("stem"), str):
+            yield replace(row, values={**values, **question, "question": question["stem"]})
+        elif len(lists) == len(_RACE) and len({*map(len, lists)}) == 1:
+            article = {k: v for k, v in values.items() if k not in (*_RACE, *IDS)}
+            for items in zip(*lists, strict=True):
+                item = dict(zip(("question", "options", "answer"), items, strict=True))
+                yield replace(row, values=article | item)
+        elif "paragraphs" in values or "qas" in values:
+            paragraphs, first, place = [values], row.number, str(path)
+            if "paragraphs" in values:
+                first, place = 1, f"article {row.number} of {path}"
+                paragraphs = _value(values, "paragraphs", list, place)
+            for p, paragraph in enumerate(paragraphs, first):
+                context = _value(paragraph, "context", str, f"paragraph {p} of {place}")
+                for qa in _value(paragraph, "qas", list, f"paragraph {p} of {place}"):
+                    number += 1
+                    position = f"question {number} of {path}"
+                    if not isinstance(qa, dict) or "id" in qa:
+                        position = f"question {_value(qa, 'id', str | int, position)} of {path}"
+                    _value(qa, "question", str, position)
+                    yield RawRow(qa | {"context": context}, position, number, "question")
+        else:
+            yield row
+
+
+def _value(holder: Any, key: str, kind: Any, where: str) -> Any:
+    if not isinstance(holder, dict) or key not in holder:
+        keys = f"; it has {listed(holder)}" if isinstance(holder, dict) else ""
+        raise InputError(f"no key {key!r} in {where}{keys}")
+    if not isinstance(holder[key], kind):
+        shown = excerpt(json.dumps(holder[key], ensure_ascii=False))
+        noun = {list: "a list", str: "a text"}.get(kind, "a text or a number")
+        raise InputError(f"{key!r} is {shown}, not {noun}, in {where}")
+    return holder[key]
 
 
 @dataclass
@@ -144,9 +194,7 @@ def _answers(row: RawRow, key: Any) -> list[tuple[int, str]] | None:
             answers = [(value["answer_start"], value["text"])]
     except (KeyError, TypeError, ValueError):
         answers = [(None, None)]
-    # A start may be written as a text, or with decimals.
-    numbers = ((number_of(start), text) for start, text in answers)
-    answers = [(int(start) if start.is_integer() else None, text) for start, text in numbers]
+    answers = [(_whole_number(start), text) for start, text in answers]
     if not all(
         type(start) is int and isinstance(text, str) and not SURROGATE.search(text)
         for start, text in answers
@@ -157,6 +205,11 @@ def _answers(row: RawRow, key: Any) -> list[tuple[int, str]] | None:
     if answers and impossible:
         raise InputError(f"is_impossible is true, but there are answers, {row.where}")
     return answers
+
+
+def _whole_number(value: Any) -> Any:
+    """A text or a number with decimals as a whole number, if it is one. Other values unchanged."""
+    return int(number) if (number := number_of(value)).is_integer() else value
 
 
 def _starts(row: RawRow, texts: Sequence[str]) -> list[Any]:

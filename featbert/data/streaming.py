@@ -26,6 +26,7 @@ from featbert.data.files import COLUMN_EXTENSIONS, SURROGATE, RawRow, extension,
 from featbert.data.jsonl import is_json, json_rows
 from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader
+from featbert.data.spans import json_questions
 from featbert.data.tables import Table, without_labels
 from featbert.data.tags import target_kind
 from featbert.data.words import split_words
@@ -170,7 +171,7 @@ def read_texts(
         rows = _text_rows(lines, name, pairs=pairs)
         options = ReadingOptions(text="text", pair="pair" if pairs else None)
     elif kind == "jsonl":
-        rows = json_rows(lines, path)
+        rows = json_questions(json_rows(lines, path), path)
     else:
         rows = Table(lines, path, options, kind).rows(blank=reader_type.of_lines)
     reader = reader_type(options, None, path)

@@ -36,18 +36,10 @@ from pathlib import Path
 from typing import Any
 
 from featbert.data.answers import number_of
-from featbert.data.columns import (
-    EXAMPLE_KEYS,
-    IDS,
-    USUAL_NAMES,
-    looks_like_choices,
-    usual_columns,
-    usual_texts,
-)
+from featbert.data.columns import USUAL_NAMES, looks_like_choices, usual_texts
 from featbert.data.examples import n_words
 from featbert.data.files import BOM, RawRow
 from featbert.data.options import ReadingOptions
-from featbert.data.tags import TargetKind
 from featbert.errors import InputError, spelling
 from featbert.progress import notice, track
 from featbert.text import counted, listed
@@ -281,13 +273,10 @@ def table_cells(
         raise InputError(f"{fault}, line {number} of {path}, read as {dialect}; {advice}") from None
 
 
-def corpus_tables(
-    lines: Mapping[Path, list[str]], options: ReadingOptions, kind: TargetKind
-) -> dict[Path, "Table"]:
-    """The tables of a corpus, without fastText's lines. The first one is of train.
+def corpus_tables(lines: Mapping[Path, list[str]], options: ReadingOptions) -> dict[Path, "Table"]:
+    """The tables of a corpus, without fastText's lines.
 
-    If one of them has quoted fields, so have others that fit this. If some or all have no header
-    with usual names, they have the columns that the others name, or that the first one shows.
+    If one of them has quoted fields, so have others that fit this.
     """
     tables = {
         path: Table(part, path, options) for path, part in lines.items() if not is_fasttext(part)
@@ -302,54 +291,30 @@ def corpus_tables(
                 f"{path} has {table.dialect}, but {model.path} has {model.dialect}; if they should "
                 f"be read alike, give {spelling('quoting')}"
             )
-    parts = [*tables.values()]
-    if parts and not any(table.has_header for table in parts):
-        if not any(isinstance(column, int) for column in (options.text, options.target)):
-            _find_other_headers(parts)
-        if kind.reader and kind.reader.in_columns and not options.name_texts:
-            _take_shown_columns(parts)
-    headed = [part for part in parts if part.has_header]
-    for table in parts if 0 < len(headed) < len(parts) else ():
-        if table.has_header:
-            table.leave_numbers(parts)
-        else:
-            table.take_names(headed, kind.keys or EXAMPLE_KEYS)
+    by_number = any(isinstance(column, int) for column in (options.text, options.target))
+    if not by_number and not any(table.has_header for table in tables.values()):
+        _find_other_headers([*tables.values()])
     return tables
 
 
 def _find_other_headers(tables: Sequence["Table"]) -> None:
     """Takes the first rows of all parts of a corpus as names, if they can only be names.
 
-    Other parts than train may lack some of its columns, or have further ones.
+    The first part is train. Others may lack some of its columns, or have further ones.
     """
+    if not tables or not tables[0].is_headed:
+        return
     names = {*tables[0].first_cells}
     cells_of_parts = ({*table.first_cells} for table in tables)
-    if tables[0].is_headed and all(cells <= names or cells >= names for cells in cells_of_parts):
+    if all(cells <= names or cells >= names for cells in cells_of_parts):
         for table in tables:
             table.take_header()
-
-
-def _take_shown_columns(tables: Sequence["Table"]) -> None:
-    """Names the columns of all parts that the first one shows."""
-    first = tables[0]
-    are_equal = first.has_header or len({table.width for table in tables}) == 1
-    shown: Mapping[str, Any] = first.shown_columns() if are_equal else {}
-    head = f"{first.path} has no header: "
-    if first.has_header:
-        head = f"{first.path} has the header {listed(first.names)}: "
-        shown = {option: first.names[number - 1] for option, number in shown.items()}
-    if shown:
-        columns = ", ".join(f"{option} is column {column}" for option, column in shown.items())
-        notice(head + columns)
-    for table in tables:
-        table.options = replace(table.options, **shown)
 
 
 class Table:
     """The rows of a table.
 
     Attributes:
-        options: the options with the columns that are read.
         names: of its columns, from the header, or else numbers from 1.
         has_header: whether the first row has them.
         has_other_names: whether no name of the header is usual or given.
@@ -367,7 +332,7 @@ class Table:
         """
         line_parts = _cut_at_returns(iter(lines))
         first = [*(line_parts if isinstance(lines, list) else islice(line_parts, FIRST_LINES))]
-        self.path, self.options, self._start = path, options, 1
+        self.path, self._start = path, 1
         self._usual = "," if (kind or path.name).lower().endswith("csv") else "\t"
         if first and not options.delimiter and (sign := _EXCEL_SEPARATOR.fullmatch(first[0])):
             options, self._start = replace(options, delimiter=sign[1]), 2
@@ -398,28 +363,6 @@ class Table:
         """Takes the first row as names of the columns."""
         self.has_header = self.has_other_names = True
         self.names = column_names(self.first_row, self.path, has_header=True)
-
-    def take_names(self, headed: Sequence["Table"], keys: Sequence[str]) -> None:
-        """Takes the names of a part with a header as wide that names answers, too."""
-        names_of_parts = (part.names for part in headed if len(part.names) == self.width)
-        for names in names_of_parts:
-            if self.options.are_in(names) or usual_columns(names, keys):
-                notice(f"{self.path} has no header; columns are read as {listed(names)}")
-                self.names = names
-                return
-
-    def leave_numbers(self, parts: Sequence["Table"]) -> None:
-        """Leaves out the numbers of columns that are of parts without a header."""
-        options, usual = self.options, usual_texts(self.names)
-        by_number = dict(enumerate(self.names, 1))
-        if isinstance(options.text, int) and usual and by_number.get(options.text) not in usual:
-            options = replace(options, text=None, pair=None)
-        if isinstance(options.target, int):
-            name = by_number.get(options.target, "")
-            differ = any(part.width != self.width for part in parts)
-            if differ or name in usual or name.lower() in IDS:
-                options = replace(options, target=None)
-        self.options = options
 
     @property
     def first_cells(self) -> list[str]:
@@ -476,12 +419,12 @@ class Table:
         texts = zip(("text", "pair"), self.texts, strict=False)
         return {option: place + 1 for option, place in texts} | {"target": answers[0]}
 
-    def rows(self, *, blank: bool = False) -> Iterator[RawRow]:
-        """The rows. InputError names the line.
+    def rows(self, names: Sequence[str] = (), *, blank: bool = False) -> Iterator[RawRow]:
+        """The rows, with `names` of columns or the table's own. InputError names the line.
 
         `blank` keeps rows with only empty cells, and then repeated headers, too.
         """
-        names, path, lines = self.names, self.path, self._lines
+        names, path, lines = names or self.names, self.path, self._lines
         usual = Dialect(self._usual, self.dialect.quoted, spaced=self.dialect.spaced)
         if self.dialect != usual:
             notice(f"{path} has {self.dialect}")
@@ -501,15 +444,15 @@ class Table:
                 continue
             if is_blank:
                 row += [""] * (len(names) - len(row))
-            fitted = row if len(row) == len(names) else self._fitted(row, place)
+            fitted = row if len(row) == len(names) else self._fitted(row, names, place)
             yield RawRow(dict(zip(names, fitted, strict=True)), place, number)
         for rows, places in self._unusual.items():
             line = places[0].removesuffix(f" of {path}")
             notice(f"{rows}: {len(places):,}; the first in {line}")
 
-    def _fitted(self, row: list[str], where: str) -> list[str]:
+    def _fitted(self, row: list[str], names: Sequence[str], where: str) -> list[str]:
         """A row with one cell for each column. InputError if it is not clear how."""
-        n, excess, sign = len(self.names), len(row) - len(self.names), self.dialect.separator
+        n, excess, sign = len(names), len(row) - len(names), self.dialect.separator
         if excess > 0 and not any(map(str.strip, row[n:])):
             return row[:n]
         texts = [0] if n == 1 else self.texts
@@ -527,7 +470,7 @@ class Table:
             advice = "; name the columns of text and answer by number to read only these"
         raise InputError(
             f"{counted(len(row), 'column')}, {where}; the first has {n}: "
-            f"{listed(self.names)}; read as {self.dialect}{advice}"
+            f"{listed(names)}; read as {self.dialect}{advice}"
         )
 
 

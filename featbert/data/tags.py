@@ -223,34 +223,39 @@ class TargetKind:
         return self.keys is not None and not self.numbered
 
 
-_KINDS = (
-    TargetKind(
-        "entities",
-        ENTITY_KEYS,
-        classes_of=lambda tags: [entity.type for entity in spans(tags)],
-        has_scheme=True,
-    ),
-    TargetKind("labels", LABEL_KEYS, "upos"),
-    TargetKind("classes", CLASS_KEYS, reader=ClassReader, one_class=True),
-    TargetKind(
-        "sets",
-        CLASS_KEYS,
-        reader=SetReader,
-        classes_of=lambda tags: [name for tag in tags for name in classes_of(tag)],
-        separator=SEPARATOR,
-    ),
-    TargetKind("scores", SCORE_KEYS, reader=ScoreReader, classes_of=lambda _: (), numbered=True),
-    TargetKind("choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True, in_groups=True),
-    TargetKind(
-        "spans",
-        ANSWER_KEYS,
-        reader=QuestionReader,
-        classes_of=lambda tags: ["answerable" if tag else "unanswerable" for tag in tags[:1]],
-        numbered=True,
-        has_places=True,
-    ),
-)
-TARGETS = {kind.name: kind for kind in _KINDS}
+def _types(tags: Sequence[str]) -> list[str]:
+    return [entity.type for entity in spans(tags)]
+
+
+def _members(tags: Sequence[str]) -> list[str]:
+    return [name for tag in tags for name in classes_of(tag)]
+
+
+def _answerable(tags: Sequence[str]) -> list[str]:
+    return ["answerable" if tag else "unanswerable" for tag in tags[:1]]
+
+
+TARGETS = {
+    kind.name: kind
+    for kind in (
+        TargetKind("entities", ENTITY_KEYS, classes_of=_types, has_scheme=True),
+        TargetKind("labels", LABEL_KEYS, "upos"),
+        TargetKind("classes", CLASS_KEYS, reader=ClassReader, one_class=True),
+        TargetKind("sets", CLASS_KEYS, None, SetReader, _members, separator=SEPARATOR),
+        TargetKind("scores", SCORE_KEYS, None, ScoreReader, lambda _: (), numbered=True),
+        TargetKind(
+            "choices", RIGHT_CHOICE_KEYS, reader=ChoiceReader, numbered=True, in_groups=True
+        ),
+        TargetKind(
+            "spans",
+            ANSWER_KEYS,
+            reader=QuestionReader,
+            classes_of=_answerable,
+            numbered=True,
+            has_places=True,
+        ),
+    )
+}
 
 
 def corpus_kind(corpus: Corpus) -> TargetKind:

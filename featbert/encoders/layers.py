@@ -159,7 +159,7 @@ def _layer_numbers(text: str, num_layers: int | None, spec: str) -> tuple[int, .
         if not numbers:
             raise InputError(
                 f"{excerpt(part)} in {excerpt(spec)} is no layer number and no rising range; give "
-                "numbers, as in 9,10,11 or 9-12"
+                "numbers, as in layer:7 or concat:9-12"
             )
         if twice := layers.keys() & numbers:
             raise InputError(f"{excerpt(spec)} names layer {min(twice)} twice")

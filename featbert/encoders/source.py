@@ -75,18 +75,18 @@ CONFIG_LIMITS = {
     **dict.fromkeys(LAYERS, 1000),
     **dict.fromkeys((*WIDTH, "embedding_size", "num_attention_heads", "n_heads"), 1 << 20),
     **dict.fromkeys(("intermediate_size", "hidden_dim"), 1 << 24),
-    **dict.fromkeys(("vocab_size", "max_position_embeddings", "type_vocab_size"), 1 << 30),
+    **dict.fromkeys(("vocab_size", "max_position_embeddings"), 1 << 30),
+    "type_vocab_size": 1 << 20,
 }
 # Keys of a config, at any depth, that make transformers read other files or import other code.
 FOREIGN_KEYS = {
     "quantization_config": "its weights are quantized; use those in full precision",
     "transformers_weights": "it names other weights than those that are hashed; remove the key",
     "configuration_files": "it names other configs; remove the key",
-    "attn_implementation": "it names code of others; remove the key",
-    "_attn_implementation": "it names code of others; remove the key",
 }
-# Attentions that are part of transformers.
-ATTENTIONS = ("eager", "sdpa")
+# Keys of a config that name an attention, and those that are part of transformers.
+ATTENTION_KEYS = ("attn_implementation", "_attn_implementation")
+ATTENTIONS = (None, "eager", "sdpa")
 # Frequent Hub ids, for suggestions.
 WELL_KNOWN = (
     *(*PACKAGED, "bert-base-cased", "bert-base-uncased", "bert-large-cased"),
@@ -128,9 +128,11 @@ class EncoderSource:
                     f"from {lowest} to {highest:,}"
                 )
         for key, value in _entries(config):
-            if key in FOREIGN_KEYS and value and value not in ATTENTIONS:
-                shown = shortened(json.dumps(value))
-                raise InputError(f"{path} has {key} {shown}: {FOREIGN_KEYS[key]}")
+            reason = FOREIGN_KEYS.get(key) if value else None
+            if key in ATTENTION_KEYS and value not in ATTENTIONS:
+                reason = "it names code of others; remove the key"
+            if reason:
+                raise InputError(f"{path} has {key} {shortened(json.dumps(value))}: {reason}")
         return config
 
     @property

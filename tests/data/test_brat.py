@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from featbert.data.check import check_corpus
-from featbert.data.folder import corpus_files
+from featbert.data.folder import brat_splits
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
-from tests.data.reading import tagged
 
 ROME = "Rome is old.\n"
 T1 = "T1\tLOC 0 4\tRome\n"
@@ -23,6 +22,10 @@ def write(folder, **files):
         data = content if isinstance(content, bytes) else content.encode()
         (folder / ".".join(name.rsplit("_", 1))).write_bytes(data)
     return folder
+
+
+def tagged(split):
+    return [" ".join(f"{w}/{t}" for w, t in zip(s.words, s.tags, strict=True)) for s in split]
 
 
 LINES = st.lists(
@@ -126,16 +129,16 @@ def test_nested_entities_of_brat(tmp_path):
         ({"a_txt": ROME, "a_ann": T1, "b_txt": ROME}, {"train": "ab"}),
         (TRAIN | {"test-2_txt": ROME}, {"train": ["train"], "test": ["test-2"]}),
         (TRAIN | {"b_txt": ROME}, {"train": ["b", "train"]}),
-        # Files of columns
-        ({"train_txt": "Rome B-LOC\n", "b_txt": ROME, "b_ann": T1}, {"train": ["train"]}),
-        ({"train_txt": ROME, "b_txt": ROME}, {"train": ["train"]}),
+        ({"train_txt": "Rome B-LOC\n", "b_txt": ROME, "b_ann": T1}, {}),
+        ({"train_conll": "Rome B-LOC\n", "b_txt": ROME, "b_ann": T1}, {}),
+        ({"b_txt": ROME}, {}),
     ],
 )
 def test_which_split_texts_are_of(tmp_path, files, splits):
-    folder, is_brat = write(tmp_path, **files), "train_ann" in files or "a_ann" in files
+    folder = write(tmp_path, **files)
     expected = {n: tuple(folder / f"{text}.txt" for text in texts) for n, texts in splits.items()}
-    assert corpus_files(folder) == ("brat" if is_brat else "", expected)
-    if is_brat:
+    assert brat_splits(folder, "train") == expected
+    if splits:
         assert check_corpus(load_corpus(folder)).not_read == []
 
 

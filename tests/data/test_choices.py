@@ -118,37 +118,32 @@ def test_numbers_may_be_texts_of_choices(tmp_path):
     assert rights(read(tmp_path, content + lines([other]))) == [1, 2, 3, 0]
 
 
-def listed(contexts, endings, labels):
-    """JSONL with a row for each context."""
-    rows = zip(contexts, endings, labels, strict=True)
-    return lines({"ctx": c, "endings": [*e], "label": n} for c, e, n in rows)
-
-
 def test_numbers_that_may_count_from_1_are_doubted(tmp_path, caplog):
-    content = listed("aaa", ["bcd"] * 3, (1, 2, 1))
+    rows = [{"ctx": "a", "endings": [*"bcd"], "label": n} for n in (1, 2, 1)]
     for options, n_notices in (({}, 1), ({"first_choice": 0}, 0)):
         caplog.clear()
-        assert rights(read(tmp_path, content, **options)) == [1, 2, 1]
+        assert rights(read(tmp_path, lines(rows), **options)) == [1, 2, 1]
         assert sum("first_choice=1" in message for message in caplog.messages) == n_notices
 
 
 def test_which_choices_belong_together_is_of_the_labels(tmp_path):
-    contents = listed("aa", ("bcd", "ef"), (0, 0)), listed("aa", ("bc", "def"), (0, 1))
-    one, other = (read(tmp_path, content)["train"] for content in contents)
+    rows = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bcd", 0), ("ef", 0))]
+    moved = [{"ctx": "a", "endings": [*e], "label": n} for e, n in (("bc", 0), ("def", 1))]
+    one, other = (read(tmp_path, lines(r))["train"] for r in (rows, moved))
     assert [s.tags for s in one] == [s.tags for s in other]
     assert one.text_fingerprint == other.text_fingerprint
     assert one.tag_fingerprint != other.tag_fingerprint
 
 
 def test_a_share_of_train_has_whole_examples(tmp_path):
-    contexts = [f"c{n}" for n in range(40)]
-    corpus = read(tmp_path, listed(contexts, ["xy", "xyz"] * 20, [1] * 40), dev_share=0.2)
+    rows = [{"ctx": f"c{n}", "endings": [*"xyz"][: 2 + n % 2], "label": 1} for n in range(40)]
+    corpus = read(tmp_path, lines(rows), dev_share=0.2)
     found = [examples(corpus, split) for split in ("train", "dev")]
     assert [len(part) for part in found] == [32, 8]
     known = {word for s in corpus["train"] for word in s.words}
     unseen = sum(word not in known for s in corpus["dev"] for word in s.words)
     assert check_corpus(corpus).against_train["dev"].unseen_words == unseen > 8
-    assert sorted(c for part in found for c, _, _ in part) == sorted(contexts)
+    assert sorted(c for part in found for c, _, _ in part) == sorted(row["ctx"] for row in rows)
 
 
 TWO = {"context": "a", "endings": ["b", "c"]}
@@ -166,7 +161,6 @@ TWO = {"context": "a", "endings": ["b", "c"]}
         (TWO | {"context": None, "label": 0}, "line 2"),
         ({"endings": ["b", "c"], "label": 0}, "context"),
         ({"context": "a", "label": 0}, "choices"),
-        ({"sentence1": "a", "sentence2": "b", "label": 0}, "choices"),
     ],
     ids=str,
 )
@@ -175,11 +169,17 @@ def test_what_is_refused_names_its_place(tmp_path, row, named):
         read(tmp_path, lines([HELLASWAG[0], row]))
 
 
-def test_columns_cannot_be_named(tmp_path):
-    with pytest.raises(InputError, match=r"'Start'.*'Right'"):
-        read(tmp_path, "Start\tOne\tOther\tRight\na\tb\tc\t1\n", "tsv", split="dev")
-    with pytest.raises(InputError, match="text and pair"):
-        read(tmp_path, lines(COPA), text="premise")
+@pytest.mark.parametrize(
+    ("content", "ending", "options", "named"),
+    [
+        ('{"sentence1": "a", "sentence2": "b", "label": 0}\n', "jsonl", {}, "choices"),
+        (lines(COPA), "jsonl", {"text": "premise"}, "text and pair"),
+        ("Start\tOne\tOther\tRight\na\tb\tc\t1\n", "tsv", {}, r"'Start'.*'Right'"),
+    ],
+)
+def test_other_columns_are_refused(tmp_path, content, ending, options, named):
+    with pytest.raises(InputError, match=named):
+        read(tmp_path, content, ending, **options)
 
 
 def test_check_counts_examples(tmp_path):

@@ -1,6 +1,8 @@
 """Files of texts and pairs with one answer each: columns, words, answers, and what is refused."""
 
 import csv
+import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -33,14 +35,10 @@ EMPTY, TARGETS = ("tsv", "csv", "json", "jsonl"), ("entities", "classes")
         ),
         # TSV has no quotes; classes may be negative numbers.
         ('sentence\tlabel\n"A b\t-1\nc\t1\n', {}, [('" A b', None, ("-1",)), ("c", None, ("1",))]),
-        ("g\t1\t\tOur day.\n", {"text": 4, "target": 2}, [("Our day .", None, ("1",))]),
-        ("sentence\tlabel\n  \tpos\n", {}, [("", None, ("pos",))]),
     ],
 )
 def test_columns_have_their_usual_names_or_those_given(tmp_path, text, named, expected):
-    corpus = read(tmp_path, text, **named)
-    assert words_and_answers(corpus) == expected
-    assert corpus["train"].notes.empty_texts == (expected[0][0] == "")
+    assert words_and_answers(read(tmp_path, text, **named)) == expected
 
 
 @pytest.mark.parametrize(
@@ -83,6 +81,13 @@ def test_a_column_is_read_as_one_thing(tmp_path, targets, options, setting):
     assert error.value.setting == setting
 
 
+def test_columns_by_number_where_there_is_no_header(tmp_path):
+    parts = {"train": "gj04\t1\t\tOur friends.\n", "dev": "gj05\t0\t\tYours.\n"}
+    corpus = read(tmp_path, parts=parts, text=4, target=2)
+    assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
+    assert words_and_answers(corpus, "dev") == [("Yours .", None, ("0",))]
+
+
 @pytest.mark.parametrize(
     ("train", "dev", "options"),
     [
@@ -112,9 +117,6 @@ def test_two_targets_of_one_text_and_none_share_it(tmp_path):
     assert read_as[2].sentences[0].tags is None
     assert len({split.text_fingerprint for split in read_as}) == 1
     assert len({split.tag_fingerprint for split in read_as}) == 3
-    # Where the second text begins is of the text.
-    moved = read(tmp_path, text.replace("A b.\tC.", "A\tb. C."))["train"]
-    assert moved.text_fingerprint != read_as[0].text_fingerprint
 
 
 ROWS = [("so la la", 3.5), (None, 4.0), (12, 3.5), (1.5, None)]
@@ -159,6 +161,18 @@ def test_each_text_has_one_answer(answers, place):
         example_split("dev", ["a", "b"], answers)
 
 
+def test_where_the_second_text_begins_is_of_the_text(tmp_path):
+    header = "sentence1\tsentence2\tlabel\n"
+    one, other = (read(tmp_path, header + row)["train"] for row in ("a b\tc\tx\n", "a\tb c\tx\n"))
+    assert one.text_fingerprint != other.text_fingerprint
+
+
+def test_texts_without_words_are_kept_and_counted(tmp_path):
+    corpus = read(tmp_path, "sentence\tlabel\n  \tpos\nb\tneg\n")
+    assert [s.words for s in corpus["train"]] == [("",), ("b",)]
+    assert corpus["train"].notes.empty_texts == 1
+
+
 @pytest.mark.parametrize(
     ("ending", "text", "options", "named"),
     [
@@ -198,9 +212,11 @@ def test_a_corpus_has_words_or_texts(tmp_path, kinds):
     names = [f"{split}.{kind}" for split, kind in zip(("train", "dev"), kinds, strict=True)]
     for name, kind in zip(names, kinds, strict=True):
         (tmp_path / name).write_text(KINDS[kind], "utf-8")
-    for targets, named in (("classes", "|"), ("labels", "|"), (None, " .*")):
-        with pytest.raises(InputError, match=named.join(names)):
+    for targets in ("classes", "labels"):
+        with pytest.raises(InputError, match="|".join(names)):
             load_corpus(tmp_path, targets=targets)
+    with pytest.raises(InputError, match=" .*".join(names)):
+        load_corpus(tmp_path, targets=None)
 
 
 def test_texts_of_two_kinds_of_files_are_a_corpus(tmp_path):
@@ -250,6 +266,16 @@ def test_characters_of_scripts_without_spaces_are_words(tmp_path, text, expected
     assert [text[a:b] for a, b in sentence.places] == [*sentence.words]
     pair = read(tmp_path, f"sentence1\tsentence2\tlabel\n罗马\t{text}\tx\n")["train"].sentences[0]
     assert pair.touches == (False, True, *sentence.touches)  # the texts do not touch
+
+
+@pytest.mark.parametrize("name", ["foo", "foo, bar"])
+def test_json_gets_no_advice_on_separators(tmp_path, name):
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps({name: 1}) + "\n", "utf-8")
+    with pytest.raises(InputError) as error:
+        load_corpus(path, targets="classes")
+    assert name in str(error.value)
+    assert not re.search("delimiter=|tab ", str(error.value))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

@@ -4,99 +4,100 @@ import json
 
 import pytest
 
+from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.tasks.suited import suited_task
-from tests.data.reading import read
 
 
-def answer(*choices, name="mood"):
-    """A result of Label Studio."""
-    return {"from_name": name, "type": "choices", "value": {"choices": [*choices]}}
+def studio(text, *choices, name="mood", **annotation):
+    """A task of Label Studio with choices."""
+    results = [{"from_name": name, "type": "choices", "value": {"choices": [*choices]}}]
+    return {"data": {"text": text}, "annotations": [{"result": results, **annotation}]}
 
 
-def studio(text, *results, **annotation):
-    """A task of Label Studio."""
-    return {"data": {"text": text}, "annotations": [{"result": [*results], **annotation}]}
+def write(folder, rows):
+    (folder / "train.json").write_text(json.dumps(rows))
+    return folder
 
 
-def tokens(*pairs):
-    return {"tokens": [{"orth": word, "ner": ner, "tag": "X"} for word, ner in pairs]}
+@pytest.mark.parametrize("name", ["mood", "label"])
+def test_choices_of_label_studio_are_classes(tmp_path, name):
+    rows = [studio("It is.", "good", name=name), studio("It was.", "bad", name=name)]
+    rows += [studio("It may.", "bad", name=name, was_cancelled=True)]
+    rows += [{"data": {"text": "It can."}, "annotations": []}]
+    train = load_corpus(write(tmp_path, rows), targets="classes")["train"]
+    assert [(s.texts, s.tags) for s in train] == [
+        (("It is.",), ("good",)),
+        (("It was.",), ("bad",)),
+        (("It may.",), None),
+        (("It can.",), None),
+    ]
+    assert suited_task(str(tmp_path), ReadingOptions()) == "classification"
 
 
-def train_of(folder, rows, targets="classes", **options):
-    return read(folder, json.dumps(rows), "json", targets, **options)["train"]
-
-
-SPAN = {"type": "labels", "value": {"start": 0, "end": 2, "labels": ["LOC"]}}
-SEVERAL = [
-    studio("It is.", answer("good"), answer("news", name="kind")),
-    studio("It was.", answer("bad"), answer("news", name="kind")),
-]
-SPACY = [
-    {"paragraphs": [{"sentences": [tokens(("Rome", "U-LOC"), ("is", "O"))]}]},
-    {"paragraphs": [{"sentences": [tokens(("It", "O")), tokens(("was", "O"))]}]},
-]
-COLUMNS = {"text": ["It is.", "It was."], "label": ["x", "y"]}
-CHINESE = {
-    "text": ["这部电影第一次看的时候很好看", "那本书读起来实在太无聊了一点"],
-    "label": ["x", "y"],
-}
-
-
-@pytest.mark.parametrize(
-    ("rows", "targets", "options", "tags"),
-    [
-        ([studio("It is.", answer("a")), studio("It.", answer("b"))], "classes", {}, ["a", "b"]),
-        ([studio("It is.", answer("a", name="label"))], "classes", {}, ["a"]),
-        (
-            [studio("It is.", answer("b", "a")), studio("It.", answer("c"))],
-            "sets",
-            {},
-            ["a|b", "c"],
-        ),
-        (SEVERAL, "classes", {"target": "mood"}, ["good", "bad"]),
-        ([studio("It is.", answer("sure"), SPAN)], "entities", {}, ["B-LOC O O"]),
-        (SPACY, "entities", {}, ["B-LOC O", "O", "O"]),
-        (SPACY, "labels", {"tag_column": "pos_tags"}, ["X X", "X", "X"]),
-        (COLUMNS, "classes", {}, ["x", "y"]),
-        (CHINESE, "classes", {}, ["x", "y"]),
-        ({"text": ["It", "was"], "ner_tags": ["O", "O"]}, "entities", {}, ["O O"]),  # a sentence
-    ],
-)
-def test_answers_in_forms_of_other_programs(tmp_path, rows, targets, options, tags):
-    train = train_of(tmp_path, rows, targets, **options)
-    assert [" ".join(row) for row in train.tags] == tags
-    if rows is SPACY:
-        assert [s.words for s in train] == [("Rome", "is"), ("It",), ("was",)]
-        assert [s.document for s in train] == [0, 1, 1]
-    else:
-        assert "".join(train.sentences[0].words).startswith(("It", CHINESE["text"][0]))
-
-
-def test_texts_that_nobody_annotated_have_no_class(tmp_path):
-    rows = [studio("It is.", answer("a")), studio("It may.", answer("b"), was_cancelled=True)]
-    train = train_of(tmp_path, [*rows, {"data": {"text": "It can."}, "annotations": []}])
-    assert [s.tags for s in train] == [("a",), None, None]
-    assert train.notes.missing == {"was_cancelled": 1, "no annotation": 1}
-
-
-def test_several_annotations_or_questions_are_refused(tmp_path):
-    rows = [studio("It was.", answer("bad")), studio("It is.", answer("good"))]
-    rows[1]["annotations"] *= 2
+def test_several_annotations_of_a_text_are_refused(tmp_path):
+    row = studio("It is.", "good")
+    row["annotations"] += studio("It is.", "bad")["annotations"]
     with pytest.raises(InputError, match="row 2"):
-        train_of(tmp_path, rows)
+        load_corpus(write(tmp_path, [studio("It was.", "bad"), row]), targets="classes")
+
+
+def test_several_choices_of_label_studio_are_a_set(tmp_path):
+    write(tmp_path, [studio("It is.", "good", "new"), studio("It was.", "bad")])
+    train = load_corpus(tmp_path, targets="sets")["train"]
+    assert [sorted(tag.split("|")) for (tag,) in train.tags] == [["good", "new"], ["bad"]]
+
+
+def test_answers_to_several_questions_of_label_studio_are_named(tmp_path):
+    rows = [studio("It is.", "good"), studio("It was.", "bad")]
+    for row in rows:
+        row["annotations"][0]["result"] += studio("", "news", name="kind")["annotations"][0][
+            "result"
+        ]
+    write(tmp_path, rows)
     with pytest.raises(InputError, match=r"(?=.*mood)(?=.*kind)(?=.*target)"):
-        train_of(tmp_path, SEVERAL)
+        load_corpus(tmp_path, targets="classes")
+    train = load_corpus(tmp_path, ReadingOptions(target="mood"), targets="classes")["train"]
+    assert train.tags == [("good",), ("bad",)]
 
 
-@pytest.mark.parametrize(
-    ("rows", "task"),
-    [
-        ([studio("It is.", answer("a")), studio("It was.", answer("b"))], "classification"),
-        ([{"text": "It is.", "label": [[0, 2, "X"]]}, {"text": "It.", "label": []}], "entities"),
-    ],
-)
-def test_a_list_of_one_span_is_no_class(tmp_path, rows, task):
-    (tmp_path / "train.json").write_text(json.dumps(rows))
-    assert suited_task(str(tmp_path), ReadingOptions()) == task
+def test_choices_on_spans_of_label_studio_are_no_classes(tmp_path):
+    row = studio("Rome is.", "sure")
+    span = {"type": "labels", "value": {"start": 0, "end": 4, "labels": ["LOC"]}}
+    row["annotations"][0]["result"].append(span)
+    train = load_corpus(write(tmp_path, [row]))["train"]
+    assert train.tags == [("B-LOC", "O", "O")]
+
+
+def test_tokens_of_spacy_are_words_with_tags_in_documents(tmp_path):
+    def tokens(*pairs):
+        return {"tokens": [{"orth": word, "ner": ner, "tag": "X"} for word, ner in pairs]}
+
+    document = {"paragraphs": [{"sentences": [tokens(("Rome", "U-LOC"), ("is", "O"))]}]}
+    other = {"paragraphs": [{"sentences": [tokens(("It", "O")), tokens(("was", "O"))]}]}
+    write(tmp_path, [document, other])
+    train = load_corpus(tmp_path)["train"]
+    assert [s.words for s in train] == [("Rome", "is"), ("It",), ("was",)]
+    assert train.tags == [("B-LOC", "O"), ("O",), ("O",)]
+    assert [s.document for s in train] == [0, 1, 1]
+    labels = load_corpus(tmp_path, ReadingOptions(tag_column="pos_tags"), targets="labels")["train"]
+    assert {tag for tags in labels.tags for tag in tags} == {"X"}
+
+
+def test_lists_of_columns_are_rows_if_one_has_texts(tmp_path):
+    write(tmp_path, {"text": ["It is.", "It was."], "label": ["x", "y"]})
+    train = load_corpus(tmp_path, targets="classes")["train"]
+    assert [(s.texts, s.tags) for s in train] == [(("It is.",), ("x",)), (("It was.",), ("y",))]
+    chinese = ["这部电影第一次看的时候很好看", "那本书读起来实在太无聊了一点"]
+    write(tmp_path, {"text": chinese, "label": ["x", "y"]})
+    train = load_corpus(tmp_path, targets="classes")["train"]
+    assert [s.texts for s in train] == [(text,) for text in chinese]
+    write(tmp_path, {"text": ["It", "was"], "ner_tags": ["O", "O"]})  # a sentence
+    assert [s.words for s in load_corpus(tmp_path)["train"]] == [("It", "was")]
+
+
+def test_a_list_of_one_span_is_no_class(tmp_path):
+    rows = [{"text": "It is Rome.", "label": [[6, 10, "LOC"]]}, {"text": "It was.", "label": []}]
+    write(tmp_path, rows)
+    assert suited_task(str(tmp_path), ReadingOptions()) == "entities"

@@ -8,7 +8,6 @@ import pytest
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError, MissingError
-from tests.data.reading import read
 
 ROWS = {
     "train": [(["Rome", ",", "6;8"], ["B-LOC", "O", "O"]), (['"', "Jane"], ["O", "B-PER"])],
@@ -121,20 +120,21 @@ def test_a_folder_of_a_dataset_needs_no_prefix(offline, tmp_path, plain, saved):
         assert alone["train"].tag_fingerprint == load_corpus(plain)["train"].tag_fingerprint
 
 
-@pytest.mark.parametrize(
-    ("labels", "names", "named"),
-    [
-        ("ab", "x,y", r"label_names .*train\.csv"),
-        ("012", "x,y", r"label 2 of .*train\.csv.* 2, from 0"),
-        ("01", "x,y", None),
-        ("ab", "a,b", None),
-    ],
-)
-def test_names_are_of_numbers(tmp_path, labels, names, named):
-    content = "text,label\n" + "".join(f"It was {n}.,{n}\n" for n in labels)
-    with nullcontext() if named is None else pytest.raises(InputError, match=named):
-        corpus = read(tmp_path, content, "csv", label_names=names)
-        assert {*corpus["train"].labels} == {*names.split(",")}
+def test_a_number_without_a_name_is_refused(tmp_path):
+    form, _ = FORMS["data"]
+    folder = written(tmp_path / "corpus", "data", form)
+    with pytest.raises(InputError, match=r"label 2 of .*train\.data.* 2, from 0"):
+        load_corpus(folder, ReadingOptions(label_names="O,B-PER"))
+
+
+def test_names_of_no_number_are_refused(tmp_path):
+    path = tmp_path / "train.csv"
+    for labels, names in (("ab", "x,y"), ("01", "x,y"), ("ab", "a,b")):
+        path.write_text("text,label\n" + "".join(f"It was {n}.,{n}\n" for n in labels), "utf-8")
+        refused = pytest.raises(InputError, match=r"label_names .*train\.csv")
+        with refused if (labels, names) == ("ab", "x,y") else nullcontext():
+            corpus = load_corpus(path, ReadingOptions(label_names=names), targets="classes")
+            assert {*corpus["train"].labels} == {*names.split(",")}
 
 
 def test_a_limit_reads_the_first_of_each_part(plain):

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("offline")
 
 @pytest.mark.parametrize("scheme", ["BIO", "IOB1", "BIOES"])
 def test_a_corpus_comes_back_from_parquet_files(tmp_path, scheme):
-    sample = load_corpus("sample", ReadingOptions(limit=60))
+    sample = load_corpus("sample")
     folder = written(sample, tmp_path / "copy", scheme)
     corpus = load_corpus(f"hf:{folder}")
     assert (corpus.name, corpus.language, corpus.source) == ("copy", None, str(folder))

@@ -6,13 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.corpus import Sentence
 from featbert.data.folder import find_splits, splits_named
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.tasks.base import get_task
-from tests.data.reading import json_lines, read
 from tests.data.support import tags
 
 
@@ -38,8 +36,10 @@ def test_a_folder(folder):
     assert (corpus.name, corpus.language, corpus.source) == ("news", None, str(path))
     train = corpus["train"]
     assert (train.name, train.path) == ("train", path / "eng.train")
-    assert train.sentences == (Sentence(("EU", "is"), ("B-ORG", "O"), 0),)
+    assert train.sentences[0].words == ("EU", "is")
+    assert train.sentences[0].document == 0
     assert corpus["dev"].sentences[0].document is None
+    assert tags(corpus, "train") == ["B-ORG O"]
     assert (train.notes.comment_lines, train.notes.encoding) == (1, "utf-8")
 
 
@@ -51,21 +51,24 @@ def test_a_mark_in_place_of_a_tag_says_how_to_leave_it_out(folder, mark):
     assert load_corpus(path, ReadingOptions(missing=mark))["test"].sentences[0].tags is None
 
 
-@pytest.mark.parametrize("form", ["conll", "jsonl"])
+@pytest.mark.parametrize("form", ["columns", "jsonl"])
 def test_a_language_before_every_word_is_no_part_of_it(tmp_path, form):
-    def words(*sentences):
-        text = "\n".join("".join(f"{word}\tO\n" for word in words) for words in sentences)
+    def read(*sentences):
+        name = {"columns": "train.conll", "jsonl": "train.jsonl"}[form]
+        lines = ("".join(f"{word}\tO\n" for word in words) for words in sentences)
         if form == "jsonl":
-            text = json_lines({"tokens": words, "tags": ["O"] * len(words)} for words in sentences)
-        split = read(tmp_path, text, form, "entities")["train"]
-        assert len(split.notes.dialects) == ([[*s.words] for s in split] != [*sentences])
-        return [[*s.words] for s in split]
+            rows = ({"tokens": words, "tags": ["O"] * len(words)} for words in sentences)
+            lines = map(json.dumps, rows)
+        (tmp_path / name).write_text("\n".join(lines), "utf-8")
+        split = load_corpus(tmp_path)["train"]
+        assert len(split.notes.dialects) == ([s.words for s in split] != [*map(tuple, sentences)])
+        return [s.words for s in split]
 
-    assert words(["de:Rom", "de::"], ["de:de:x"]) == [["Rom", ":"], ["de:x"]]
-    for kept in (["Rom", "de:x"], ["de:a", "en:b"], ["de:a", "de:"], ["http:a", "http:b"]):
-        assert words(kept) == [kept]
-    assert words(["de:a"], ["b"]) == [["de:a"], ["b"]]
-    assert words(["re:invent"]) == [["re:invent"]]
+    assert read(["de:Rom", "de::"], ["de:de:x"]) == [("Rom", ":"), ("de:x",)]
+    for words in (["Rom", "de:x"], ["de:a", "en:b"], ["de:a", "de:"], ["http:a", "http:b"]):
+        assert read(words) == [tuple(words)]
+    assert read(["de:a"], ["b"]) == [("de:a",), ("b",)]
+    assert read(["re:invent"]) == [("re:invent",)]
 
 
 def test_one_scheme_for_all_splits(folder):
@@ -162,8 +165,8 @@ def test_untagged(folder):
     with pytest.raises(InputError, match=r"train\.txt"):
         load_corpus(path)
     corpus = load_corpus(path, targets=None)
-    assert [(s.words, s.tags) for s in corpus["train"]] == [(("EU", "is"), None)]
-    assert corpus["dev"].sentences[0].tags is None
+    assert corpus["train"].sentences[0].words == ("EU", "is")
+    assert all(s.tags is None for split in corpus.splits.values() for s in split)
     assert (corpus.targets, corpus["dev"].notes.scheme) == (None, "none")
 
 

@@ -1,5 +1,6 @@
-"""Entities that share words: which one is read."""
+"""Entities that share words: which one is read, in every file that can hold them."""
 
+import json
 from itertools import combinations
 
 import pytest
@@ -12,7 +13,6 @@ from featbert.data.nested import NESTED, TextEntity, flat_entities
 from featbert.data.options import ReadingOptions
 from featbert.data.tags import Span, spans
 from featbert.errors import InputError
-from tests.data.reading import json_lines, read
 
 TEXT = "Bank of New York City in old Oslo ."
 WORDS = TEXT.split()
@@ -71,20 +71,33 @@ EXPECTED = {
     "first": ([Span("ORG", 0, 5), Span("AGE", 6, 7)], 4),
 }
 OFFSETS = [(PLACES[first][0], PLACES[last][1], kind) for kind, first, last in NAMES]
+KEYED = [{"start": a, "end": b, "label": kind} for a, b, kind in OFFSETS]
+RESULTS = [
+    {"value": {"start": a, "end": b, "text": TEXT[a:b], "labels": [kind]}} for a, b, kind in OFFSETS
+]
+FILES = {
+    "doccano.jsonl": {"text": TEXT, "label": OFFSETS},
+    "prodigy.jsonl": {"text": TEXT, "spans": KEYED},
+    "studio.json": [{"data": {"text": TEXT}, "annotations": [{"result": RESULTS}]}],
+    "studio-min.json": [{"text": TEXT, "label": [item["value"] for item in RESULTS]}],
+    "lighttag.json": {"examples": [{"content": TEXT, "annotations": KEYED}]},
+    "spacy.json": [[TEXT, {"entities": OFFSETS}]],
+}
 
 
+@pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("rule", NESTED)
-def test_a_file_with_nested_spans(tmp_path, rule, caplog):
+def test_every_file_with_spans(tmp_path, name, rule, caplog):
+    (tmp_path / name).write_text(json.dumps(FILES[name]), "utf-8")
     options = {} if rule == "outermost" else {"nested": rule}
-    row = json_lines([{"text": TEXT, "label": OFFSETS}])
-    corpus = read(tmp_path, row, "jsonl", "entities", **options)
+    corpus = load_corpus(tmp_path / name, ReadingOptions(**options))
     (sentence,) = corpus["train"]
     entities, left_out = EXPECTED[rule]
     assert (sentence.words, spans(sentence.tags)) == (tuple(WORDS), entities)
     assert check_corpus(corpus).splits["train"].overlapping_entities == left_out
     assert corpus.reading == options
     (line,) = caplog.messages
-    assert all(part in line for part in ("train.jsonl ", f": {left_out};", rule))
+    assert all(part in line for part in (f"{name} ", f": {left_out};", rule))
 
 
 @pytest.mark.parametrize(
@@ -98,8 +111,9 @@ def test_a_file_with_nested_spans(tmp_path, rule, caplog):
     ],
 )
 def test_entities_that_share_a_word(tmp_path, spans_of_text, tags):
-    row = json_lines([{"text": "Java code", "spans": spans_of_text}])
-    split = read(tmp_path, row, "jsonl", "entities")["train"]
+    path = tmp_path / "train.jsonl"
+    path.write_text(json.dumps({"text": "Java code", "spans": spans_of_text}), "utf-8")
+    split = load_corpus(path)["train"]
     assert [*split.sentences[0].tags] == tags
     kinds = sum(len(s.get("labels", "A")) if isinstance(s, dict) else 1 for s in spans_of_text)
     is_one = spans_of_text == [[0, 2, "A"], [0, 4, "A"]]

@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from featbert.data.check import check_corpus
 from featbert.data.load import load_corpus
 from featbert.data.offsets import UNITS, Part, Unit
-from featbert.data.tags import spans
 from featbert.errors import InputError
-from tests.data.reading import json_lines, read
 
 TEXT = "😀😀 Zoë left Lyon.\r\nThen Zoë 🎉 saw Oslo,\nand Ben Ford."
 ENTITIES = [("Lyon", "LOC"), ("Oslo", "LOC"), ("Ben Ford", "PER")]
@@ -60,13 +58,14 @@ def exported(folder, unit, rows, own="text"):
     """Texts with spans as Label Studio writes them."""
     made = []
     for text, entities in rows:
-        label = []
+        spans = []
         for word, kind in entities:
             start = text.index(word)
             start, end = marked(text, start, start + len(word), unit)
-            span = {"start": start, "end": end, "labels": [kind]}
-            label.append(span | ({own: word} if own else {}))
-        made.append({"text": text, "label": label})
+            spans.append(
+                {"start": start, "end": end, "labels": [kind]} | ({own: word} if own else {})
+            )
+        made.append({"text": text, "label": spans})
     folder.mkdir(exist_ok=True)
     (folder / "train.json").write_text(json.dumps(made), "utf-8")
     return folder
@@ -74,9 +73,14 @@ def exported(folder, unit, rows, own="text"):
 
 def entities(corpus):
     """The words of each entity, with its type."""
-    return [
-        (" ".join(s.words[e.start : e.end]), e.type) for s in corpus["train"] for e in spans(s.tags)
-    ]
+    found = []
+    for s in corpus["train"]:
+        for word, tag in zip(s.words, s.tags, strict=True):
+            if tag[:2] == "B-":
+                found.append([word, tag[2:]])
+            elif tag != "O":
+                found[-1][0] += f" {word}"
+    return [tuple(one) for one in found]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=str)
@@ -94,7 +98,8 @@ def questions(folder, context, answers):
         | {"answers": [{"text": text, "answer_start": start} for text, start in given]}
         for n, given in enumerate(answers)
     ]
-    return read(folder, json_lines(rows), "jsonl", "spans")["train"]
+    (folder / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return load_corpus(folder, targets="spans")["train"]
 
 
 @pytest.mark.parametrize("unit", [u for u in UNITS if not u.inclusive], ids=str)
@@ -108,7 +113,7 @@ def test_the_texts_of_answers_show_their_unit(tmp_path, unit):
 @pytest.mark.parametrize("own", ["text", "surface", "mention"])
 def test_a_span_at_another_place_is_where_its_text_occurs_once(tmp_path, own, caplog):
     text = "Ana saw Ben, Cleo, Ben and Dan. " + "".join(f"P{i} " for i in range(40))
-    rows = [
+    spans = [
         {"start": 0, "end": 3, "label": "PER", own: "Ana"},
         {"start": 9, "end": 12, "label": "PER", own: "Ben"},  # twice in the text
         {"start": 12, "end": 16, "label": "PER", own: "Cleo"},
@@ -116,9 +121,9 @@ def test_a_span_at_another_place_is_where_its_text_occurs_once(tmp_path, own, ca
     ]
     for i in range(40):
         start = text.index(f"P{i} ")
-        rows.append({"start": start, "end": start + len(f"P{i}"), "label": "X", own: f"P{i}"})
-    row = json_lines([{"text": text, "spans": rows}])
-    corpus = read(tmp_path, row, "jsonl", "entities")
+        spans.append({"start": start, "end": start + len(f"P{i}"), "label": "X", own: f"P{i}"})
+    (tmp_path / "train.jsonl").write_text(json.dumps({"text": text, "spans": spans}), "utf-8")
+    corpus = load_corpus(tmp_path)
     assert [word for word, kind in entities(corpus) if kind == "PER"] == ["Ana", "Cleo"]
     assert len(entities(corpus)) == 42
     report = check_corpus(corpus).splits["train"]

@@ -16,7 +16,6 @@ from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_texts
 from featbert.data.tables import Table
 from featbert.errors import InputError
-from tests.data import reading
 
 WANT = [("Good, really; or not", "1"), ("Bad | worse", "0"), ("Fine", "1")]
 
@@ -84,7 +83,9 @@ MARKS = 'text\tlabel\n"Go!" she said.\t1\nNo.\t0\n'
 )
 def test_parts_are_quoted_alike(tmp_path, parts, options, firsts, n_notices, turned, caplog):
     names = ("dev", "train") if turned else ("train", "dev")
-    corpus = reading.read(tmp_path, parts=dict(zip(names, parts, strict=True)), **options)
+    for name, part in zip(names, parts, strict=True):
+        (tmp_path / f"{name}.tsv").write_text(part, "utf-8")
+    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
     assert tuple(corpus[name].sentences[0].texts[0] for name in names) == firsts
     assert sum("quoting" in record.message for record in caplog.records) == n_notices
 
@@ -115,7 +116,6 @@ def of_tsv(text, first, **options):
     return content, "tsv", options, [(first, "1"), ("Other.", "0"), ('A "b" c.', "1")]
 
 
-ACTS = [("Is it true?", "question"), ("It is.", "comment"), ("Is it?", "question")]
 OWN_QUOTES = [("'Tis", "a"), ("'No'", "b"), ("I's", "a"), ("'Yes'", "'b'")]
 SO = [("So it is.", "0")] * 2
 THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
@@ -155,10 +155,6 @@ THREE = [("It's new, and good", "a"), ("Old", "b"), ("No", "a")]
         ("text,label\rGood.,1\rBad.,0\r", "csv", {}, CLEAR),  # ends of old Macs
         ('label, text\n1, "Good."\n0, "Bad."\n', "csv", {}, CLEAR),
         ('"text" "label"\n"1" "Good." "1"\n"2" "Bad." "0"\n', "txt", {}, CLEAR),  # R's separator
-        # Classes that are usual names of columns are no header.
-        (table("\t", rows=ACTS), "tsv", BY_NUMBER, ACTS),
-        (table("\t", rows=[("comment", "stance"), *ACTS]), "tsv", BY_NUMBER, ACTS),
-        ("comment\tlabel\ncomment\tdeny\n", "tsv", {}, [("comment", "deny")]),
     ],
 )
 def test_quotes_escapes_separators_and_headers(tmp_path, content, ending, options, expected):
@@ -208,20 +204,20 @@ def test_what_is_ambiguous_is_refused(tmp_path, content, ending, named):
 @pytest.mark.parametrize(
     ("scores", "read_as"),
     [
-        ("4,5 3 3,667", "4.5 3.0 3.667"),
-        ("0,125 1,000 -2,5", "0.125 1.0 -2.5"),
-        ("4.5 3,25", "4.5 3.25"),
-        ("1,000 3,250 7", None),  # thousands, or not
-        ("1,5 1.234,5", None),
-        ("7 1_000", None),
+        (["4,5", "3", "3,667"], ["4.5", "3.0", "3.667"]),
+        (["0,125", "1,000", "-2,5"], ["0.125", "1.0", "-2.5"]),
+        (["4.5", "3,25"], ["4.5", "3.25"]),
+        (["1,000", "3,250", "7"], None),  # thousands, or not
+        (["1,5", "1.234,5"], None),
+        (["7", "1_000"], None),
     ],
 )
 def test_decimal_commas(tmp_path, scores, read_as):
-    content = "text;score\n" + "".join(f"a b;{score}\n" for score in scores.split())
+    path = tmp_path / "train.csv"
+    path.write_text("text;score\n" + "".join(f"a b;{score}\n" for score in scores), "utf-8")
     refused = pytest.raises(InputError, match=r"1[,_]000|1\.234,5")
     with refused if read_as is None else nullcontext():
-        train = reading.read(tmp_path, content, "csv", "scores")["train"]
-        assert " ".join(tag for (tag,) in train.tags) == read_as
+        assert load_corpus(path, targets="scores")["train"].tags == [(n,) for n in read_as]
 
 
 @pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be", "utf-16"])
@@ -245,18 +241,36 @@ PARTS = {
     "other place": ("The cat.\t1\n", "id\tsentence\n0\tThe dog.\n", {"text": 1, "target": 2}),
     "labelled": ("The cat.\t1\n", "sentence\tlabel\nThe dog.\t0\n", {}),
     "all named": ("a\tThe cat.\t1\n", "x\ty\tz\nb\tThe dog.\t0\n", {"text": "y", "target": "z"}),
-    # Only the number says that the column has classes.
-    "no header": ("The cat.\t1\n", "The dog.\tcomment\n", {"text": 1, "target": 2}),
 }
 
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_header_in_one_part_only(tmp_path, name):
     train, test, options = PARTS[name]
-    corpus = reading.read(tmp_path, parts={"train": train, "test": test}, **options)
-    assert [(*s.texts, *s.tags) for s in corpus["train"]] == [("The cat.", "1")]
-    answers = {"labelled": ("0",), "all named": ("0",), "no header": ("comment",)}
-    assert [(s.texts, s.tags) for s in corpus["test"]] == [(("The dog.",), answers.get(name))]
+    (tmp_path / "train.tsv").write_text(train, "utf-8")
+    (tmp_path / "test.tsv").write_text(test, "utf-8")
+    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
+    assert [s.texts for s in corpus["train"]] == [("The cat.",)]
+    assert [s.texts for s in corpus["test"]] == [("The dog.",)]
+    assert corpus["train"].tags == [("1",)]
+    answered = name in ("labelled", "all named")
+    assert [s.tags for s in corpus["test"]] == [("0",) if answered else None]
+
+
+ACTS = [("Is it true?", "question"), ("It is.", "comment"), ("Is it?", "question")]
+
+
+def test_classes_with_usual_names_of_columns_are_no_header(tmp_path):
+    content = "".join(f"{text}\t{act}\n" for text, act in ACTS)
+    assert read(tmp_path, content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tstance\n" + content, "tsv", text=1, target=2) == ACTS
+    assert read(tmp_path, "comment\tlabel\ncomment\tdeny\n", "tsv") == [("comment", "deny")]
+    # Nor in one part only, or if only the number says that the column has classes.
+    (tmp_path / "train.tsv").write_text(content)
+    (tmp_path / "dev.tsv").write_text("It is.\tcomment\nIs it?\tquestion\n")
+    corpus = load_corpus(tmp_path, ReadingOptions(text=1, target=2), targets="classes")
+    assert [len(corpus["train"]), len(corpus["dev"])] == [3, 2]
+    assert corpus["dev"].tags == [("comment",), ("question",)]
 
 
 REVIEWS = [(f"it was film {n}", "good" if n % 2 else "bad") for n in range(6)]
@@ -267,26 +281,51 @@ LONG = [(f"it was a film of the year {n}", "good" if n % 2 else "bad") for n in 
 
 
 @pytest.mark.parametrize(
-    ("head", "is_header"),
+    ("head", "columns"),
     [
-        (("Kommentar", "Kategorie"), True),
-        (("my opinion", "mood"), True),
-        (("nice film", "good"), False),  # a text and its answer
-        (("a film to see", "rare"), False),
-        (("opinion", "3"), False),
-        (("opinion", "opinion"), False),
+        (("Kommentar", "Kategorie"), ("Kommentar", "Kategorie")),
+        (("my opinion", "mood"), ("my opinion", "mood")),
+        (("nice film", "good"), None),  # a text and its answer
+        (("a film to see", "rare"), None),
+        (("opinion", "3"), None),
+        (("opinion", "opinion"), None),
     ],
 )
-def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, is_header):
+def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, columns):
     """The parts of a corpus have the same header."""
-    parts = {part: table(",", rows=(head, *LONG[:n])) for part, n in (("train", 6), ("dev", 2))}
-    options = {} if is_header else {"text": 1, "target": 2}
-    corpus = reading.read(tmp_path, ending="csv", parts=parts, **options)
-    for part, n in (("train", 6), ("dev", 2)):
-        rows = [(s.texts[0], *s.tags) for s in corpus[part]]
-        assert rows == [head] * (not is_header) + LONG[:n]
-    notes = corpus["train"].notes
-    assert not is_header or (*notes.text_columns, *notes.answer_columns) == head
+    for part, rows in (("train", LONG), ("dev", LONG[:2])):
+        (tmp_path / f"{part}.csv").write_text(table(",", rows=(head, *rows)))
+    options = ReadingOptions() if columns else ReadingOptions(text=1, target=2)
+    corpus = load_corpus(tmp_path, options, targets="classes")
+    rows = [(s.texts[0], *s.tags) for s in corpus["train"]]
+    assert rows == (LONG if columns else [head, *LONG])
+    if columns:
+        notes = corpus["train"].notes
+        assert (*notes.text_columns, *notes.answer_columns) == columns
+        assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:2]
+
+
+def test_columns_between_which_the_rows_do_not_decide_are_named_in_the_error(tmp_path):
+    rows = [("Kommentar", "Kategorie", "Ton"), *((*row, row[1]) for row in LONG)]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    with pytest.raises(InputError, match=r"(?=.*Kommentar)(?=.*Kategorie)(?=.*text)"):
+        load_corpus(tmp_path, targets="classes")
+    corpus = load_corpus(
+        tmp_path, ReadingOptions(text="Kommentar", target="Ton"), targets="classes"
+    )
+    assert len(corpus["train"]) == len(LONG)
+
+
+@pytest.mark.parametrize("targets", ["classes", "sets"])
+def test_the_only_column_besides_texts_and_row_numbers_has_the_answers(tmp_path, targets):
+    rows = [("id", "text", "Spam?"), ("1", "it was", "x"), ("2", "it is", "y")]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    assert load_corpus(tmp_path, targets=targets)["train"].tags == [("x",), ("y",)]
+    further = [(*row, row[2]) for row in rows]
+    further[0] = (*rows[0], "Ton")
+    (tmp_path / "train.csv").write_text(table(",", rows=further))
+    with pytest.raises(InputError, match="target"):
+        load_corpus(tmp_path, targets=targets)
 
 
 @pytest.mark.parametrize(
@@ -329,8 +368,8 @@ def test_a_stream_is_not_read_ahead():
 
 
 def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
-    words = 'word;tag\nAda;B-PER\n"a;""b";O\n\nOslo;B-LOC\n'
-    split = reading.read(tmp_path, words, "csv", "entities")["train"]
+    (tmp_path / "train.csv").write_text('word;tag\nAda;B-PER\n"a;""b";O\n\nOslo;B-LOC\n', "utf-8")
+    split = load_corpus(tmp_path)["train"]
     assert [s.words for s in split] == [("Ada", 'a;"b'), ("Oslo",)]
     assert split.tags == [("B-PER", "O"), ("B-LOC",)]
 
@@ -355,59 +394,44 @@ def test_columns_after_those_that_numbers_name(tmp_path, caplog):
 
 @pytest.mark.parametrize("ending", ["txt", "csv"])
 def test_lines_of_fasttext(tmp_path, ending):
-    lines = '__label__pos Good, "really"\n\n__label__neg\tจบ แย่\n'
-    train = reading.read(tmp_path, lines, ending)["train"]
+    path = tmp_path / f"train.{ending}"
+    path.write_text('__label__pos Good, "really"\n\n__label__neg\tจบ แย่\n', "utf-8")
+    train = load_corpus(path, targets="classes")["train"]
     assert [(*s.texts, *s.tags) for s in train] == [('Good, "really"', "pos"), ("จบ แย่", "neg")]
+    path.write_text("__label__a __label__b Good\n", "utf-8")
     with pytest.raises(InputError, match=r"'a', 'b'.*line 1"):
-        reading.read(tmp_path, "__label__a __label__b Good\n", ending)
+        load_corpus(path, targets="classes")
 
 
-def with_tone(rows):
-    """With a further column that divides the rows as the last one does."""
-    return [("Kommentar", "Kategorie", "Ton"), *((*row, row[1]) for row in rows)]
+def test_distinct_numbers_are_scores_if_they_have_decimals(tmp_path):
+    for end, is_score in ((".5", True), ("", False)):
+        rows = [("text", "points"), *((f"it is {n}", f"{n}{end}") for n in range(10))]
+        (tmp_path / "train.csv").write_text(table(",", rows=rows))
+        with nullcontext() if is_score else pytest.raises(InputError, match="target"):
+            load_corpus(tmp_path, targets="scores")
 
 
-ONLY = [("id", "text", "Spam?"), ("1", "it was", "x"), ("2", "it is", "y")]
-POINTS = [("text", "points"), *((f"it is {n}", f"{n}.5") for n in range(10))]
-WHOLE = [(text, answer.removesuffix(".5")) for text, answer in POINTS]
-
-
-@pytest.mark.parametrize(
-    ("rows", "targets", "target", "column"),
-    [
-        *((ONLY, targets, None, 2) for targets in ("classes", "sets")),
-        *(([(*row, row[2] * 2) for row in ONLY], t, None, None) for t in ("classes", "sets")),
-        (with_tone(LONG), "classes", None, None),
-        (with_tone(LONG), "classes", "Ton", 2),
-        # Distinct values are no classes, and no scores without decimals.
-        (POINTS, "scores", None, 1),
-        (WHOLE, "scores", None, None),
-        *(([("text", n), *WHOLE[1:]], "classes", None, None) for n in ("tweet_id", "date")),
-        *(([("text", n), *WHOLE[1:]], "classes", n, 1) for n in ("tweet_id", "date")),
-    ],
-)
-def test_an_only_column_has_the_answers_and_others_are_named(
-    tmp_path, rows, targets, target, column
-):
-    options = {} if target is None else {"text": rows[0][0], "target": target}
-    refused = pytest.raises(InputError, match=r"text|target")
-    with refused if column is None else nullcontext():
-        train = reading.read(tmp_path, table(",", rows=rows), "csv", targets, **options)["train"]
-        assert [tag for (tag,) in train.tags] == [row[column] for row in rows[1:]]
+@pytest.mark.parametrize("name", ["tweet_id", "date"])
+def test_a_column_of_distinct_values_is_no_answer_unless_named(tmp_path, name):
+    rows = [("text", name), *((f"it is {n}", f"v{n}") for n in range(10))]
+    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    with pytest.raises(InputError, match="target"):
+        load_corpus(tmp_path, targets="classes")
+    corpus = load_corpus(tmp_path, ReadingOptions(target=name), targets="classes")
+    assert len({*corpus["train"].tags}) == 10
 
 
 def test_no_first_row_is_lost_if_the_parts_do_not_agree_in_names(tmp_path):
     """A short text with a rare class at the beginning of one part is an example."""
-    odd, usual = table(",", rows=[("Meh!", "rare"), *LONG]), table(",", rows=LONG)
-    numbers = {"text": 1, "target": 2}
-    for parts, options in (
-        ({"train": odd, "dev": usual}, numbers),
-        ({"train": usual, "dev": odd}, numbers),
-        ({"train": usual, "dev": odd}, {}),
-    ):
-        corpus = reading.read(tmp_path, ending="csv", parts=parts, **options)
-        sizes = {name: len(split) for name, split in corpus.splits.items()}
-        assert sizes == {name: len(LONG) + (text is odd) for name, text in parts.items()}
+    for odd, other in (("train", "dev"), ("dev", "train")):
+        (tmp_path / f"{odd}.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
+        (tmp_path / f"{other}.csv").write_text(table(",", rows=LONG))
+        options = ReadingOptions(text=1, target=2)
+        corpus = load_corpus(tmp_path, options, targets="classes")
+        assert [len(corpus[odd]), len(corpus[other])] == [len(LONG) + 1, len(LONG)]
+    (tmp_path / "train.csv").write_text(table(",", rows=LONG))
+    (tmp_path / "dev.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
+    assert len(load_corpus(tmp_path, targets="classes")["dev"]) == len(LONG) + 1
 
 
 def test_parts_with_the_same_names_may_have_them_in_another_order_or_lack_some(tmp_path):
@@ -416,7 +440,8 @@ def test_parts_with_the_same_names_may_have_them_in_another_order_or_lack_some(t
         "dev": [("urteil", "bericht"), *((answer, text) for text, answer in LONG[:3])],
         "test": [("Bericht",), *((text,) for text, _ in LONG)],
     }
-    parts = {part: table(",", rows=rows) for part, rows in parts.items()}
-    corpus = reading.read(tmp_path, ending="csv", parts=parts)
+    for part, rows in parts.items():
+        (tmp_path / f"{part}.csv").write_text(table(",", rows=rows))
+    corpus = load_corpus(tmp_path, targets="classes")
     assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:3]
     assert [s.texts[0] for s in corpus["test"]] == [text for text, _ in LONG]

@@ -1,8 +1,12 @@
 """Columns of text: usual pairs, and those that are not read."""
 
+import json
+
 import pytest
 
 from featbert.data.check import check_corpus
+from featbert.data.load import load_corpus
+from featbert.data.options import ReadingOptions
 from tests.data.reading import json_lines, read
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
@@ -10,23 +14,34 @@ A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meo
 
 def corpus(folder, columns, ending="jsonl", **options):
     """A corpus whose train part has these columns."""
-    rows = [*zip(*columns.values(), strict=True)]
-    text = json_lines(dict(zip(columns, row, strict=True)) for row in rows)
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    text = "\n".join(json.dumps(row) for row in rows)
     if ending == "tsv":
-        text = "".join("\t".join(map(str, row)) + "\n" for row in (columns, *rows))
-    return read(folder, text, ending, **options)
+        text = "\n".join(
+            "\t".join(map(str, values)) for values in [columns, *map(dict.values, rows)]
+        )
+    (folder / f"train.{ending}").write_text(text + "\n", "utf-8")
+    return load_corpus(folder, ReadingOptions(**options), targets="classes")
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "tsv"])
 @pytest.mark.parametrize(
-    "names",
+    ("first", "second"),
     [
-        *("question passage", "Title Content", "title text", "query document", "claim evidence"),
-        *("premise hypothesis", "sentence aspect", "subject body", "context hypothesis"),
+        ("question", "passage"),
+        ("Title", "Content"),
+        ("title", "text"),
+        ("query", "document"),
+        ("claim", "evidence"),
+        ("premise", "hypothesis"),
+        ("sentence", "aspect"),
+        ("subject", "body"),
+        ("context", "hypothesis"),
     ],
 )
-def test_usual_pairs(tmp_path, names, ending):
-    first, second = names.split()
+def test_usual_pairs(tmp_path, first, second, ending):
     found = corpus(tmp_path, {"idx": [0, 1], second: B, first: A, "label": [0, 1]}, ending)
     assert [s.texts for s in found["train"]] == [*zip(A, B, strict=True)]
     assert found["train"].notes.unread_columns == ()
@@ -60,9 +75,10 @@ def test_texts_that_are_not_read_are_named(tmp_path, name):
     assert found["train"].notes.unread_columns == ((name,) if name in UNREAD else ())
     doubts = [doubt for doubt in check_corpus(found).doubts if f"pair={name!r}" in doubt]
     assert len(doubts) == (name in UNREAD)
-    if name in UNREAD:
-        columns = {"sentence": A, name: values, "label": [0, 1]}
-        both = corpus(tmp_path, columns, text="sentence", pair=name)
+    if isinstance(values[0], str) and values[0]:
+        both = corpus(
+            tmp_path, {"sentence": A, name: values, "label": [0, 1]}, text="sentence", pair=name
+        )
         assert both["train"].notes.unread_columns == ()
 
 
@@ -71,7 +87,11 @@ def test_texts_that_are_not_read_are_named(tmp_path, name):
 )
 def test_a_short_text_that_decides_the_answer_is_named(tmp_path, labels, named):
     texts = [A[0], A[0], A[1], A[1]]
-    columns = {"text": texts, "part": ["food", "staff"] * 2, "no": ["1", "2"] * 2}
+    columns = {
+        "text": texts,
+        "part": ["food", "staff", "food", "staff"],
+        "no": ["1", "2", "1", "2"],
+    }
     found = corpus(tmp_path, columns | {"label": labels})
     assert found["train"].notes.unread_columns == named
 
