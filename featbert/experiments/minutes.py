@@ -229,7 +229,9 @@ class MinutesPlan(ExperimentPlan):
         n_tried = sum(len(self.candidates[kind]) for kind in kinds)
         seed = configuration.seeds[0] if seed is None else seed
         is_stored = candidate.row[0] == "features" and self._extraction(configuration).finished
-        key = repr((configuration, candidate.row, seed, n_tried, bool(is_stored)))
+        # Defaults depend on which settings were set.
+        settings = configuration.model_dump(exclude_unset=True)
+        key = repr((settings, candidate.row, seed, n_tried, bool(is_stored)))
         if key not in self.planned:
             self.planned[key] = self._job(
                 configuration, candidate.row, seed, configurations_tried=n_tried

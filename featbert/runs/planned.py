@@ -132,8 +132,10 @@ class PlannedRun:
 
         Its record is read once, as plans ask for it again and again.
         """
-        if self._read or not (self.folder / RECORD_NAME).is_file():
-            return next(iter(self._read), None)
+        if not (self.folder / RECORD_NAME).is_file():
+            return None
+        if self._read:
+            return self._read[0]
         try:
             record = read_record(self.folder)
         except InputError as error:

@@ -130,11 +130,11 @@ def _ratio(covariance: Floats, spread: Floats) -> Floats:
 
 
 def members(answers: Sequence[Sequence[str]], classes: Sequence[str]) -> Members:
-    """(S, C) whether each answer has each class."""
+    """(S, C) whether each answer has each class. Other names do not count."""
     place = {name: i for i, name in enumerate(classes)}
     has = np.zeros((len(answers), len(classes)), dtype=bool)
     for row, names in enumerate(answers):
-        has[row, [place[name] for name in names]] = True
+        has[row, [place[name] for name in names if name in place]] = True
     return has
 
 

@@ -96,8 +96,7 @@ class Multilabel(ExampleTask):
 
     def _known(self, gold: Rows, classes: Sequence[str]) -> Members:
         """(S, C) whether each text has each of these classes. Others do not count."""
-        sets = (classes_of("".join(row)) for row in gold)
-        return members([[name for name in names if name in classes] for names in sets], classes)
+        return members([classes_of("".join(row)) for row in gold], classes)
 
     def forecasts(
         self, gold: Rows, shares: Floats, classes: Sequence[str], scheme: str, numbers: Any = None

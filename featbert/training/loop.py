@@ -7,6 +7,7 @@ for each check, so it reads the result at the end of the epoch.
 """
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -240,34 +241,38 @@ def predict(
     """
     model.eval()
     items = GoldAnswers(torch.empty(0), offsets)
-    rows: list[Ints] = []
-    parts: list[tuple[Tensor, ...]] = []
+    results: list[Tensor] = []
     with (
         torch.inference_mode(),
         autocast(backend.device, backend.precision),
         stage("predicting", "items", len(items)) as advance,
     ):
 
+        def keep(number: int, places: Tensor, part: Tensor) -> None:
+            if number == len(results):
+                results.append(part.new_empty((len(items), *part.shape[1:])))
+            results[number][places] = part
+
         def read(ids: Ints) -> None:
+            rows = torch.from_numpy(items.rows(ids))
+            places = to_device(rows, backend.device.torch)
             vectors, lengths = model.vectors(inputs.batch(ids, budget.tokens), inputs.layout(ids))
-            part: tuple[Tensor, ...]
-            if not probabilities:
-                part = (model.output.decode(vectors, lengths),)
-            elif apart is None:
-                part = model.output.probabilities(vectors, lengths)
-            else:
-                answers = model.output.decode(vectors, lengths)
-                with apart.running():
-                    part = answers, model.output.probabilities(vectors, lengths)[1].half()
-            parts.append(part)
-            rows.append(items.rows(ids))
-            advance(len(rows[-1]))
+            if not probabilities or apart is not None:
+                keep(0, places, model.output.decode(vectors, lengths))
+            if probabilities:
+                with nullcontext() if apart is None else apart.running():
+                    answers, shares = model.output.probabilities(vectors, lengths)
+                    if apart is None:
+                        keep(0, places, answers)
+                    keep(1, places, shares)
+            advance(len(rows))
 
         everything = np.arange(len(inputs.offsets) - 1)
         for ids in inputs.parts(everything, budget.tokens):
             budget.compute_parts(ids, read, size=inputs.tokens, cut=inputs.parts)
-    if not parts:
+        if apart is not None and len(results) > 1:
+            with apart.running():
+                results[1] = results[1].half().cpu()
+    if not results:
         return (np.empty(0),) * (1 + probabilities)
-    order = np.unique(np.concatenate(rows), return_index=True)[1]
-    # Not in the block: autocast to bf16 joins no float16.
-    return tuple(torch.cat(column).cpu().numpy()[order] for column in zip(*parts, strict=True))
+    return tuple(result.cpu().numpy() for result in results)

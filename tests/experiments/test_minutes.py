@@ -14,6 +14,7 @@ import pytest
 from featbert.analysis.compare import compare
 from featbert.analysis.labels import search_line
 from featbert.api import RunRequest, _gains, plan_run, run
+from featbert.config import defaults
 from featbert.encoders.tunings import get_tuning
 from featbert.errors import InputError
 from featbert.experiments import candidates, minutes, schedule
@@ -394,6 +395,16 @@ def test_a_run_is_one_candidate(lab, trained):
     assert len({run.name for run in runs}) == len(runs)
     assert Counter(run.tuning for run in runs) == {"full": 1, "lora": 2, "bitfit": 1}
     assert {run.options.configurations_tried for run in runs} == {4}
+
+
+def test_a_setting_that_has_the_default_of_another_tuning_is_a_candidate(lab, trained):
+    rates = ({}, {"learning_rate": defaults("full").learning_rate})
+    variants = [LINEAR, *({"finetune": {"tuning": "lora"} | rate} for rate in rates)]
+    plan = timed(lab, trained, 60, variant=variants)
+    runs = [plan.job_of(c).run for c in plan.candidates["finetune"]]
+    assert {run.settings["learning_rate"] for run in runs} == {
+        defaults(tuning).learning_rate for tuning in ("full", "lora")
+    }
 
 
 def test_halving_leaves_the_epochs_that_a_tuning_needs(lab, trained, monkeypatch):
