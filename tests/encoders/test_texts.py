@@ -154,13 +154,8 @@ def test_long_texts_are_all_of_their_pieces(encoder_folder, tmp_path, family, pa
                 np.testing.assert_allclose(found, expected.numpy(), **CLOSE)
 
 
-@pytest.mark.parametrize(
-    ("family", "packing"),
-    [
-        *(("bert", packing) for packing in (None, "joint", "apart")),
-        *(("roberta", "joint"), ("qwen3", None), ("qwen3", "apart")),
-    ],
-)
+@pytest.mark.parametrize("packing", [None, "joint", "apart"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "qwen3"])
 def test_a_tuned_encoder_begins_with_the_vectors_of_the_store(
     encoder_folder, tmp_path, family, packing
 ):
@@ -202,7 +197,7 @@ SIGNS += ["👩\u200d👩\u200d👧", "か\u3099", "ខ្មែ", "မြန်
 TEXTS = st.lists(st.sampled_from(SIGNS), min_size=1, max_size=24).map("".join)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(TEXTS, min_size=1, max_size=4))
 @pytest.mark.parametrize("family", ["bert", "roberta", "xlm-roberta", "albert", "llama", "qwen2"])
 def test_words_of_texts_have_the_pieces_that_have_a_character_of_them(

@@ -31,7 +31,7 @@ ABC = TargetSummary(("a", "b", "c"))
 PAIRED = ("regression", "choice", "spans")
 # Made of words that each tokenizer cuts, with signs inside and without spaces around.
 TEXTS = [("The fox's [SEP] jumps.", "EU rejects 3-1"), ("Smith", "on Sunday, said the Herald")]
-TASKS = ("entities", "classification", "choice", "spans")
+TASKS = ("entities", "classification", *PAIRED)
 POOLER = {"sentence_pooling": "pooler"}  # the dense layer of a head of transformers
 
 
@@ -65,7 +65,6 @@ def made_from(folder, task, given, texts=1):
     ("family", "task", "given"),
     [
         *((f, task, {}) for task in TASKS for f in FAMILIES if f not in DECODERS),
-        *((f, "regression", {}) for f in ("bert", "roberta", "modernbert")),
         *((f, task, POOLER) for task in ("classification", "choice") for f in ("bert", "roberta")),
     ],
 )

@@ -1,5 +1,7 @@
 """The one training loop, on models it does not know; gradients are clipped as by torch."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,8 @@ SETTINGS = settings_of("none", epochs=3, clip_norm=0.9, **GIVEN)
 class VectorInputs(FeatureInputs):
     """Vectors of words as features; what the loop draws is kept."""
 
+    prediction_factor: ClassVar = {"cpu": 1.0}
+
     def __init__(self, states: torch.Tensor, lengths=LENGTHS) -> None:
         ends = np.cumsum(lengths)
         places = np.stack([ends - lengths, ends], axis=1)[:, None]
@@ -70,26 +74,31 @@ def values(f1: float) -> dict[str, float]:
     return {"f1": f1, "precision": 0.5}
 
 
+def scripted(scores):
+    return map(values, scores).__next__
+
+
+def rising():
+    return scripted(np.linspace(0.1, 0.9, 100))
+
+
 def fit(
-    model, text, settings: Settings, *, seed=1, backend=CPU, scores=None, checkpoint=None
+    model, text, settings: Settings, *, seed=1, backend=CPU, score_dev=None, checkpoint=None
 ) -> Progress:
-    """The result of a fitting, whose epochs have these scores on dev."""
+    """The result of a fitting, whose epochs have the dev values of a function."""
     fitting = Fitting(model, text, settings, backend, seed=seed, checkpoint=checkpoint)
-    scores = scores and iter(scores)
     for epoch in fitting.epochs():
-        fitting.add(epoch, scores and values(next(scores)))
+        fitting.add(epoch, score_dev and score_dev())
     return fitting.end()
 
 
-RISING = range(100)
-
-
 def run(
-    inputs, model, settings: Settings = SETTINGS, *, documents=None, scores=RISING, **given
+    inputs, model, settings: Settings = SETTINGS, *, documents=None, score_dev=rising, **given
 ) -> Progress:
     answers = GoldAnswers(torch.from_numpy(LABELS), inputs.offsets)
     text = TrainingText(inputs, answers, documents, "<{}>".format)
-    return fit(model, text, settings, scores=scores, **given)
+    score_dev = score_dev() if score_dev is rising else score_dev
+    return fit(model, text, settings, score_dev=score_dev, **given)
 
 
 def predicted(model, inputs, budget=10_000) -> np.ndarray:
@@ -131,12 +140,35 @@ def gradients(monkeypatch) -> list[list[torch.Tensor]]:
     return found
 
 
-@pytest.mark.parametrize("budget", [1, 9, 30, 10_000])
-def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients, budget):
-    """An independent oracle: one batch, the words' mean cross-entropy, no loop and no parts."""
-    fitted = run(inputs, model_of(), SETTINGS.but(epochs=1, batch_size=24, token_budget=budget))
-    assert len(inputs.drawn) >= min(24, N_WORDS / budget)
-    assert len(gradients) == 1
+@pytest.mark.parametrize("budget", [1, 9, 30])
+def test_cutting_a_batch_changes_nothing_but_rounding(inputs, gradients, budget):
+    """The loss of parts is summed and divided by the items of the whole batch."""
+
+    def trained(settings):
+        model = model_of()
+        inputs.drawn.clear()
+        gradients.clear()
+        fitted = run(inputs, model, settings)
+        return list(gradients), weights(model), fitted, len(inputs.drawn)
+
+    whole, parts = trained(SETTINGS), trained(SETTINGS.but(token_budget=budget))
+    assert whole[3] == 9
+    assert parts[3] >= 18  # two parts a step or more
+    assert len(whole[0]) == len(parts[0]) == 9
+    for a, b in zip(whole[0][0], parts[0][0], strict=True):
+        torch.testing.assert_close(a, b, atol=1e-6, rtol=1e-4)
+    for name, tensor in whole[1].items():
+        torch.testing.assert_close(tensor, parts[1][name], atol=1e-3, rtol=1e-3)
+    losses = [[row.train_loss for row in r[2].history] for r in (whole, parts)]
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-4)
+
+
+def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients):
+    """An independent oracle: one batch, the words' mean cross-entropy, no loop."""
+    settings = SETTINGS.but(
+        epochs=1, batch_size=24, token_budget=20, learning_rate=1e-12, mix_learning_rate=1e-12
+    )
+    fitted = run(inputs, model_of(), settings)
     model = model_of().train()
     logits = logits_of(model, inputs.batch(np.arange(24)), LENGTHS)
     loss = nn.functional.cross_entropy(logits, torch.from_numpy(LABELS))
@@ -148,13 +180,13 @@ def test_gradients_and_loss_are_those_of_the_mean_over_words(inputs, gradients, 
 
 def test_the_best_epochs_weights_are_kept_and_the_first_of_equals(inputs):
     model, seen = model_of(dropout=0.3), []
+    scores = iter([0.2, 0.7, 0.5, 0.7, 0.1])
 
-    def scores():
-        for score in (0.2, 0.7, 0.5, 0.7, 0.1):
-            seen.append(weights(model))
-            yield score
+    def score_dev():
+        seen.append(weights(model))
+        return values(next(scores))
 
-    fitted = run(inputs, model, SETTINGS.but(epochs=5), scores=scores())
+    fitted = run(inputs, model, SETTINGS.but(epochs=5), score_dev=score_dev)
     assert fitted.best_epoch == 2
     assert equal(weights(model), seen[1])
     assert not any(equal(seen[1], seen[i]) for i in (0, 2, 3, 4))
@@ -163,7 +195,7 @@ def test_the_best_epochs_weights_are_kept_and_the_first_of_equals(inputs):
 
 def test_the_history(inputs):
     model = model_of()
-    fitted = run(inputs, model, scores=[0.1, 0.3, 0.2])
+    fitted = run(inputs, model, score_dev=scripted([0.1, 0.3, 0.2]))
     rows = fitted.history
     assert [row.epoch for row in rows] == [1, 2, 3]
     assert [row.dev_score for row in rows] == [0.1, 0.3, 0.2]
@@ -179,7 +211,7 @@ def test_the_history(inputs):
     assert fitted.trained == {n: p.numel() for n, p in model.named_parameters()}
     # Without dev all epochs are trained and the last weights kept; a rising dev keeps them, too.
     model, last = model_of(), model_of()
-    fitted = run(inputs, model, SETTINGS.but(patience=1), scores=None)
+    fitted = run(inputs, model, SETTINGS.but(patience=1), score_dev=None)
     run(inputs, last)
     assert equal(weights(model), weights(last))
     assert fitted.best_epoch == 3
@@ -190,7 +222,7 @@ def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(input
     """The number of steps may differ by epoch; the schedule still ends with the last step."""
     ear = Ear()
     with heard_by(ear):
-        run(inputs, model_of(), scores=None, documents=np.repeat([0, 1, 2, 3], [3, 11, 1, 9]))
+        run(inputs, model_of(), score_dev=None, documents=np.repeat([0, 1, 2, 3], [3, 11, 1, 9]))
     assert sum(ear.done.values()) == len(inputs.drawn)
     drawn = sorted(s for batch in inputs.drawn for s in batch)
     assert drawn == sorted(list(range(24)) * 3)
@@ -202,7 +234,7 @@ def test_batches_by_document_are_counted_and_each_word_is_learnt_from_once(input
 def test_patience(inputs, patience, epochs, best):
     scores = [0.1, 0.5, 0.5, 0.4, 0.6, 0.1, 0.1, 0.1]
     settings = SETTINGS.but(epochs=8, patience=patience)
-    fitted = run(inputs, model_of(), settings, scores=scores)
+    fitted = run(inputs, model_of(), settings, score_dev=scripted(scores))
     assert len(fitted.history) == epochs
     assert fitted.best_epoch == best
 
@@ -216,7 +248,7 @@ def test_a_loss_that_is_not_finite_ends_training(inputs, value):
     with torch.no_grad():
         next(model.parameters()).fill_(float("nan"))
     with pytest.raises(InputError, match=r"batch with <\d+>"):  # no sentence is blamed
-        run(inputs, model, scores=None)
+        run(inputs, model, score_dev=None)
 
 
 def test_a_batch_that_does_not_fit_is_refused_in_training_and_halved_in_prediction(
@@ -268,7 +300,7 @@ def test_gradients_that_are_not_finite_end_training(inputs, sentence, on_gpu, mo
         ),
         heard_by(ear),
     ):
-        run(inputs, model, SETTINGS.but(epochs=1), scores=None)
+        run(inputs, model, SETTINGS.but(epochs=1), score_dev=None)
     if on_gpu:
         assert sum(ear.done.values()) == 3
     else:
@@ -279,7 +311,11 @@ def test_training_mode_in_training_whatever_scoring_leaves(inputs):
     model, modes = model_of(), []
     model.body.register_forward_pre_hook(lambda module, _: modes.append(module.training))
 
-    run(inputs, model, scores=(len(predicted(model, inputs)) for _ in range(3)))
+    def score_dev():
+        predicted(model, inputs)
+        return values(0.5)
+
+    run(inputs, model, score_dev=score_dev)
     assert modes == [True, True, True, False] * 3
 
 
@@ -294,6 +330,15 @@ def test_predictions_are_in_the_order_of_the_split_whatever_the_budget(inputs, b
     assert sorted(s for batch in inputs.drawn for s in batch) == list(range(24))
     if budget < 20:
         assert len(inputs.drawn) > 1
+
+
+def test_bf16_trains(inputs):
+    model = model_of()
+    compute = Backend(CPU.device, "bf16")
+    fitted = run(inputs, model, SETTINGS.but(epochs=10), backend=compute)
+    assert fitted.history[-1].train_loss < fitted.history[0].train_loss
+    assert {p.dtype for p in model.parameters()} == {torch.float32}  # weights stay exact
+    assert len(predict(model, inputs, OFFSETS, compute, TokenBudget(100))[0]) == N_WORDS
 
 
 def test_stored_and_tuned_rows_see_the_same_sentences_in_the_same_steps(
@@ -354,4 +399,4 @@ def test_a_norm_too_large_for_float32_ends_training(inputs, monkeypatch):
 
     monkeypatch.setattr(nn.utils, "clip_grad_norm_", clip)
     with pytest.raises(InputError, match="step 1 of epoch 1"):
-        run(inputs, model, SETTINGS.but(epochs=1), scores=None)
+        run(inputs, model, SETTINGS.but(epochs=1), score_dev=None)
