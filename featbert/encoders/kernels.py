@@ -1,8 +1,8 @@
 """Matrix products and dropout on a processor.
 
-Products. oneDNN lays out a weight anew for each product, unless it was laid out once: weights in
-bf16 of a frozen encoder, and those of an LSTM's steps. It compiles a product for each number of
-rows and keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
+Products. oneDNN lays out a weight for each product. The bf16 weights of a frozen encoder and the
+weights of an LSTM's steps are laid out once. oneDNN compiles a product for each number of rows and
+keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
 
 Dropout in training takes fewer random numbers and less memory:
 

@@ -272,7 +272,7 @@ def test_it_resumes_after_each_run_and_trains_nothing_twice(lab, trained, tmp_pa
     assert resumed.searches == expected.searches
     assert resumed.time_plan.done
     shutil.rmtree(tmp_path / "again" / resumed.rows[0])
-    assert timed(lab, trained, 12).missing  # it begins anew
+    assert timed(lab, trained, 12).missing  # it begins again
 
 
 def test_fewer_minutes_mean_fewer_candidates_then_epochs_then_text(lab, trained, monkeypatch):
