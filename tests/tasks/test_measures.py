@@ -102,6 +102,12 @@ def test_f1_is_of_classes_that_a_part_may_lack():
     assert "f1" not in get_task("classification").score(two, two, ["a", "b", "c"]).values
 
 
+def test_an_answer_without_a_name_is_no_class():
+    scores = get_task("classification").score([["a"], ["b"]], [[""], ["b"]])
+    assert scores.values["accuracy"] == 0.5
+    assert [*scores.by_class] == ["a", "b"]
+
+
 def test_predicted_scores_keep_their_digits():
     scores = np.array([1.2345678e-6, -3.1415927, 123456.78, 0], np.float32)
     written = get_task("regression").named(scores, ())
