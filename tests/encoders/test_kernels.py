@@ -92,13 +92,19 @@ def test_an_encoder_in_training_attends_so_and_in_use_as_torch_does(encoder_fold
     assert torch.equal(model(ids).last_hidden_state, in_use)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    ("dtype", "fp32_is_faster"),
+    [(torch.float32, False), (torch.float32, True), (torch.bfloat16, False)],
+)
 @pytest.mark.parametrize("bias", [True, False])
-def test_weights_that_are_laid_out_give_equal_products(dtype, bias) -> None:
+def test_weights_that_are_laid_out_give_equal_products(
+    monkeypatch, dtype, fp32_is_faster, bias
+) -> None:
+    monkeypatch.setattr(kernels, "_fp32_is_faster", lambda: fp32_is_faster)
     plain = nn.Linear(48, 20, bias=bias, dtype=dtype)
     model = nn.Sequential(copy.deepcopy(plain))
     vectors = torch.randn(3, 11, 48, dtype=dtype)
-    is_laid_out = dtype == torch.bfloat16 and dtype in ONEDNN_DTYPES
+    is_laid_out = (dtype == torch.bfloat16 or fp32_is_faster) and dtype in ONEDNN_DTYPES
     with torch.inference_mode():
         lay_out_products(model)
         assert type(model[0]) is (FrozenLinear if is_laid_out else nn.Linear)
