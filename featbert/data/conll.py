@@ -372,6 +372,10 @@ class ColumnFormat:
             columns = f"{counted(len(cells), 'column')} separated by {separator}"
             place = f"{columns} instead of {self.columns} (line {self.first})"
             advice = "add the word or tag that is missing" if len(cells) < self.columns else ""
+            if self.separator == " " and min(len(cells), self.columns) > 4:  # more than CoNLL-2003
+                advice = (
+                    "if each line is a text, make a table of it with the columns text and label"
+                )
             self._fail(place, line, number, advice=advice)
         if fault := word_fault(word := cells[self.token]):
             self._fail(f"the word in column {self.token + 1} {fault}", line, number)

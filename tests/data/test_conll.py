@@ -374,6 +374,7 @@ def test_columns_that_a_comment_names(read):
         ("R\tB-LC\n \tB-LC\n", {}, "line 2 of"),
         ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
         ("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tEU\tORG\n", {"tag_column": 4}, "dev.conll.*CoNLL"),
+        ("X:y Who was the king ?\nX:z What is a big red fox ?\n", {}, "line 2 of .*text and label"),
         ("EU\nis\n", {}, "line 1 of .*'EU'"),
         ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
         ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),
