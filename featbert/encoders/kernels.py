@@ -1,9 +1,9 @@
 """Matrix products and dropout on a processor.
 
-Products. oneDNN lays out a weight for each product. The weights of a frozen encoder and of an
-LSTM's steps are laid out once. In fp32 the encoder's are laid out only on AMD's processors with
-AVX-512, where torch's own products reach half of the speed. oneDNN compiles a product for each
-number of rows and keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
+Products. torch multiplies fp32 matrices with MKL, which reaches half of oneDNN's speed on AMD's
+processors with AVX-512. There encoders use oneDNN. It lays out a weight for each product, but those
+of a frozen encoder and of an LSTM's steps once. It compiles a product for each number of rows and
+keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
 
 Dropout in training takes fewer random numbers and less memory:
 
@@ -50,6 +50,54 @@ if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
         ONEDNN_DTYPES.append(torch.bfloat16)
 
 
+def use_products(model: nn.Module) -> None:
+    """Replaces each nn.Linear by oneDNN's, where its fp32 products are faster than torch's."""
+    if _fp32_is_faster():
+        for module in model.modules():
+            if type(module) is nn.Linear:
+                module.__class__ = Linear
+
+
+def _fp32_is_faster() -> bool:
+    capability = torch.backends.cpu.get_cpu_capability()
+    return torch.float32 in ONEDNN_DTYPES and capability == "AVX512" and "AMD" in processor_name()
+
+
+class Linear(nn.Linear):
+    """`nn.Linear` with the same weights and, up to rounding, the same fp32 numbers."""
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        plain = vectors.device.type == "cpu" and vectors.dtype == torch.float32
+        if not plain or torch.is_autocast_enabled("cpu"):
+            return super().forward(vectors)
+        output: Tensor = _Product.apply(vectors, self.weight, self.bias)  # type: ignore[no-untyped-call]
+        return output
+
+
+class _Product(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        needs = ctx.needs_input_grad  # a frozen weight keeps no vectors
+        ctx.save_for_backward(vectors if needs[1] else None, weight if needs[0] else None)
+        return product(vectors, weight, bias)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (gradient,) = gradients
+        vectors, weight = ctx.saved_tensors
+        needs = ctx.needs_input_grad
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        weight_gradient = None
+        if needs[1]:
+            inputs = vectors.reshape(-1, vectors.shape[-1])
+            weight_gradient = product(fitted(rows).t(), fitted(inputs).t())
+        return (
+            product(gradient, weight.t()) if needs[0] else None,
+            weight_gradient,
+            rows.sum(0) if needs[2] else None,
+        )
+
+
 class FrozenLinear(nn.Linear):
     """`nn.Linear` without gradients, with its weight in oneDNN's layout."""
 
@@ -69,21 +117,16 @@ def lay_out_products(model: nn.Module) -> None:
 
     Weights that oneDNN does not multiply stay, and weights in fp32 where torch is as fast.
     """
-    faster = {torch.bfloat16, torch.float32} if _fp32_is_faster() else {torch.bfloat16}
     module: Any
     for module in model.modules():
-        if type(module) is not nn.Linear or module.weight.dtype not in faster:
+        is_bf16 = type(module) is nn.Linear and module.weight.dtype == torch.bfloat16
+        if not is_bf16 and type(module) is not Linear:
             continue
         packed = laid_out(module.weight.detach(), ENCODER_ROWS)
         if packed.is_mkldnn:
             del module.weight
             module.__class__ = FrozenLinear
             module.register_buffer("laid_out", packed)
-
-
-def _fp32_is_faster() -> bool:
-    """Whether oneDNN multiplies fp32 matrices faster than torch's library, MKL."""
-    return "AMD" in processor_name() and torch.backends.cpu.get_cpu_capability() == "AVX512"
 
 
 def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

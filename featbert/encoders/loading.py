@@ -11,7 +11,7 @@ from safetensors import safe_open
 
 from featbert.encoders.encoder import Encoder
 from featbert.encoders.encoding import SubwordPooling
-from featbert.encoders.kernels import lay_out_products, use_dropout
+from featbert.encoders.kernels import lay_out_products, use_dropout, use_products
 from featbert.encoders.source import EncoderSource, hashed_folder, refusing
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import InputError, spelling
@@ -62,6 +62,7 @@ def load_encoder(
             f"subwords of {source.name} see only the preceding text, but its config.json does not "
             "say so; set is_decoder to true there"
         )
+    use_products(model)
     use_dropout(model)
     model.config.use_cache = False  # a cache of keys and values, only for generation
     return Encoder(

@@ -13,11 +13,13 @@ from featbert.encoders.kernels import (
     ONEDNN_DTYPES,
     Dropout,
     FrozenLinear,
+    Linear,
     _Attention,
     kept,
     laid_out,
     lay_out_products,
     product,
+    use_products,
 )
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
@@ -92,6 +94,52 @@ def test_an_encoder_in_training_attends_so_and_in_use_as_torch_does(encoder_fold
     assert torch.equal(model(ids).last_hidden_state, in_use)
 
 
+@pytest.fixture
+def _fast_fp32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An encoder has the layers that it has on AMD's processors with AVX-512."""
+    monkeypatch.setattr(kernels, "_fp32_is_faster", lambda: torch.float32 in ONEDNN_DTYPES)
+
+
+def replaced(plain: nn.Linear) -> nn.Module:
+    """A copy of a layer as an encoder has it."""
+    model = nn.Sequential(copy.deepcopy(plain))
+    use_products(model)
+    return model[0]
+
+
+@pytest.mark.usefixtures("_fast_fp32")
+@pytest.mark.parametrize("shape", [(0, 6), (1, 6), (3, 5, 6), (67, 6), (7, 19, 6)])
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("frozen", ["", "weight", "bias"])
+def test_outputs_and_gradients_are_those_of_torch(bias, shape, frozen) -> None:
+    torch.manual_seed(1)
+    plain = nn.Linear(6, 4, bias=bias)
+    ours = replaced(plain)
+    assert type(ours) is Linear
+    vectors = torch.randn(shape)
+    with torch.no_grad():
+        torch.testing.assert_close(ours(vectors), plain(vectors))
+    gradients = []
+    for layer in (plain, ours):
+        for name, parameter in layer.named_parameters():
+            parameter.requires_grad_(name != frozen)
+        inputs = vectors.clone().requires_grad_()
+        out = layer(inputs.transpose(0, -2) if len(shape) > 2 else inputs)
+        (out * torch.arange(out.numel()).view(out.shape)).sum().backward()
+        gradients.append([inputs.grad, *(p.grad for p in layer.parameters() if p.requires_grad)])
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.usefixtures("_fast_fp32")
+def test_bf16_is_left_to_torch() -> None:
+    plain = nn.Linear(6, 4)
+    ours, vectors = replaced(plain), torch.randn(3, 6)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(ours(vectors), plain(vectors))
+    half = vectors.bfloat16()
+    assert torch.equal(ours.bfloat16()(half), plain.bfloat16()(half))
+
+
 @pytest.mark.parametrize(
     ("dtype", "fp32_is_faster"),
     [(torch.float32, False), (torch.float32, True), (torch.bfloat16, False)],
@@ -102,7 +150,7 @@ def test_weights_that_are_laid_out_give_equal_products(
 ) -> None:
     monkeypatch.setattr(kernels, "_fp32_is_faster", lambda: fp32_is_faster)
     plain = nn.Linear(48, 20, bias=bias, dtype=dtype)
-    model = nn.Sequential(copy.deepcopy(plain))
+    model = nn.Sequential(replaced(plain))
     vectors = torch.randn(3, 11, 48, dtype=dtype)
     is_laid_out = (dtype == torch.bfloat16 or fp32_is_faster) and dtype in ONEDNN_DTYPES
     with torch.inference_mode():

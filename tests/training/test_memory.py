@@ -16,6 +16,7 @@ import featbert
 import numpy as np, psutil, torch
 from transformers import BertConfig, BertModel
 from featbert.encoders.device import Device, autocast
+from featbert.encoders.kernels import use_products
 from featbert.encoders.memory import freed_memory_kept
 from featbert.models import bilstm
 
@@ -24,6 +25,7 @@ torch.manual_seed(0)
 lstm = bilstm.BiLSTM(128, dropout=0.1, lstm_size=64, lstm_layers=1)
 size = dict(hidden_size=64, num_attention_heads=2, intermediate_size=128, num_hidden_layers=1)
 encoder = BertModel(BertConfig(vocab_size=9, **size), add_pooling_layer=False)
+use_products(encoder)
 
 def states_of_words(words):
     lengths = np.full(16, words // 16)

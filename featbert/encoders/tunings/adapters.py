@@ -49,10 +49,13 @@ def target_names(
 
 
 def add_adapters(model: nn.Module, config: Any) -> None:
-    """Puts peft's adapters into the model."""
+    """Puts peft's adapters into the model, with the products of its other layers."""
     from peft import inject_adapter_in_model
 
+    from featbert.encoders.kernels import use_products
+
     inject_adapter_in_model(config, model)
+    use_products(model)
     layers: list[Any] = [m for m in model.modules() if hasattr(m, "cast_input_dtype_enabled")]
     for layer in layers:
         layer.cast_input_dtype_enabled = False  # autocast does it
