@@ -1,9 +1,9 @@
 """Matrix products and dropout on a processor.
 
 Products. torch multiplies fp32 matrices with MKL, which reaches half of oneDNN's speed on AMD's
-processors with AVX-512. There encoders use oneDNN. It lays out a weight for each product, but those
-of a frozen encoder and of an LSTM's steps once. It compiles a product for each number of rows and
-keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
+processors with AVX-512. There encoders use oneDNN. oneDNN lays out a weight for each product. The
+weights of a frozen encoder and of an LSTM's steps are laid out once. It compiles a product for each
+number of rows and keeps it, up to several MB, so rows are padded to few sizes (`fitted`).
 
 Dropout in training takes fewer random numbers and less memory:
 
@@ -82,6 +82,7 @@ class _Product(torch.autograd.Function):
         return product(vectors, weight, bias)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (gradient,) = gradients
         vectors, weight = ctx.saved_tensors
@@ -90,7 +91,8 @@ class _Product(torch.autograd.Function):
         weight_gradient = None
         if needs[1]:
             inputs = vectors.reshape(-1, vectors.shape[-1])
-            weight_gradient = product(fitted(rows).t(), fitted(inputs).t())
+            multiply = _pointwise if len(rows) else nn.functional.linear
+            weight_gradient = multiply(fitted(rows).t(), fitted(inputs).t(), None)
         return (
             product(gradient, weight.t()) if needs[0] else None,
             weight_gradient,
@@ -104,7 +106,7 @@ class FrozenLinear(nn.Linear):
     laid_out: Tensor
 
     def forward(self, vectors: Tensor) -> Tensor:
-        return _pointwise(vectors, self.laid_out, self.bias)
+        return product(vectors, self.laid_out, self.bias)
 
     @property
     def weight(self) -> Tensor:  # type: ignore[override]
@@ -137,7 +139,8 @@ def product(vectors: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tens
     if not _spare(rows):
         return _pointwise(vectors, weight, bias)
     padded = _pointwise(fitted(vectors.reshape(rows, -1)), weight, bias)
-    return padded[:rows].view(*vectors.shape[:-1], len(weight))
+    # Not a view, which autograd would not let the caller change.
+    return padded.resize_(*vectors.shape[:-1], len(weight))
 
 
 def _pointwise(vectors: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -131,6 +131,16 @@ def test_outputs_and_gradients_are_those_of_torch(bias, shape, frozen) -> None:
 
 
 @pytest.mark.usefixtures("_fast_fp32")
+def test_an_output_can_be_changed_in_place() -> None:
+    """As Longformer and DeBERTa do."""
+    ours, inputs = replaced(nn.Linear(6, 4)), torch.randn(67, 6, requires_grad=True)
+    out = ours(inputs)
+    out *= 2
+    out.sum().backward()
+    torch.testing.assert_close(inputs.grad, 2 * ours.weight.sum(0).expand(67, 6))
+
+
+@pytest.mark.usefixtures("_fast_fp32")
 def test_bf16_is_left_to_torch() -> None:
     plain = nn.Linear(6, 4)
     ours, vectors = replaced(plain), torch.randn(3, 6)

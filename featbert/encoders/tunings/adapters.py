@@ -49,7 +49,7 @@ def target_names(
 
 
 def add_adapters(model: nn.Module, config: Any) -> None:
-    """Puts peft's adapters into the model, with the products of its other layers."""
+    """Puts peft's adapters into the model. Their layers get the encoder's products."""
     from peft import inject_adapter_in_model
 
     from featbert.encoders.kernels import use_products
