@@ -1,9 +1,7 @@
 """One interval of a score or a difference, over other seeds and other text.
 
 A row has n runs (seeds) on the same U units of text. A run's value is a function of its summed
-counts. The jackknife writes it as a mean of U contributions, by leaving out half of one unit at a
-time. A whole unit would overstate the variance: for Pearson's correlation by 22% on 20 units, where
-half of a unit is within 1%. In a regression these are the estimators HC3 and HC2.
+counts. The jackknife writes it as a mean of U contributions, by leaving one unit out at a time.
 Contributions of seed s and unit u follow the crossed random model
 
     z[s, u] = value + seed[s] + unit[u] + both[s, u]
@@ -26,9 +24,8 @@ Satterthwaite's formula has the square of the first share. It covers too little,
 estimated too small whenever S is. Coverage by simulation: `docs/explanation/statistics.md`, with
 `benchmarks/coverage.py`.
 
-Sources: Efron and Stein 1981 (jackknife). MacKinnon and White 1985 (HC2, HC3). Welch 1947.
-Satterthwaite 1946. Searle, Casella and McCulloch 1992, Variance Components, chapter 4. Bouthillier
-et al. 2021, MLSys (seeds and text).
+Sources: Efron and Stein 1981 (jackknife). Welch 1947. Satterthwaite 1946. Searle, Casella and
+McCulloch 1992, Variance Components, chapter 4. Bouthillier et al. 2021, MLSys (seeds and text).
 """
 
 import dataclasses
@@ -55,8 +52,6 @@ LEVEL = 0.95
 FEWEST = 3
 # With fewer documents, sentences or examples an interval over text says nothing.
 FEWEST_UNITS = 5
-# The part of a unit that the jackknife leaves out at a time.
-LEFT_OUT = 0.5
 # A smaller number is rounding.
 TIE = 1e-12
 # No more seeds than this are proposed, nor more text than this times the text.
@@ -215,8 +210,8 @@ def contributions(counts: NDArray[Any], of: Of) -> tuple[Floats, Floats]:
     """
     units = counts.shape[-2]
     total = counts.sum(-2, keepdims=True)
-    without = of(total - LEFT_OUT * counts)
-    deviations = (units / LEFT_OUT - 1) * (without.mean(-1, keepdims=True) - without)
+    without = of(total - counts)
+    deviations = (units - 1) * (without.mean(-1, keepdims=True) - without)
     return of(total[..., 0, :]), deviations
 
 

@@ -15,7 +15,6 @@ from featbert.analysis.interval import (
     needed,
     score_estimate,
     seeds_estimate,
-    variance,
 )
 from featbert.errors import InputError
 from featbert.tasks.measures import accuracy_of, f1_of, macro_f1_of, matthews_of, pearson_of
@@ -151,17 +150,6 @@ def test_mean_squares_are_those_of_the_crossed_model() -> None:
     centred = by_run - by_run.mean(0) - by_run.mean(1, keepdims=True) + by_run.mean()
     assert row.residual == pytest.approx((centred**2).sum() / (3 * 29) / 30)
     assert row.over_seeds == pytest.approx(by_run.mean(1).var(ddof=1))
-
-
-def test_variance_over_few_units_is_that_of_many_draws() -> None:
-    """A jackknife that leaves out whole units overstates it by 20% here."""
-    random = np.random.default_rng(6)
-    gold = random.standard_normal((40_000, 20))
-    scores = gold + 0.75 * random.standard_normal(gold.shape)
-    columns = [np.ones_like(gold), scores, gold, scores**2, gold**2, scores * gold]
-    values, deviations = contributions(np.stack(columns, -1), pearson_of)
-    one_run = moments(values[:, None], deviations[:, None])
-    assert variance([one_run]).text.mean() == pytest.approx(values.var(), rel=0.03)
 
 
 @pytest.mark.parametrize("shape", [(3, 1, 2), (0, 4, 2), (4, 2)])
