@@ -19,6 +19,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 from torch.utils.data import DataLoader, Dataset
 from transformers import (
+    AutoConfig,
     AutoModel,
     AutoModelForQuestionAnswering,
     AutoModelForSequenceClassification,
@@ -241,6 +242,13 @@ def padded(items: Sequence[Item]) -> Batch:
     }
 
 
+def config_of(folder: Path, labels: int, settings: Settings) -> Any:
+    """The encoder's configuration with a head. Models without this dropout ignore it."""
+    config = AutoConfig.from_pretrained(folder, num_labels=labels)
+    config.classifier_dropout = settings["dropout"]
+    return config
+
+
 def with_adapters(model: Any, settings: Settings, task: str) -> Any:
     """peft's model with LoRA's adapters, where the settings have a rank; the head is trained."""
     if "rank" not in settings:
@@ -257,7 +265,7 @@ def classify_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
     classes = sorted({row[0] for row in corpus["train"].tags})
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForSequenceClassification.from_pretrained(
-        folder, num_labels=len(classes), classifier_dropout=settings["dropout"], dtype=torch.float32
+        folder, config=config_of(folder, len(classes), settings), dtype=torch.float32
     )
     positions = model.config.max_position_embeddings
     model = with_adapters(model, settings, "SEQ_CLS")
@@ -382,7 +390,7 @@ def finetune_plainly(corpus: Corpus, folder: Path, settings: Settings, *, seed: 
     labels = label_numbers(corpus)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForTokenClassification.from_pretrained(
-        folder, num_labels=len(labels), classifier_dropout=settings["dropout"], dtype=torch.float32
+        folder, config=config_of(folder, len(labels), settings), dtype=torch.float32
     )
     positions = model.config.max_position_embeddings
     model = with_adapters(model, settings, "TOKEN_CLS")
