@@ -157,7 +157,7 @@ class TextReader:
         self._check_recurring(sentences)
         both_named = self.options.text is not None and self.options.pair is not None
         if self.rows and self.columns is not None and not both_named:
-            target = self._target_named([*self.rows[0]])
+            target = self._target_named(column_names(self.rows))
             columns = self.columns._replace(target=self.columns.target or target)
             self.notes["unread_columns"] = _unread_texts(self.rows, sentences, columns)
         if self.columns is not None and self.options.target is None:
@@ -182,12 +182,13 @@ class TextReader:
         def n_values(*names: Column | None) -> int:
             return len({tuple(str(row.get(name)) for name in names) for row in self.rows})
 
-        names = [n for n in usual_columns([*self.rows[0]], self.keys or ()) if n not in columns]
+        names = usual_columns(column_names(self.rows), self.keys or ())
         n_answers = n_values(columns.target)
         return tuple(
             name
             for name in names
-            if n_values(name) > 1
+            if name not in columns
+            and n_values(name) > 1
             and not n_values(name) == n_values(name, columns.target) == n_answers
         )
 
@@ -213,10 +214,10 @@ class TextReader:
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         else:
             advice = f"give {spelling('text')}, by name or number"
-            if usual_texts(names):
-                advice = "its columns are lists; write an object for each example"
-            elif "annotations" in row.values:
+            if "annotations" in row.values:
                 advice += "; or export JSON-MIN"
+            elif usual_texts(names):
+                advice = "its columns are lists; write an object for each example"
             elif self.keys is not None:
                 advice += delimiter_advice(row.values, self.path)
             elif not self.path.suffix:  # objects of Python
@@ -367,7 +368,7 @@ def _unread_texts(
         answers.setdefault(s.texts, set()).add(s.tags)
     unclear = [n for n, s in enumerate(sentences[: len(rows)]) if len(answers[s.texts]) > 1]
     unread = []
-    for name in rows[0] if rows else ():
+    for name in column_names(rows):
         lower, values = str(name).lower(), [row.get(name) for row in rows]
         texts = [value for value in values if isinstance(value, str) and value.strip()]
         is_part = any(lower.startswith(f"{column}_") for column in names)
@@ -384,6 +385,11 @@ def _unread_texts(
         if 2 * n_long > len(rows) or (decides and repeated):
             unread.append(str(name))
     return tuple(unread)
+
+
+def column_names(rows: Iterable[Mapping[Any, Any]]) -> list[Any]:
+    """Names of the columns that some row has, in the order of their first row."""
+    return [*dict.fromkeys(name for row in rows for name in row)]
 
 
 def n_words(value: str) -> int:

@@ -185,7 +185,7 @@ def class_splits(place: Path, default: str = SPLITS[0]) -> dict[str, tuple[Path,
 
 
 def _texts_of_class(folder: Path) -> list[Path]:
-    """The texts in a folder of a class. None for texts without a class, or annotated by brat."""
+    """The texts in a folder of a class: no texts if it has no class, or is annotated by brat."""
     if folder.name.lower() in _UNLABELLED or _annotations(folder):
         return []
     texts = (path for path in _entries(folder) if path.suffix.lower() == ".txt" and path.is_file())

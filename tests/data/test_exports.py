@@ -101,3 +101,10 @@ def test_a_list_of_one_span_is_no_class(tmp_path):
     rows = [{"text": "It is Rome.", "label": [[6, 10, "LOC"]]}, {"text": "It was.", "label": []}]
     write(tmp_path, rows)
     assert suited_task(str(tmp_path), ReadingOptions()) == "entities"
+
+
+def test_ratings_of_label_studio_get_advice(tmp_path):
+    row = studio("It is.", "good")
+    row["annotations"][0]["result"][0] |= {"type": "rating", "value": {"rating": 4}}
+    with pytest.raises(InputError, match="JSON-MIN"):
+        load_corpus(write(tmp_path, [row, row]), targets="classes")

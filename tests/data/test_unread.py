@@ -82,6 +82,17 @@ def test_texts_that_are_not_read_are_named(tmp_path, name):
         assert both["train"].notes.unread_columns == ()
 
 
+@pytest.mark.parametrize("without", [0, 2])
+def test_an_object_may_lack_the_texts_that_are_not_read(tmp_path, without):
+    rows = [
+        {"text": f"{text} {n}", "label": 0, "note": f"{text} b c d"} for n, text in enumerate(A + B)
+    ]
+    del rows[without]["note"]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    found = load_corpus(tmp_path, targets="classes")
+    assert found["train"].notes.unread_columns == ("note",)
+
+
 @pytest.mark.parametrize(
     ("labels", "named"), [([1, 0, 1, 0], ("part",)), ([1, 1, 0, 0], ()), ([1, 0, 0, 1], ("part",))]
 )
