@@ -81,7 +81,7 @@ from featbert.encoders.tokenizer import is_uncased
 from featbert.encoders.tunings import get_tuning
 from featbert.engine import Each, in_turn
 from featbert.errors import OPTIONS, PARAMETERS, InputError, MissingError, check_known, spelling
-from featbert.io import check_folder
+from featbert.io import check_folder, expanded
 from featbert.progress import notice, report, shown_in_python
 from featbert.tasks.base import TASKS, get_task
 from featbert.text import counted, listed
@@ -881,7 +881,7 @@ def compare(request: CompareRequest) -> Comparisons:
         raise InputError(
             "an empty list; name runs, or leave it out for all of them", setting="runs"
         )
-    paths = [Path(name).expanduser() for name in request.runs if isinstance(name, str)]
+    paths = [expanded(name) for name in request.runs if isinstance(name, str)]
     names_runs = len([path for path in paths if holds_runs(path)]) < len(request.runs)
     if len(request.runs) == 1 and not names_runs:
         request = request.model_copy(update={"runs": [], "runs_dir": paths[0]})
@@ -1178,7 +1178,7 @@ def predict(request: PredictRequest, bar: bool = False) -> Iterator[str]:
     file, passage = request.file, request.passage
     columns = request.model_dump(include=COLUMNS, exclude_none=True)
     codec_name(request.encoding)
-    if " " in file and not Path(file).exists():
+    if " " in file and not os.path.exists(file):
         run = request.run if isinstance(request.run, str | Path) else request.run.name
         command = f"echo {shlex.quote(file)} | featbert predict {shlex.quote(str(run))}"
         advice = "use featbert.load(run).predict(texts)" if OPTIONS.get() is None else command

@@ -292,6 +292,11 @@ def check_folder(path: Path, setting: str) -> None:
         raise InputError(f"needs a folder, but {place} is a file", setting=setting)
 
 
+def expanded(path: str | Path) -> Path:
+    """The path with a user's folder for `~`. An unknown user's stays as it is written."""
+    return Path(os.path.expanduser(path))
+
+
 def utf8_path(path: str | Path) -> Path:
     """The path. InputError if it is no valid UTF-8, which records cannot hold."""
     try:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
-from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
@@ -29,6 +28,7 @@ from featbert.encoders.layers import LayerCombination, fixed_layers
 from featbert.encoders.sentence_modules import TextPooling, text_pooling
 from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError, check_known
+from featbert.io import expanded
 from featbert.models.registry import KEPT_POOLINGS
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class HiddenStates(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """The encoder's files, the layers and the pooling. InputError for wrong parameters."""
         check_known("pooling", [self.pooling], ("auto", *KEPT_POOLINGS))
         model = str(self.model)
-        find = find_encoder if Path(model).expanduser().is_dir() else _find_once
+        find = find_encoder if expanded(model).is_dir() else _find_once
         source = find(model)
         layers = fixed_layers(self.layer, source.num_layers)
         return source, layers, text_pooling(source, self.pooling)

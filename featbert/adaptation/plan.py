@@ -14,7 +14,7 @@ from featbert.data.corpus import Corpus
 from featbert.encoders.device import Device, find_device, find_precision
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
 from featbert.errors import InputError, MissingError, spelling
-from featbert.io import check_ours, json_hash, regular_file, slug, utf8_path
+from featbert.io import check_ours, expanded, json_hash, regular_file, slug, utf8_path
 
 # Wordpieces of a sequence by default. An encoder may read fewer.
 MAX_LENGTH = 128
@@ -151,7 +151,7 @@ def plan_adaptation(
     }
     identity = json_hash(determinants)
     name = "--".join(map(slug, (source.name, corpus.name, identity[:8])))
-    folder = models_dir / name if out is None else out.expanduser()
+    folder = models_dir / name if out is None else expanded(out)
     if folder.name in ("", ".."):
         folder = folder.resolve()
     utf8_path(folder.absolute())

@@ -7,6 +7,7 @@ from typing import Any
 from featbert.analysis.labels import Way, base_name, label_conditions, run_labels, way_labels
 from featbert.analysis.rows import comparable_rows, rows_called
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
+from featbert.io import expanded
 from featbert.runs.grouping import group_comparable
 from featbert.runs.record import RECORD_NAME, Notes, read_notes
 from featbert.runs.results import exists
@@ -122,7 +123,7 @@ def find_runs_called(name: str, runs_dir: Path) -> list[Run]:
 
     Or all runs of a results file, or of another folder of runs.
     """
-    if holds_runs(path := Path(name).expanduser()):
+    if holds_runs(path := expanded(name)):
         return [*find_runs(path)]
     folders = find_folders(name, runs_dir)
     if len(folders) != 1 and runs_dir.exists():

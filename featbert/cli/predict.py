@@ -1,5 +1,6 @@
 """featbert predict and embed"""
 
+import os
 import sys
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -32,7 +33,7 @@ def predict(
     from training if the file has these, and else their usual names.
     """
     if out is not None:
-        sources = (s for s in (Path(request.file), request.passage) if s and s.exists())
+        sources = (s for s in (Path(request.file), request.passage) if s and os.path.exists(s))
         is_text = out.exists() and any(map(out.samefile, sources))
         if is_text or is_other(out) or not out.parent.is_dir():
             raise InputError(
@@ -73,7 +74,7 @@ def embed(
     from featbert.features.vectors import check_vectors_file, write_vectors
 
     check_vectors_file(out)
-    if out.exists() and Path(request.texts).exists() and out.samefile(request.texts):
+    if out.exists() and os.path.exists(request.texts) and out.samefile(request.texts):
         raise InputError(f"--out {out} is the file with the texts; name another one")
     vectors = api.embed(request)
     write_vectors(out, vectors, {"model": request.source.name, "layer": request.layer})

@@ -22,6 +22,7 @@ from featbert.data.corpus import LANGUAGES
 from featbert.data.files import RawRow
 from featbert.data.folder import has_splits, place_of_splits
 from featbert.errors import InputError, MissingError
+from featbert.io import expanded
 from featbert.progress import stage, track
 
 PREFIX = "hf:"
@@ -45,7 +46,7 @@ class HubName:
         whole = text.removeprefix(PREFIX)
         name, colon, config = whole.rpartition(":")
         for place, configuration in ((whole, None), (name, config)):
-            folder = Path(os.path.expanduser(place))
+            folder = expanded(place)
             if place and folder.is_dir():
                 return cls(os.path.abspath(folder), configuration or None, True)
         name, config = (name, config) if colon else (whole, "")
@@ -79,7 +80,7 @@ def dataset_of(path: str) -> HubName | None:
     a folder's top come first.
     """
     has_prefix = path.startswith(PREFIX)
-    place = Path(os.path.abspath(os.path.expanduser(path)))
+    place = Path(os.path.abspath(expanded(path)))
     name = HubName.parse(path) if has_prefix else HubName(str(place), None, place.is_dir())
     folder = Path(name.name)
     if not name.is_folder or name.config or _is_saved(folder):

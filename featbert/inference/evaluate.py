@@ -29,7 +29,7 @@ from featbert.data.tags import TargetKind
 from featbert.encoders.device import Stopwatch
 from featbert.errors import InputError, MissingError, check_known, nearest, spelling
 from featbert.inference.columns import read_as_trained, trained_columns
-from featbert.io import file_hash, json_hash, slug, unlinked, utf8_path
+from featbert.io import expanded, file_hash, json_hash, slug, unlinked, utf8_path
 from featbert.runs.folder import EVALUATIONS, evaluation_files, write_probabilities
 from featbert.runs.planned import split_identity
 from featbert.runs.record import SplitIdentity, read_json, read_or_left_out, write_json
@@ -366,7 +366,7 @@ def plan_evaluations(
 def _trained(run: Run, place: str) -> dict[str, Any]:
     """The options from training with which a corpus is read."""
     source = run.record.signature.source
-    if source not in (place, os.path.abspath(Path(place).expanduser())):
+    if source not in (place, os.path.abspath(expanded(place))):
         return trained_columns(run.record)
     return {name: value for name, value in run.record.reading.items() if name not in CHOOSING}
 

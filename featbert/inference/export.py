@@ -29,6 +29,7 @@ from featbert.errors import InputError, check_known, spelling
 from featbert.inference.load import LoadedRun, load
 from featbert.inference.onnx_model import check_installed, write_onnx
 from featbert.io import (
+    expanded,
     explaining,
     file_hash,
     flush,
@@ -81,7 +82,7 @@ def export(
     check_free(folder, overwrite)
     if form != "featbert":
         _check_read_alike(usable)
-    folder = folder.expanduser().resolve()
+    folder = expanded(folder).resolve()
     if folder == usable.folder.resolve():
         raise InputError(f"{folder} is the run that is to be exported; name another folder")
     new, before = (folder.with_name(f".{folder.name}.{end}") for end in ("partial", "before"))

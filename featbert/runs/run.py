@@ -32,7 +32,7 @@ from featbert.errors import (
     nearest_path,
     spelling,
 )
-from featbert.io import file_hash, regular_file, slug
+from featbert.io import expanded, file_hash, regular_file, slug
 from featbert.progress import track
 from featbert.runs.counts import ENDING, KeptCounts, SplitCounts
 from featbert.runs.folder import PRUNED, probabilities_path
@@ -312,7 +312,7 @@ def find_folder(name: str, runs_dir: Path) -> Path:
 
 def find_folders(name: str, runs_dir: Path) -> list[Path]:
     """The folder of this name, else all in the runs directory with parts that begin like it."""
-    path = Path(name).expanduser()
+    path = expanded(name)
     for folder in (runs_dir / name, path):
         # A local folder that has only the name of a run's part is no run.
         files = [RECORD_NAME, EXPORTED] if folder is path and path.name == name else [""]

@@ -191,9 +191,15 @@ def test_a_number_of_a_layer_is_whole(tmp_path):
         assert {line["run"] for line in run_lines(find_runs(tmp_path), {"layers": part})} == names
 
 
-def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path):
-    told = error_of(call("predict", "last", "Ada saw Rome .", "--runs-dir", tmp_path))
-    assert "echo 'Ada saw Rome .'" in told
+@pytest.mark.parametrize("text", ["Ada saw Rome .", "so " * 200])  # longer than a file's name
+def test_a_text_in_place_of_a_file_is_told_to_come_by_standard_input(tmp_path, text):
+    told = error_of(call("predict", "last", text, "--runs-dir", tmp_path))
+    assert f"echo '{text}'" in told
+
+
+@pytest.mark.parametrize("command", ["runs show", "compare", "train --data", "train --model"])
+def test_the_folder_of_an_unknown_user_is_not_there(command):
+    assert "~nobody-here" in error_of(call(*command.split(), "~nobody-here"))
 
 
 def write_runs(folder: Path, *changes: dict) -> None:
