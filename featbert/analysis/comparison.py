@@ -673,7 +673,7 @@ class Comparison:
         size = f"{counted(len(self.rows), 'row')} of {counted(runs, 'run')}"
         return f"<Comparison: {self.title} · {size}>"
 
-    def frame(self, per: Literal["row", "run", "score"] = "row") -> pandas.DataFrame:
+    def frame(self, per: Literal["row", "run"] = "row") -> pandas.DataFrame:
         """The comparison as a pandas table, see `featbert.analysis.frame`."""
         from featbert.analysis.frame import comparison_frame
 

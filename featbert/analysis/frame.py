@@ -37,7 +37,7 @@ _WHOLE = (
 _VARIED = ("corpus", "model", "context", "casing", "scorer")
 _NAMES = (
     *("row", "label", "tuning", "layers", *_VARIED, "baseline", "baseline_row", "tuned_row"),
-    *("run", "split", "score", *(f"{split}_winner" for split in EVALUATED)),
+    *("run", *(f"{split}_winner" for split in EVALUATED)),
 )
 _KINDS: Mapping[str, str] = {
     # Arrow's strings refuse names of files that are no UTF-8.
@@ -52,7 +52,7 @@ _DIGITS = 4
 # What tests say of a row on a split.
 _TESTED = ("difference", "low", "high", "p", "p_adjusted")
 # Unit of a line.
-Per = Literal["row", "run", "score"]
+Per = Literal["row", "run"]
 
 
 def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[str, Any]]:
@@ -63,8 +63,7 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
     Args:
         per: "row": a line for each row, with means (`_mean`) and sample standard deviations (`_sd`)
             over seeds, and further analyses (all names: `docs/how-to/notebooks.md`). "run": a line
-            for each run, with its `seed` and name (`run`). Its difference is to the baseline's run
-            with the same seed. "score": a line for each run, split and score, with its `value`.
+            for each run, with its `seed` and name (`run`).
     """
     check_known("line per", [per], get_args(Per))
     rows = comparison.rows
@@ -87,15 +86,8 @@ def comparison_lines(comparison: Comparison, *, per: Per = "row") -> list[dict[s
         }
         if per == "row":
             parts = [_of_row(row) | analysed[row.name]]
-        elif per == "run":
-            parts = [_of_run(comparison, row, run) for run in row.runs]
         else:
-            parts = [
-                {"seed": run.seed, "run": run.name, "split": split, "score": key, "value": value}
-                for run in row.runs
-                for split, scores in run.scores.items()
-                for key, value in scores.items()
-            ]
+            parts = [_of_run(row, run) for run in row.runs]
         first = {"row": row.name, "label": row.label}
         lines += [first | part | names for part in parts]
     return [{name: _typed(name, value) for name, value in line.items()} for line in lines]
@@ -188,17 +180,11 @@ def _winner(differences: Iterable[float | None]) -> str | None:
     return None if not signs else "same" if len(signs) == 1 else "differs"
 
 
-def _of_run(comparison: Comparison, row: Row, run: ComparedRun) -> dict[str, Any]:
+def _of_run(row: Row, run: ComparedRun) -> dict[str, Any]:
     line: dict[str, Any] = {"seed": run.seed, "run": run.name}
-    measure = row.task.measure.key
     for split in EVALUATED:
         scores = run.scores.get(split, {})
         line |= {f"{split}_{key}": scores.get(key) for key in row.task.all_columns}
-        rival = comparison.rival(row, split)
-        by_seed = {rival_run.seed: rival_run.scores for rival_run in rival.runs} if rival else {}
-        ours, theirs = scores.get(measure), by_seed.get(run.seed, {}).get(split, {}).get(measure)
-        difference = None if ours is None or theirs is None else ours - theirs
-        line[f"{split}_{measure}_difference"] = difference
     return {**line, "best_epoch": run.best_epoch, **run.cost}
 
 

@@ -1,21 +1,13 @@
-"""Lines that a reader of a comparison should know: runs left out, unequal seeds, other machines."""
+"""Lines that a reader of a comparison should know: runs left out, other machines."""
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from featbert.analysis.comparison import Row, grouped
 from featbert.runs.run import Run
 from featbert.text import in_percent, listed
-
-
-def other_baselines(against: str, rows: Sequence[Row], names: Collection[str]) -> Iterator[str]:
-    """A note for each baseline that is none of the rows called `against`, given their names."""
-    by_baseline = grouped((row.baseline, row.name) for row in rows if not row.is_baseline)
-    for baseline, of_baseline in by_baseline.items():
-        if baseline is not None and baseline not in names:
-            yield f"Δ of {listed(of_baseline)} is against {baseline}, not {against}"
 
 
 def comparison_notes(
@@ -53,15 +45,6 @@ def comparison_notes(
     if any(row.frozen and row.train_part != (1.0, math.inf) for row in rows):
         yield "costs count extraction only for the part of train that a row learned from"
 
-    seeds_of = {row.name: row.seeds for row in rows if row.has_seed}
-    if len({*seeds_of.values()}) > 1:
-        unequal = [
-            row.name
-            for row in rows
-            if row.has_seed and row.seeds != seeds_of.get(row.baseline or "", row.seeds)
-        ]
-        differences = f"Δ of {listed(unequal)} is of unequal seeds"
-        yield differences if unequal else "rows have unequal seeds"
     signatures = [run.record.signature for run in runs]
     machines = dict.fromkeys(f"{s.device_name}, threads: {s.threads}" for s in signatures)
     if len(machines) > 1:

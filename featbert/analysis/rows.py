@@ -37,7 +37,7 @@ from featbert.analysis.labels import (
     signature_line,
     with_settings,
 )
-from featbert.analysis.notes import comparison_notes, other_baselines
+from featbert.analysis.notes import comparison_notes
 from featbert.data.corpus import EVALUATED
 from featbert.errors import FeatbertError
 from featbert.inference.speed import read_speed
@@ -109,9 +109,6 @@ def compare_group(
     shown = [run for row in rows for run in members[row.name]]
     speeds = [speed for run in shown if (speed := read_speed(run)) is not None]
     lines = learning_lines(rows)
-    notes = [*comparison_notes(rows, members, runs)]
-    if against is not None:
-        notes += other_baselines(against, rows, {row.name for row in baselines})
     comparison = Comparison(
         rows=tuple(rows),
         task_name=rows[0].task_name,
@@ -129,7 +126,7 @@ def compare_group(
         varied=tuple(rows[0].varied),
         machines=_machines(shown),
         speed_machines=tuple(dict.fromkeys(speed.place for speed in speeds)),
-        notes=tuple(notes),
+        notes=tuple(comparison_notes(rows, members, runs)),
         learning={name: tuple(row.name for row in line) for name, line in lines.items()},
     )
     return dataclasses.replace(comparison, folds=tuple(fold_means(comparison))), members

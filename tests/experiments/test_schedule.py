@@ -1,6 +1,5 @@
 """Several processes: runs side by side, deaths, interruptions, and work that another one does."""
 
-import fcntl
 import multiprocessing
 import os
 import signal
@@ -20,7 +19,7 @@ from featbert.experiments import processes
 from featbert.experiments.file import read_experiment
 from featbert.experiments.plan import ExperimentPlan
 from featbert.experiments.schedule import carry_out
-from featbert.io import is_owned, lock_beside, owning
+from featbert.io import lock_beside
 from featbert.progress import heard_by
 from featbert.runs import train
 from featbert.runs.folder import TESTS
@@ -142,22 +141,6 @@ def file(workspace: Workspace) -> Path:
         'precision = "fp32"\nseeds = [1, 2]\n'
         '[features]\nlayers = ["last"]\nepochs = 3\nlstm_size = 8\n[finetune]\nepochs = 2\n'
     )
-
-
-def test_a_lock_that_was_removed_meanwhile_is_taken_again(tmp_path, monkeypatch):
-    """Between opening the file and locking it, its owner may have ended and removed it."""
-    real, removed = fcntl.flock, []
-
-    def flock(file: Any, how: int) -> None:
-        if not removed:
-            removed.append(lock_beside(tmp_path / "one"))
-            removed[0].unlink()
-        real(file, how)
-
-    monkeypatch.setattr(fcntl, "flock", flock)
-    with owning(tmp_path / "one"):
-        assert removed[0].exists()
-        assert is_owned(tmp_path / "one")
 
 
 def test_a_single_run_names_the_process_that_trains_it(workspace):
