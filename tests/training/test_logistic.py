@@ -14,6 +14,7 @@ from featbert.errors import InputError
 from featbert.tasks.base import get_task
 from featbert.training import checkpoint
 from featbert.training.tracking import scalars
+from featbert.training.trainers.logistic import LogisticPath
 from tests.failing import failing
 
 TEXTS = {"good": ["a fine fox", "the quick lamb won", "Jordan beat the Herald", "fine EU"]}
@@ -102,6 +103,17 @@ def test_classes_are_as_scikit_learn_predicts_them(stores, tmp_path, weighting):
     order = [list(solver.classes_).index(label) for label in record.targets.classes]
     shares = answers_of(run, store, tmp_path)[1]
     np.testing.assert_allclose(shares, solver.predict_proba(test_set)[:, order], atol=2e-3)
+
+
+@pytest.mark.parametrize(("n_classes", "rows"), [(2, 1), (3, 3)])
+def test_operations_are_of_the_rows_that_are_solved(n_classes, rows):
+    random = np.random.default_rng(0)
+    path = object.__new__(LogisticPath)
+    path.vectors, path.n_logits = random.normal(size=(40, 5)), n_classes
+    path.targets = random.integers(n_classes, size=40)
+    path.columns, path.weights, path.solvers = [path.targets], [None], [LogisticRegression()]
+    solution = path.solve(1.0)
+    assert solution.flops == 4 * path.solvers[0].n_iter_[0] * 40 * 5 * rows
 
 
 @pytest.mark.parametrize("weighting", ["none", "balanced"])

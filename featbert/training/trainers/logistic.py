@@ -79,7 +79,7 @@ class LogisticPath(SolverPath):
             loss = log_loss(column, shares, normalize=False, sample_weight=weights)
             losses.append(loss / len(column))
             # Each iteration multiplies the vectors and the weights forward and backward.
-            flops += 4.0 * int(solver.n_iter_.max()) * self.vectors.size * len(coefficients)
+            flops += 4.0 * int(solver.n_iter_.max()) * self.vectors.size * len(solver.coef_)
         return Solution(weight, bias, float(np.mean(losses)), flops)
 
     def state_dict(self) -> dict[str, Any]:
