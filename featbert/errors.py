@@ -82,6 +82,10 @@ class InputError(FeatbertError, ValueError):
     """A value, a file's content or a combination of options that cannot be used."""
 
 
+class FormError(InputError):
+    """A file of another form than the task's: without its columns, or with words and not texts."""
+
+
 class MissingError(FeatbertError, FileNotFoundError):
     """A file, folder, store, run or model that does not exist."""
 

@@ -24,7 +24,7 @@ from featbert.data.examples import TextReader, example_of, text_of
 from featbert.data.files import RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError, spelling
+from featbert.errors import FormError, InputError, spelling
 from featbert.progress import notice
 from featbert.text import counted, excerpt
 
@@ -53,7 +53,7 @@ class ChoiceReader(TextReader):
         context, columns = usual_choices(tuple(row.values))
         if not columns or context is None:
             missing_column = "context" if columns else "choices, such as endings or choice1"
-            raise InputError(
+            raise FormError(
                 f"no column of {missing_column}, in {row.where}; it has "
                 f"{columns_seen(row.values)}; name columns context, choice1, choice2, label"
             )

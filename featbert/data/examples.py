@@ -49,7 +49,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.files import SURROGATE, RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError, spelling
+from featbert.errors import FormError, InputError, spelling
 from featbert.progress import notice
 from featbert.text import excerpt
 
@@ -169,7 +169,7 @@ class TextReader:
         answers = [s.tags[0] for s in sentences if s.tags] if self.only_column else []
         are_decimals = any(number_of(answer) % 1 for answer in answers if number_of(answer) > 0)
         if len({*answers}) == len(answers) >= _DISTINCT and not are_decimals:
-            raise InputError(
+            raise FormError(
                 f"no column of answers in {self.path}: {self.only_column[0]} has another value in "
                 f"each row; name it with {spelling('target')} if it has the answers"
             )
@@ -224,7 +224,7 @@ class TextReader:
                 advice = f"call it {self.names_of_texts[0]}"
             elif len(names) == 1:
                 advice += f"; if each line is a text, give {spelling('input', 'text')}"
-            raise InputError(
+            raise FormError(
                 f"no column of texts in {self.path}; it has {columns_seen(row.values)}; {advice}"
             )
         if text == pair:
@@ -266,7 +266,7 @@ class TextReader:
                 self.only_column = (column,) = columns_left
                 notice(f"read as answers of {self.path.name}: {column}")
         if self.must and column is None:
-            raise InputError(
+            raise FormError(
                 f"no column of answers in {where}; it has {', '.join(names)}; name it with "
                 f"{spelling('target')}"
             )

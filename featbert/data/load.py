@@ -77,6 +77,7 @@ from featbert.data.tags import (
     to_bio,
 )
 from featbert.errors import (
+    FormError,
     InputError,
     MissingError,
     has_option,
@@ -340,7 +341,7 @@ class _CorpusReader:
             if self.kind.reader or not has_words:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
-            raise InputError(
+            raise FormError(
                 f"{path} has words, not texts with {self.kind.name}; use {spelling('task')} "
                 "entities or labels, or name files with columns .tsv, .csv or .jsonl"
             )
@@ -424,7 +425,7 @@ class _CorpusReader:
             names = ("text", "pair") if kind.reader else ("token_column",)
             advice = delimiter_advice(values, path)
             task_advice = f"{spelling('task')} {task} reads them, or " if has_option("task") else ""
-            raise InputError(
+            raise FormError(
                 f"{path} has {content}, no {kind.name}; {task_advice}name columns with "
                 f"{', '.join(map(spelling, names))}{advice}"
             )

@@ -31,7 +31,7 @@ from featbert.data.examples import TextReader, example_of
 from featbert.data.files import SURROGATE, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.offsets import Part, notice_partial, places_of
-from featbert.errors import InputError, spelling
+from featbert.errors import FormError, InputError, spelling
 from featbert.text import counted, excerpt, listed
 
 NO_ANSWER = ("",)
@@ -112,7 +112,7 @@ class QuestionReader(TextReader):
         columns = self.find_columns(row)
         if columns.pair is None:
             names = listed(map(str, row.values))
-            raise InputError(
+            raise FormError(
                 f"no column of passages in {self.path}; it has {names}; name it with "
                 f"{spelling('pair')}"
             )

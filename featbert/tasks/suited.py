@@ -11,13 +11,11 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.notation import OUTSIDE
 from featbert.data.options import ReadingOptions
-from featbert.errors import InputError, spelling
+from featbert.errors import FormError, InputError, spelling
 from featbert.progress import notice, silent
 from featbert.tasks.base import TASKS, get_task
 
 _PLACE = re.compile(r"\b(?:line|row|question) \d+ of ")
-# Reasons that a file of another form has.
-_OTHER_FORM = re.compile(r"^no column of | has \w+, not? ")
 # Examples of each part that show it.
 SHOWN = 200
 
@@ -27,17 +25,17 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
 
     Texts with a separator in a class have several. What the trials notice is not shown.
     """
-    suited, reasons = dict[str, Corpus](), dict[str, str]()
+    suited, reasons = dict[str, Corpus](), dict[str, InputError]()
     part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
     for name in TASKS:
         try:
             with silent():
                 suited[name] = load_corpus(data, part, targets=get_task(name).targets)
         except InputError as error:
-            reasons[name] = str(error)
+            reasons[name] = error
     if not suited:
         # Tasks that found their columns say what is wrong: a part, or else a value.
-        specific = (reason for reason in reasons.values() if not _OTHER_FORM.search(reason))
+        specific = (str(e) for e in reasons.values() if not isinstance(e, FormError))
         reason = min(specific, key=lambda text: bool(_PLACE.search(text)), default=None)
         raise InputError(f"{data} fits no task: {reason or reasons['classification']}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}

@@ -100,10 +100,29 @@ def test_the_task_that_a_text_suits(tmp_path, caplog, name, text, task, is_told)
     assert ("'labels'" in caplog.text) == is_told
 
 
-def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path):
-    path = tmp_path / "train.csv"
-    path.write_text("text,score\nIt was fine.,45%\nIt was bad.,5%\n", "utf-8")
-    with pytest.raises(InputError, match=rf"45%.*line 2 of {path}"):
+QUESTION = {
+    "id": "1",
+    "question": "Who?",
+    "is_impossible": True,
+    "answers": [{"text": "Ada", "answer_start": 0}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "fault"),
+    [
+        ("train.csv", "text,score\nIt was fine.,45%\nIt was bad.,5%\n", "45%.*line 2 of "),
+        (
+            "train.json",
+            json.dumps({"data": [{"paragraphs": [{"context": "Ada saw.", "qas": [QUESTION]}]}]}),
+            "is_impossible.*question 1 of ",
+        ),
+    ],
+    ids=["scores", "questions"],
+)
+def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path, name, text, fault):
+    (path := tmp_path / name).write_text(text, "utf-8")
+    with pytest.raises(InputError, match=fault + str(path)):
         suited_task(str(path), ReadingOptions())
 
 
