@@ -1,8 +1,11 @@
 """Functions that fail at certain calls: what is killed, full or refused on the way."""
 
+import errno
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,4 +35,17 @@ def failing(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(place, name, call)
+        yield
+
+
+@contextmanager
+def full_disk(name: str) -> Iterator[None]:
+    """In the block, there is no room when a file gets this name, or is opened under it to write."""
+
+    def opened(path: Path, mode: str = "r", *_: Any, **__: Any) -> bool:
+        return path.name == name and mode[0] in "aw"
+
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), name)
+    renamed = failing(os, "replace", lambda _, new: Path(new).name == name, error=full)
+    with renamed, failing(Path, "open", opened, error=full):
         yield

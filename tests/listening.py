@@ -6,10 +6,11 @@ from featbert.progress import Message
 
 
 class Ear:
-    """Keeps what it heard: by stage (unit, total), and what was done in all."""
+    """Keeps what it heard: by stage (unit, total), what was done before, and what in all."""
 
     def __init__(self) -> None:
         self.stages: dict[str, tuple[str, int | None]] = {}
+        self.begun: dict[str, int] = {}
         self.done: dict[str, int] = defaultdict(int)
         self.calls: dict[str, int] = defaultdict(int)
         self.ended: list[str] = []
@@ -20,7 +21,8 @@ class Ear:
         if kind == "begin":
             title, unit, total, done = values
             self._titles[key] = title
-            self.stages[title], self.done[title] = (unit, total), done
+            self.stages[title] = (unit, total)
+            self.begun[title] = self.done[title] = done
         elif kind == "advance":
             self.done[self._titles[key]] += values[0]
             self.calls[self._titles[key]] += 1

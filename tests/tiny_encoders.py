@@ -127,7 +127,8 @@ def write_tokenizer(folder: Path, family: str, cased: bool = True) -> Any:
     elif family == "xlm-roberta":
         fast = _unigram()
     elif family in ("roberta", "modernbert"):
-        fast = _angle_brackets(_byte_level(_ANGLE))
+        middle = "</s>" if family == "modernbert" else "</s> </s>"
+        fast = _angle_brackets(_byte_level(_ANGLE), middle)
     if fast is not None:
         kinds = ("unk_token", "pad_token", "cls_token", "sep_token", "mask_token")
         named = dict(zip(kinds, names, strict=True))
@@ -164,6 +165,7 @@ def _bert(cased: bool) -> Tokenizer:
     tokenizer.decoder = decoders.WordPiece()
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
         special_tokens=[(s, tokenizer.token_to_id(s)) for s in ("[CLS]", "[SEP]")],
     )
     # Checkpoints on disk carry such settings; they must not cut a text.
@@ -245,9 +247,10 @@ def _most_frequent(counts: Counter[str], n: int) -> list[str]:
     return sorted(counts, key=lambda piece: (-counts[piece], piece))[:n]
 
 
-def _angle_brackets(tokenizer: Tokenizer) -> Tokenizer:
+def _angle_brackets(tokenizer: Tokenizer, middle: str = "</s> </s>") -> Tokenizer:
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>",
+        pair=f"<s> $A {middle} $B:1 </s>:1",
         special_tokens=[(s, tokenizer.token_to_id(s)) for s in ("<s>", "</s>")],
     )
     return tokenizer

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import logging
 import os
 from contextlib import nullcontext
 from pathlib import Path
@@ -38,13 +39,15 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tokenizer import load_wordpieces
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
-from featbert.progress import heard_by
+from featbert.progress import heard_by, logged_by
 from tests.failing import failing
+from tests.listening import Ear
 from tests.tiny_encoders import DECODERS, FAMILIES, changed
 from tests.workspace import write_corpus
 
 QUICK = Adapt(epochs=1, batch_size=4, learning_rate=1e-3)
 CPU = {"device": "cpu", "precision": "fp32"}
+STAGE = "adapting tiny-bert"
 MASKED = [family for family in FAMILIES if family not in DECODERS]
 # Pieces 0 .. 4 are special, 4 is [MASK]; 5 .. 24 are ordinary.
 VOCABULARY = Vocabulary(4, np.arange(5, 25), np.arange(5))
@@ -198,32 +201,6 @@ def test_pairs_hold_each_block_once_and_half_of_them_are_of_other_documents(size
             assert blocks[a].document != blocks[b].document
 
 
-@pytest.fixture
-def listening(monkeypatch):
-    """Calls a function with each epoch of an adaptation, and returns the list of its steps."""
-    plain, steps = lm.report, []
-
-    def listen(take):
-        def heard(line):
-            plain(line)
-            take(line)
-
-        monkeypatch.setattr(lm, "report", heard)
-        return steps
-
-    begun = {}  # steps done before, by stage
-
-    def hear(message):
-        kind, key, *values = message
-        if kind == "begin" and values[1] == "steps":
-            begun[key] = values[3]
-        elif kind == "advance" and key in begun:
-            steps.append(begun[key] + len(steps) + values[0])
-
-    with heard_by(hear):
-        yield listen
-
-
 def text_of(corpus, source, nsp, settings=QUICK, capacity=15, split="dev"):
     wordpieces = load_wordpieces(source)
     model, tokenizer, _ = lm.load_language_model(source, nsp=nsp, seed=1)
@@ -331,21 +308,21 @@ def test_training_losses_are_means_over_the_whole_batch_in_parts_or_not(
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision, listening):
+def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision):
     """A sentence repeats its word, and its document the sentence."""
     texts = [("fox fox", "lamb lamb")[n // 4 % 2] for n in range(64)]
     corpus = corpus_of(texts, [n // 4 for n in range(64)])
     settings = quick(epochs=15, learning_rate=5e-3, whole_word=precision == "bf16")
-    rows = []
-    steps = listening(rows.append)
     where = {"models_dir": tmp_path, "device": "cpu", "precision": precision}
-    done = adapt(corpus, str(tiny_bert), settings=settings, **where)
-    assert rows == [*map(str, done.history)]
+    ear, lines = Ear(), []
+    with heard_by(ear), logged_by(lambda _, line: lines.append(line), logging.INFO):
+        done = adapt(corpus, str(tiny_bert), settings=settings, **where)
     rows = done.history
+    assert [line for line in lines if line.startswith("epoch")] == [*map(str, rows)]
     assert [row.epoch for row in rows] == list(range(16))
     assert rows[-1].dev_perplexity < rows[0].dev_perplexity / 10
     assert rows[-1].train_mlm < rows[1].train_mlm - 1.5
-    assert steps == list(range(1, len(steps) + 1))
+    assert (ear.begun[STAGE], ear.stages[STAGE]) == (0, ("steps", ear.done[STAGE]))
     assert {p.dtype for p in load_encoder(find_encoder(str(done.folder))).parameters()} == {
         torch.float32
     }
@@ -396,30 +373,30 @@ def test_what_is_in_the_folder_is_kept(corpus, tiny_bert, tmp_path):
 
 
 def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_one(
-    corpus, tiny_bert, tmp_path, monkeypatch, listening
+    corpus, tiny_bert, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
     options = {"settings": quick(epochs=3), "out": tmp_path / "out", "overwrite": True, **CPU}
 
-    def stop(line):
+    def stop(_, line):
         if line.startswith("epoch 2 "):
             raise KeyboardInterrupt
 
-    def steps_after(spoil, **changes):
-        steps = listening(stop)
-        with pytest.raises(KeyboardInterrupt):
+    def resumed(spoil, **changes):
+        """Steps that are not done again, and all."""
+        with logged_by(stop, logging.INFO), pytest.raises(KeyboardInterrupt):
             adapt(corpus, str(tiny_bert), **options)
         (kept,) = (tmp_path / ".out.partial").iterdir()
         spoil(kept)
-        steps.clear()
-        listening(lambda row: None)
-        adapt(corpus, str(tiny_bert), **(options | changes))
-        return steps
+        ear = Ear()
+        with heard_by(ear):
+            adapt(corpus, str(tiny_bert), **(options | changes))
+        return ear.begun[STAGE], ear.done[STAGE]
 
-    again = steps_after(lambda kept: None)
-    assert again[0] == again[-1] // 3 + 1
-    assert steps_after(lambda kept: None, settings=quick(epochs=3, predict_share=0.3))[0] == 1
-    assert steps_after(lambda kept: (kept / lm.COMPUTATION).unlink())[0] == 1
+    begun, done = resumed(lambda kept: None)
+    assert begun == done // 3 > 0
+    assert resumed(lambda kept: None, settings=quick(epochs=3, predict_share=0.3))[0] == 0
+    assert resumed(lambda kept: (kept / lm.COMPUTATION).unlink())[0] == 0
 
 
 def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path):
@@ -464,20 +441,17 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("epoch", [0, 1])
-def test_a_loss_that_is_not_finite_ends_training(
-    corpus, tiny_bert, tmp_path, monkeypatch, listening, epoch
-):
+def test_a_loss_that_is_not_finite_ends_training(corpus, tiny_bert, tmp_path, monkeypatch, epoch):
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
 
-    def spoil(line=f"epoch {epoch} "):
+    def spoil(_=None, line=f"epoch {epoch} "):
         if line.startswith(f"epoch {epoch} "):
             broken = lambda *a, **k: cross_entropy(*a, **k) * float("nan")  # noqa: E731
             monkeypatch.setattr(lm, "cross_entropy", broken)
 
     if epoch == 0:
         spoil()
-    listening(spoil)
-    with pytest.raises(InputError, match="nan"):
+    with logged_by(spoil, logging.INFO), pytest.raises(InputError, match="nan"):
         adapt(corpus, str(tiny_bert), settings=quick(epochs=3), models_dir=tmp_path, **CPU)
     assert not list(tmp_path.iterdir())
 
@@ -508,7 +482,7 @@ def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, ti
     for folder, settings, named in ((tiny_bert, quick(max_length=41), "40"), (bert, QUICK, "bert")):
         with pytest.raises(InputError, match=named):
             adapt(corpus, str(folder), settings=settings, models_dir=models, **CPU)
-    assert not models.exists()
+    assert not list(tmp_path.glob("models/*"))
 
 
 @pytest.mark.parametrize(("nsp", "split"), [("off", 1), ("on", 2)])

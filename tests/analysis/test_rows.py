@@ -1,9 +1,5 @@
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from featbert.analysis.comparison import Statistic
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import build_row
 from tests.analysis.records import READ, make_epoch, make_run
@@ -11,15 +7,6 @@ from tests.analysis.records import READ, make_epoch, make_run
 
 def build(runs):
     return build_row(runs, {}, {}, {})[0]
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_a_statistic_by_numpy(values):
-    statistic = Statistic.of(values)
-    assert statistic.mean == pytest.approx(np.mean(values), abs=1e-12)
-    assert (statistic.n, statistic.values) == (len(values), tuple(values))
-    expected = np.std(values, ddof=1) if len(values) > 1 else None
-    assert statistic.sd == (None if expected is None else pytest.approx(expected, abs=1e-9))
 
 
 def test_a_seed_twice_counts_once_and_the_newest_wins():
@@ -52,6 +39,7 @@ def test_costs_are_means_sums_peaks_or_paid_once():
     assert newer == (READ * 6.0, 2)
     tuned = build([make_run(layers=None, cost={"prediction_seconds": 0.0})])
     assert (tuned.cost.prediction_words_per_second, tuned.cost.extraction_seconds) == (None, None)
+    assert tuned.score("dev").sd is None
 
 
 @pytest.mark.parametrize(

@@ -199,9 +199,7 @@ def test_an_uncased_encoder_says_so_and_is_not_truecased(workspace):
     space = Workspace(workspace.folder, workspace.corpus, model)
     done = [space.extract(), space.train("--layers", "last"), space.finetune()]
     assert ["is uncased" in d.output for d in done] == 3 * [True]
-    for result in (space.extract("--casing", "truecased"), space.finetune("--casing", "truecased")):
-        assert "uncased" in error_of(result)
-    assert len(list(space.cache.glob("*.h5"))) == 1
+    assert "uncased" in error_of(space.extract("--casing", "truecased"))
 
 
 def test_an_option_that_is_not_given_has_its_default_whatever_is_stored(workspace):

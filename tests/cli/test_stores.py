@@ -12,8 +12,8 @@ from featbert.experiments.plan import ExperimentPlan
 from featbert.features.store import FeatureStore
 from featbert.runs.run import find_runs
 from featbert.text import scaled
+from tests.corpora import write_texts
 from tests.features.stores import flip
-from tests.runs.test_examples import write_corpus
 from tests.workspace import Workspace, error_of, ok
 
 SMALL = ("--epochs", 1, "--layers", "last", "--precision", "fp32")
@@ -23,7 +23,7 @@ KINDS = {"cls", "mean", "max"}
 @pytest.fixture
 def pairs(tmp_path, tiny_bert) -> Workspace:
     """A workspace with pairs of texts that have classes and scores."""
-    return Workspace(tmp_path, write_corpus(tmp_path / "pairs", pairs=True), tiny_bert)
+    return Workspace(tmp_path, write_texts(tmp_path / "pairs", pairs=True), tiny_bert)
 
 
 def stores(space: Workspace) -> list[FeatureStore]:

@@ -27,26 +27,17 @@ def tags(corpus, split):
 
 def written(corpus, folder, scheme="BIO"):
     """A corpus as Parquet files, its tags as numbers in a scheme."""
-    rows = {n: [from_bio(s.tags, scheme) for s in split] for n, split in corpus.splits.items()}
-    names = sorted({tag for split in rows.values() for row in split for tag in row})
-    number = datasets.Value("int32")
-    types = datasets.Features(
-        {
-            "words": datasets.List(datasets.Value("string")),
-            "pos_tags": datasets.List(number),
-            "labels": datasets.List(datasets.ClassLabel(names=names)),
-            "doc_id": number,
-        }
-    )
     folder.mkdir()
+    tags = {n: [from_bio(s.tags, scheme) for s in split] for n, split in corpus.splits.items()}
+    names = sorted({tag for rows in tags.values() for row in rows for tag in row})
+    numbers = datasets.List(datasets.ClassLabel(names=names))
     for name, split in corpus.splits.items():
-        made(
-            {
-                "words": [s.words for s in split],
-                "pos_tags": [[0] * len(s) for s in split],
-                "labels": [[names.index(tag) for tag in row] for row in rows[name]],
-                "doc_id": [7 + 2 * s.document for s in split],
-            },
-            types,
-        ).to_parquet(folder / f"{'validation' if name == 'dev' else name}.parquet")
+        columns = {
+            "words": [s.words for s in split],
+            "pos_tags": [[0] * len(s) for s in split],
+            "labels": tags[name],
+            "doc_id": [7 + 2 * s.document for s in split],
+        }
+        rows = datasets.Dataset.from_dict(columns).cast_column("labels", numbers)
+        rows.to_parquet(folder / f"{'validation' if name == 'dev' else name}.parquet")
     return folder

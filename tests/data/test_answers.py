@@ -1,7 +1,5 @@
 """Which values are no answer, and which are one class in several notations."""
 
-import json
-
 import pytest
 
 from featbert.data.check import check_corpus
@@ -67,13 +65,6 @@ def test_what_is_a_class_and_what_is_none(tmp_path, labels, classes, missing, gi
     report = check_corpus(corpus).splits["train"]
     assert report.unlabelled == sum(missing.values()) == classes.count(None)
     assert sum(report.labels.values()) == report.answers == len(classes) - report.unlabelled
-
-
-@pytest.mark.parametrize("label", [["a", "b"], [["a", "b"]], "['a', 'b']", "['a' 'b']"], ids=str)
-def test_a_list_of_classes_is_no_class(tmp_path, label):
-    """In the notation of JSON, Python or numpy: it is for several classes per text."""
-    with pytest.raises(InputError, match=r"\['a', 'b'\].*multilabel.*line 2 of .*train\.jsonl"):
-        read(tmp_path, train=lines(labelled("a", label)))
 
 
 def test_scores_and_choices_that_are_missing(tmp_path):
@@ -369,87 +360,6 @@ def test_labels_of_choices(tmp_path, train, dev, first, numbers):
     given = {} if first is None else {"first_choice": first}
     corpus = read(tmp_path, targets="choices", given=given, **parts)
     assert right(corpus["train"]) + right(corpus["dev"]) == numbers
-
-
-# Questions ----------------------------------------------------------------------------------------
-
-QAS = [
-    {"id": 1, "question": "Where?", "answers": [{"text": "Oslo", "answer_start": 13}]},
-    {"id": 2, "question": "Why?", "is_impossible": True, "answers": []},
-]
-PARAGRAPH = {"context": "Ada lives in Oslo.", "qas": QAS}
-QUESTION = {"question": "Where?", "context": "Ada lives in Oslo."}
-
-
-@pytest.mark.parametrize(
-    "whole",
-    [
-        [PARAGRAPH],
-        {"data": [PARAGRAPH]},
-        [{"title": "x", "paragraphs": [PARAGRAPH]}],
-        {"data": [{"paragraphs": [PARAGRAPH]}]},
-        PARAGRAPH,
-    ],
-    ids=["paragraphs", "data of paragraphs", "articles", "SQuAD", "one paragraph"],
-)
-def test_articles_or_paragraphs(tmp_path, whole):
-    corpus = read(tmp_path, "json", "spans", train=json.dumps(whole))
-    assert [s.tags for s in corpus["train"]] == [("13:Oslo",), ("",)]
-    (tmp_path / "train.json").unlink()
-    if isinstance(whole, list):
-        again = read(tmp_path, "jsonl", "spans", train=lines(whole))
-        assert again["train"].tag_fingerprint == corpus["train"].tag_fingerprint
-
-
-@pytest.mark.parametrize(
-    ("values", "tags"),
-    [
-        ({"answers": ["Oslo"]}, ("13:Oslo",)),
-        ({"answers": "Oslo"}, ("13:Oslo",)),
-        ({"answers": "Oslo", "answer_start": 13}, ("13:Oslo",)),
-        ({"answers": ["Oslo", "in Oslo"]}, ("13:Oslo", "10:in Oslo")),
-        ({"answers": [], "is_impossible": "False"}, ("",)),
-        ({"answers": ["Oslo"], "is_impossible": "False"}, ("13:Oslo",)),
-        ({"answers": None, "is_impossible": "True"}, ("",)),
-        ({"answers": [{"text": "", "answer_start": -1}], "is_impossible": "true"}, ("",)),
-        ({"answers": None, "is_impossible": False}, None),
-    ],
-    ids=str,
-)
-def test_notations_of_answers(tmp_path, values, tags):
-    none = QUESTION | {"answers": {"text": [], "answer_start": []}}
-    corpus = read(tmp_path, targets="spans", train=lines([QUESTION | values, none]))
-    assert corpus["train"].sentences[0].tags == tags
-
-
-@pytest.mark.parametrize(
-    ("targets", "first", "row", "given"),
-    [
-        *(
-            ("classes", *labelled(["a"], value, column=column), {})
-            for column, value in (
-                ("label", {"name": "pos"}),
-                ("cats", {"POS": 1, "NEG": 1}),
-                ("cats", {"POS": 0.7, "NEG": 0.3}),
-            )
-        ),
-        *(("choices", choice(2), choice(label), {}) for label in (4, "E", "x")),
-        *(("choices", choice(2), choice(3 * (1 - n)), {"first_choice": n}) for n in (0, 1)),
-        *(
-            ("spans", QUESTION | {"answers": ["Oslo"]}, QUESTION | {"answers": answers} | more, {})
-            for answers, more in (
-                (["s"], {}),
-                (["Bergen"], {}),
-                (["yes"], {}),
-                (["Oslo"], {"is_impossible": "True"}),
-            )
-        ),
-    ],
-    ids=str,
-)
-def test_what_is_no_answer_names_the_row(tmp_path, targets, first, row, given):
-    with pytest.raises(InputError, match=r"line 2 of .*train\.jsonl"):
-        read(tmp_path, targets=targets, given=given, train=lines([first, row]))
 
 
 @pytest.mark.parametrize("mark", ["nan", "NaN", "NA", "N/A", "null", "?", "None", "-"])

@@ -168,28 +168,6 @@ def test_a_limit_and_words_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("files", "named"),
-    [
-        ({"a_ann": "T1\tLOC 90 95\n"}, r"90 to 95 .* 13 characters, line 1 of .*a\.ann"),
-        ({"a_ann": "T1\tLOC 4 4\n"}, r"4 to 4 .*line 1 of .*a\.ann"),
-        ({"a_ann": "T1\tLOC 4 5\t \n"}, r"4 to 5 .*line 1 of .*a\.ann"),
-        ({"a_ann": "T1\tLOC 4\tRome\n"}, r"line 1 of .*a\.ann: 'T1"),
-        ({"a_ann": f"{T1}Rome is a town\n"}, r"line 2 of .*a\.ann: 'Rome is"),
-        ({"a_ann": b"T1\tLOC 0 4\tR\xf4me\n"}, r"0xf4.*line 1 of .*a\.ann"),
-        ({"a_txt": b"R\xf4me\n"}, r"0xf4.*line 1 of .*a\.txt"),
-        ({"a_txt": "Ro\0me\n"}, r"line 1 of .*a\.txt"),
-        ({"a_txt": "\n \n", "a_ann": ""}, "sentence"),
-        ({"b_ann": T1}, r"b\.ann.* b\.txt"),
-    ],
-)
-def test_faults_are_one_line(tmp_path, files, named):
-    folder = write(tmp_path, **{"a_txt": ROME, "a_ann": T1} | files)
-    with pytest.raises(InputError, match=named) as error:
-        load_corpus(folder)
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
     ("entity", "tags", "moved", "misplaced"),
     [
         ("LOC 1 5\tRome", "B-LOC O O O", 1, 0),  # once in the text

@@ -7,7 +7,6 @@ import pytest
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
-from featbert.errors import InputError
 from tests.data.reading import read
 
 
@@ -87,19 +86,6 @@ def test_what_is_probably_read_wrongly_says_what_to_do(tmp_path, text, targets, 
     ] * bool(advice)
     (tmp_path / "dev.conll").unlink()
     assert "dev_share" in doubts(tmp_path, {}, targets=targets)[-1]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "advice"),
-    [
-        ("train.conll", "Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n", "token_column='Wort'"),
-        ("train.csv", "tokens,ner_tags\nIn Rome,O B-LOC\nHe is,O O\n", "whole sentence.*JSONL"),
-    ],
-)
-def test_what_is_no_tag_may_be_a_header_or_a_sentence(tmp_path, name, text, advice):
-    (tmp_path / name).write_text(text, "utf-8")
-    with pytest.raises(InputError, match=advice):
-        load_corpus(tmp_path)
 
 
 ROME, RAIN = "Rome B-LOC\n. O\n\n", "It O\n. O\n\n"

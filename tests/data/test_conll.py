@@ -363,34 +363,6 @@ def test_columns_that_a_comment_names(read):
         read(text.replace("UPOS", "CLASS"))
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "expected"),
-    [
-        ("EU X O\nis O\n", {}, "2 .* of 3 .* line 2 of"),
-        ("New York\tO\nis O\n", {}, "1 .* of 2 .*line 2 of .*'is O'"),
-        ("EU O\nNew York\tO\n", {}, "line 1 of .*EU O"),
-        ("EU O\n\n#fail\nit O\n", {}, "line 3 of"),  # a word without its tag
-        ("EU X O\n\n#fail O\nit X O\n", {}, "line 3 of"),
-        ("R\tB-LC\n \tB-LC\n", {}, "line 2 of"),
-        ("EU O\n# text = x\n", {}, "4 .* of 2 .* line 2 of"),
-        ("#FORMAT=WebAnno TSV 3.3\n\n1-1\t0-2\tEU\tORG\n", {"tag_column": 4}, "dev.conll.*CoNLL"),
-        ("X:y Who was the king ?\nX:z What is a big red fox ?\n", {}, "line 2 of .*text and label"),
-        ("EU\nis\n", {}, "line 1 of .*'EU'"),
-        ("EU\tO\n  \tO\n", {}, "column 1 .*line 2 of"),
-        ("EU\tO\nis\t\n", {}, "column 2, line 2 of"),
-        ("EU O\n", {"tag_column": "upos"}, "upos .*1, 2"),
-        ("EU NNP\n", {"tag_column": 3}, "tag_column 3 .*line 1: 'EU NNP'; it has 1, 2"),
-        ("EU NNP\n", {"token_column": 2}, "both 2"),
-        ("EU;B-ORG\n", {"delimiter": ";;"}, "';;'"),
-        ("-DOCSTART- O\n\n", {}, "dev.conll"),
-        ("", {}, "dev.conll"),
-    ],
-)
-def test_errors_name_the_place(read, text, options, expected):
-    with pytest.raises(InputError, match=expected):
-        read(text, **options)
-
-
 WORDS = st.one_of(
     st.text(st.characters(codec="utf-8", exclude_characters="\n\t\r\0"), min_size=1),
     st.text(st.sampled_from("a #-\u00a0\u0085\u2028\u3000\ufeffe\u0301👩\u200d🔬"), min_size=1),

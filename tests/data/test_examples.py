@@ -13,15 +13,12 @@ from featbert.data.load import load_corpus
 from featbert.errors import InputError
 from tests.data.reading import json_lines, read
 
+WHO = "question\tsentence\tlabel\nWho?\tBob came\tyes\n"
 GLUE = "sentence1\tsentence2\tlabel\nA man eats.\tA man's eating.\t1\nNo.\tYes!\t0\n"
 
 
 def words_and_answers(corpus, split="train"):
     return [(" ".join(s.words), s.pair, s.tags) for s in corpus[split]]
-
-
-SPANS_IN_CSV = '"[{""start"": 0, ""end"": 2, ""text"": ""It"", ""labels"": [""PER""]}]"'
-EMPTY, TARGETS = ("tsv", "csv", "json", "jsonl"), ("entities", "classes")
 
 
 @pytest.mark.parametrize(
@@ -33,12 +30,21 @@ EMPTY, TARGETS = ("tsv", "csv", "json", "jsonl"), ("entities", "classes")
             {"text": "question", "pair": "answer", "target": "fair"},
             [("Why ? So .", 2, ("no",))],
         ),
+        # A named pair is not also the text.
+        (WHO, {"pair": "question"}, [("Bob came Who ?", 2, ("yes",))]),
+        (WHO, {"pair": "sentence"}, [("Who ? Bob came", 2, ("yes",))]),
+        # There may be no header.
+        ("gj04\t1\t\tOur friends.\n", {"text": 4, "target": 2}, [("Our friends .", None, ("1",))]),
         # TSV has no quotes; classes may be negative numbers.
         ('sentence\tlabel\n"A b\t-1\nc\t1\n', {}, [('" A b', None, ("-1",)), ("c", None, ("1",))]),
+        # Texts without words are kept and counted.
+        ("sentence\tlabel\n  \tx\nb\ty\n", {}, [("", None, ("x",)), ("b", None, ("y",))]),
     ],
 )
 def test_columns_have_their_usual_names_or_those_given(tmp_path, text, named, expected):
-    assert words_and_answers(read(tmp_path, text, **named)) == expected
+    corpus = read(tmp_path, text, **named)
+    assert words_and_answers(corpus) == expected
+    assert corpus["train"].notes.empty_texts == [s.words for s in corpus["train"]].count(("",))
 
 
 @pytest.mark.parametrize(
@@ -57,13 +63,6 @@ def test_quotes_and_line_ends_are_of_the_text(tmp_path, text, ending):
     assert [s.tags for s in corpus["train"]] == [("pos",), ("neg",)]
 
 
-@pytest.mark.parametrize("named", ["question", "sentence"])
-def test_a_named_pair_is_not_also_the_text(tmp_path, named):
-    corpus = read(tmp_path, "question,sentence,label\nWho?,Bob came,yes\n", "csv", pair=named)
-    texts = {"question": "Who?", "sentence": "Bob came"}
-    assert corpus["train"].sentences[0].texts == (texts.pop(named), *texts.values())[::-1]
-
-
 @pytest.mark.parametrize(
     ("targets", "options", "setting"),
     [
@@ -79,13 +78,6 @@ def test_a_column_is_read_as_one_thing(tmp_path, targets, options, setting):
     with pytest.raises(InputError) as error:
         read(tmp_path, "note,x,y\na b c,1,0\n", "csv", targets, **options)
     assert error.value.setting == setting
-
-
-def test_columns_by_number_where_there_is_no_header(tmp_path):
-    parts = {"train": "gj04\t1\t\tOur friends.\n", "dev": "gj05\t0\t\tYours.\n"}
-    corpus = read(tmp_path, parts=parts, text=4, target=2)
-    assert words_and_answers(corpus) == [("Our friends .", None, ("1",))]
-    assert words_and_answers(corpus, "dev") == [("Yours .", None, ("0",))]
 
 
 @pytest.mark.parametrize(
@@ -167,39 +159,6 @@ def test_where_the_second_text_begins_is_of_the_text(tmp_path):
     assert one.text_fingerprint != other.text_fingerprint
 
 
-def test_texts_without_words_are_kept_and_counted(tmp_path):
-    corpus = read(tmp_path, "sentence\tlabel\n  \tpos\nb\tneg\n")
-    assert [s.words for s in corpus["train"]] == [("",), ("b",)]
-    assert corpus["train"].notes.empty_texts == 1
-
-
-@pytest.mark.parametrize(
-    ("ending", "text", "options", "named"),
-    [
-        ("tsv", "sentence\tlabel\na\tb\tc\n", {}, "line 2"),
-        ("tsv", "sentence\tsentence\na\tb\n", {}, "sentence"),
-        ("tsv", "sentence\tlabel\na\tpos\n", {"target": "lable"}, "lable"),
-        ("tsv", "a\tb\nc\td\n", {}, "text"),
-        ("tsv", "sentence\tkind\tsource\na\tb\tc\n", {}, "target"),
-        ("tsv", "sentence\tscore\na\t1\nb\tgood\n", {"targets": "scores"}, "good"),
-        ("tsv", "sentence\tscore\na\t1e999\n", {"targets": "scores"}, "1e999"),
-        ("tsv", "sentence\tlabel\na\0\tpos\n", {}, "line 2"),
-        ("csv", 'text,label\n"a,b",x\n"c,d\n', {}, "line 3"),
-        ("tsv", "text~label\na~b\n", {}, "text"),
-        ("json", '{"text": ["a", "b"], "label": ["x", "y"]}', {}, "lists"),
-        ("csv", "# of 2024\ntext,label\na b,x\n", {}, "line 1"),
-        ("csv", 'text,label\n"a, b",x\n', {"delimiter": ";"}, "separator than ';'"),
-        ("csv", f"text,label\nIt is.,{SPANS_IN_CSV}\n", {"targets": "entities"}, "JSON"),
-        ("jsonl", '{"text": true, "label": "x"}', {}, "line 1"),
-        ("jsonl", '{"text": "a", "label": 1}\n{"sentence": "b"}\n', {}, "sentence in line 1"),
-        *((ending, "", {"targets": kind}, "no sentence") for ending in EMPTY for kind in TARGETS),
-    ],
-)
-def test_bad_input_is_refused_with_its_place(tmp_path, ending, text, options, named):
-    with pytest.raises(InputError, match=rf"(?=.*{named}).*train\.{ending}"):
-        read(tmp_path, text, ending, **options)
-
-
 KINDS = {
     "tsv": "sentence\tlabel\na b\tx\n",
     "conll": "a X\n",
@@ -224,19 +183,6 @@ def test_texts_of_two_kinds_of_files_are_a_corpus(tmp_path):
         (tmp_path / name).write_text(KINDS[name.partition(".")[2]], "utf-8")
     corpus = load_corpus(tmp_path, targets="classes")
     assert corpus["train"].sentences[0].texts == corpus["dev"].sentences[0].texts == ("a b",)
-
-
-@pytest.mark.parametrize(
-    ("train", "dev", "targets", "named"),
-    [
-        ("sentence\tlabel\na\tx\n", GLUE, "classes", r"train\.tsv .*dev\.tsv"),
-        # A table without a header is not read as words beside one that has it.
-        (GLUE, "A man eats.\tA man's eating.\n", None, r"dev\.tsv.*text and pair"),
-    ],
-)
-def test_parts_of_two_kinds_are_refused(tmp_path, train, dev, targets, named):
-    with pytest.raises(InputError, match=named):
-        read(tmp_path, targets=targets, parts={"train": train, "dev": dev})
 
 
 @pytest.mark.parametrize("word", ["Text", "sentence", "Question"])

@@ -100,24 +100,6 @@ def test_shards_by_their_numbers(tmp_path):
         load_corpus(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("train-00000-of-00003", "train-00002-of-00003"),
-        ("train-00000-of-00002",),
-        ("train.2002", "train.2003"),
-        ("train", "train.1"),
-        ("a-train-0", "b-train-1"),
-        ("train-10", "train-100"),
-    ],
-)
-def test_what_numbers_do_not_count_is_refused(tmp_path, names):
-    for name in names:
-        write(tmp_path / f"{name}.conll", "x")
-    with pytest.raises(InputError, match=names[0]):
-        load_corpus(tmp_path)
-
-
 def test_splits_in_sub_folders_are_refused_by_name(tmp_path):
     write(tmp_path / "inner" / "valid" / "valid.conll", "x")
     with pytest.raises(InputError, match="sub-folders such as valid/"):

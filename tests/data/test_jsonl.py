@@ -1,7 +1,6 @@
 """Rows of words: JSONL and JSON."""
 
 import json
-import re
 
 import pytest
 
@@ -186,50 +185,6 @@ def test_documents_begin_where_their_key_changes_and_after_marks(read, key):
     assert [s.document for s in raw.sentences] == [0, 1, 1, 2]
 
 
-GOOD = {"tokens": ["a"], "tags": ["O"]}
-
-
-@pytest.mark.parametrize(
-    ("line", "value"),
-    [
-        ('{"tokens": ["a"', "tokens"),
-        ("[" * 100_000, r"\["),
-        ("[1]", "1"),
-        ("{", "one line"),
-        ({}, "tokens"),
-        ({"tokens": ["a"], "tags": [-3]}, "'-3' in 'tags'"),
-        ({"tokens": [1], "tags": ["O"]}, "'1' in 'tokens'"),
-        ({"tokens": ["a"], "tags": ["O", "O"]}, "1 token .*2 tags"),
-        ({"tokens": [""], "tags": ["O"]}, "''"),
-        ('{"tokens": ["\\ud800"], "tags": ["O"]}', "ud800"),
-        ({"tokens": ["a"], "tags": ["B-a\tb"]}, r"'B-a\\tb'"),
-        ({**GOOD, "document": 1.5}, "'1.5'"),
-        ({**GOOD, "document": "x"}, "document"),
-        ({"text": "a b", "spans": [[0, 9, "X"]]}, "9"),
-        ({"text": "a b", "label": {"PER": {"a": [0]}}}, "PER"),
-        ('{"text": "a b", "spans": [[0, 1, "\\ud800"]]}', "ud800"),
-        *(
-            ({"text": ADA, "spans": [span]}, value)
-            for span, value in (
-                ([0, 7, ["PER", 3]], "PER.*3"),
-                (result(0, 7), "label"),
-                ({"value": REGION, "type": "labels"}, "label"),
-                (HYPERTEXT[0] | {"value": {"start": "/p[1]", "hypertextlabels": ["PER"]}}, "start"),
-                ({"type": "rectanglelabels", "value": {"rectanglelabels": ["PER"]}}, "start"),
-                ({"start": 0, "end": 7}, "label"),
-                ([3, 3, "PER"], "3 to 3"),
-                ({"start": "0", "end": 7, "label": "PER"}, "start"),
-            )
-        ),
-    ],
-)
-def test_errors_name_file_line_and_value(read, line, value):
-    with pytest.raises(InputError, match=f"{value}.*") as error:
-        read(GOOD, line)
-    assert re.search(r"line 2 of .*dev\.jsonl", str(error.value))
-    assert len(str(error.value)) < 600
-
-
 ROWS = [{"text": "Rome is old.", "label": 1}, {"text": "Bonn is new.", "label": 0}]
 
 
@@ -249,9 +204,3 @@ def test_tables_in_json(tmp_path, whole):
     assert [row.values for row in json_rows(read_file(path), path)] == ROWS
     columns = json.dumps({"columns": [0, 1], "index": [0], "data": [["a b", "x"]]})
     assert [row.values for row in json_rows([columns], path)] == [{"0": "a b", "1": "x"}]
-
-
-@pytest.mark.parametrize("indent", [None, 1])
-def test_an_array_in_lines_is_named(read, indent):
-    with pytest.raises(InputError, match=r"line 1 of .*name it \.json"):
-        read(json.dumps(ROWS, indent=indent))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from featbert.data.folder import find_splits, splits_named
+from featbert.data.folder import splits_named
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
@@ -93,6 +93,8 @@ def test_a_given_scheme(folder):
     assert corpus["train"].notes.scheme == "IO"
     with pytest.raises(InputError, match=r"'bios'.*'bioes'"):
         load_corpus(path, ReadingOptions(file_scheme="bios"))
+    with pytest.raises(InputError, match="';;'"):
+        load_corpus(path, ReadingOptions(delimiter=";;"))
 
 
 @pytest.mark.parametrize("kind", ["conll", "jsonl"])
@@ -124,40 +126,6 @@ def test_conllu_has_labels_and_entities_only_where_named(folder):
     options = ReadingOptions(token_column="lemma", tag_column="xpos")
     named = load_corpus(path, options, targets="labels")
     assert (named["train"].sentences[0].words, tags(named, "train")) == (("rome",), ["NNP"])
-
-
-FILES = {
-    "train.conll": "Rome B-LOC\n",
-    "train.tsv": "sentence\tlabel\na b\tx\n",
-    "train.json": '{"data": [{"paragraphs": [{"context": "a", "qas": [{"id": 1, "question":'
-    '"b", "answers": []}]}]}]}',
-    "train.jsonl": '{"premise": "a", "choice1": "b", "choice2": "c", "label": 1}\n',
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "targets", "task"),
-    [
-        *(("train.conll", targets, "entities") for targets in ("classes", "spans")),
-        ("train.tsv", "entities", "classification"),
-        *(("train.json", targets, "spans") for targets in ("labels", "classes", "choices")),
-        *(("train.jsonl", targets, "choice") for targets in ("entities", "scores", "spans")),
-    ],
-)
-def test_a_file_of_another_task_names_it(tmp_path, name, targets, task):
-    (tmp_path / name).write_text(FILES[name], "utf-8")
-    with pytest.raises(InputError, match=rf"{name}.*task {task}"):
-        load_corpus(tmp_path, targets=targets)
-
-
-def test_tags_of_no_scheme_say_where(folder):
-    path = folder(train__txt="a O\n", dev__txt="-DOCSTART- O\n\nEU B-X\nrejects VBZ\n")
-    with pytest.raises(InputError, match=rf"'VBZ'.*line 4 of {path / 'dev.txt'}.*'rejects'"):
-        load_corpus(path)
-    well, ill = ({"tokens": ["a", "b"], "tags": ["B-PER", tag]} for tag in ("O", "N"))
-    path = folder("rows", train__jsonl=f"{json.dumps(well)}\n\n{json.dumps(ill)}")
-    with pytest.raises(InputError, match=r"'N'.*line 3 of .*train.jsonl.*'b'"):
-        load_corpus(path)
 
 
 def test_untagged(folder):
@@ -259,28 +227,6 @@ def test_which_file_is_which_split(split):
     expected = () if split is None else (split,)
     assert all(splits_named(name) == expected for name in SPLIT_NAMES[split])
     assert splits_named("dev-train.conll") == ("train", "dev")
-
-
-def files(path, *names):
-    for name in names:
-        (path / name).write_text("EU O\n")
-    return path
-
-
-@pytest.mark.parametrize(
-    ("names", "named"),
-    [
-        (("train.txt", "valid.txt", "testa.txt"), r"2 dev.* testa\.txt, valid\.txt"),
-        (("train-dev.conll", "test.conll"), r"train-dev\.conll"),
-        ((".hidden",), "no file"),
-        (("a.conll", "notes.md"), r"a\.conll, notes\.md"),
-        (tuple(f"x{i:02}.conll" for i in range(20)), r"x11\.conll and 8 more"),
-    ],
-)
-def test_folders_without_clear_splits(tmp_path, names, named):
-    with pytest.raises(InputError, match=named) as error:
-        find_splits(files(tmp_path, *names))
-    assert str(tmp_path) in str(error.value)
 
 
 def test_what_may_never_end_is_no_corpus(tmp_path):

@@ -14,7 +14,7 @@ from featbert.data.examples import split_text
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.data.spans import answer_of, answer_words, words_at
-from featbert.errors import InputError
+from tests.data.reading import json_lines
 
 PASSAGE = "The Rhône (813 km) runs\u00a0from Gletsch, Wallis,\nto Arles. Its name is pre-Celtic."
 ROWS = [
@@ -25,14 +25,15 @@ ROWS = [
 ]
 
 
-def nested(rows, **more) -> dict:
+def nested(rows) -> dict:
     paragraphs = []
     for name, question, context, answers in rows:
         if not paragraphs or paragraphs[-1]["context"] != context:
             paragraphs.append({"context": context, "qas": []})
         found = [{"text": text, "answer_start": start} for start, text in answers]
-        paragraphs[-1]["qas"].append({"id": name, "question": question, "answers": found, **more})
-    return {"version": "v", "data": [{"paragraphs": [one]} for one in paragraphs]}
+        item = {"id": name, "question": question, "answers": found, "is_impossible": not found}
+        paragraphs[-1]["qas"].append(item)
+    return {"version": "v", "data": [{"title": "x", "paragraphs": [one]} for one in paragraphs]}
 
 
 def lines(rows) -> str:
@@ -45,7 +46,7 @@ def lines(rows) -> str:
         }
         for name, question, context, found in rows
     ]
-    return "".join(json.dumps(row) + "\n" for row in made)
+    return json_lines(made)
 
 
 def write(folder: Path, name: str, text: str) -> Path:
@@ -58,11 +59,18 @@ def questions(folder: Path, text: str, name: str = "train.jsonl") -> Split:
     return load_corpus(write(folder, name, text), targets="spans")["train"]
 
 
+ARTICLES = nested(ROWS)["data"]
+PARAGRAPHS = [article["paragraphs"][0] for article in ARTICLES]
 FORMS = {
     "train-v2.0.json": json.dumps(nested(ROWS)),
     "train.json": json.dumps(nested(ROWS), indent=1),
     "train.jsonl": lines(ROWS),
     "en-train.json": lines(ROWS),
+    "articles-train.json": json.dumps(ARTICLES),
+    "articles-train.jsonl": json_lines(ARTICLES),
+    "data-train.json": json.dumps({"data": PARAGRAPHS}),
+    "paragraphs-train.json": json.dumps(PARAGRAPHS),
+    "paragraphs-train.jsonl": json_lines(PARAGRAPHS),
 }
 
 
@@ -88,6 +96,11 @@ def test_every_form_has_the_same_questions(tmp_path: Path, name: str) -> None:
         assert [s.texts for s in answerable[0]["train"]] == [s.texts for s in answered]
         assert len({c["train"].text_fingerprint for c in answerable}) == 1
         assert all(c.name.endswith("-answerable") for c in answerable)
+
+
+def test_a_paragraph_is_a_file(tmp_path: Path) -> None:
+    split = questions(tmp_path, json.dumps(PARAGRAPHS[1]), "train.json")
+    assert [(s.texts, s.tags) for s in split] == [(("Which letter?", "a  b"), ("3:b",))]
 
 
 def test_unusual_answers_are_counted_and_covered(tmp_path: Path) -> None:
@@ -130,7 +143,7 @@ def test_hidden_answers(tmp_path: Path) -> None:
     hidden = nested(ROWS)
     for article in hidden["data"]:
         for question in article["paragraphs"][0]["qas"]:
-            del question["answers"]
+            del question["answers"], question["is_impossible"]
     write(tmp_path / "c", "train.json", FORMS["train.json"])
     write(tmp_path / "c", "test.json", json.dumps(hidden))
     corpus = load_corpus(tmp_path / "c", targets="spans")
@@ -140,48 +153,8 @@ def test_hidden_answers(tmp_path: Path) -> None:
     write(tmp_path / "c", "test.json", json.dumps(hidden))
     test = load_corpus(tmp_path / "c", targets="spans")["test"]
     assert (test.is_tagged, test.notes.missing) == (True, {"null": len(test) - 1})
-
-
-def spoiled(**values) -> str:
-    data = nested(ROWS)
-    question = data["data"][0]["paragraphs"][0]["qas"][1]
-    for key, value in values.items():
-        if value is None:
-            del question[key]
-        else:
-            question[key] = value
-    return json.dumps(data)
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("{", "line 1"),
-        ('{\n"data": [\n{"paragraphs" []}]}', "line 3"),
-        ('{"data": 3}', "data"),
-        ('{"data": [{}]}', "text"),
-        ('{"data": [{"paragraphs": [{"qas": []}]}]}', "paragraph 1 of article 1"),
-        ('{"data": []}', r"train\.json"),
-        ('{"data": [{"paragraphs": [{"context_text": "a", "qas": []}]}]}', "'context' .*_text"),
-        (spoiled(id=["q"]), "question 2"),
-        (spoiled(question=["a"]), "question q2"),
-        (spoiled(id="q1"), "question 2.*question 1"),
-        (spoiled(answers=[{"text": "813 km"}]), "question q2"),
-        (spoiled(answers=[{"text": "813 km", "answer_start": "11 or 12"}]), "question q2"),
-        (spoiled(answers="814 km"), "question q2"),
-        (spoiled(is_impossible=True), "question q2"),
-        (spoiled(question="\ud800"), "question q2"),
-        (spoiled(id="\ud800"), "ud800"),
-        (spoiled(answers=[{"text": "\ud800", "answer_start": 0}]), "question q2"),
-        ('{"question": "a", "answers": []}', "pair"),
-        ('{"question": "a", "context": 3, "answers": []}', "line 1"),
-        (lines([ROWS[0], ROWS[0]]), "line 2.*line 1"),
-    ],
-)
-def test_bad_files_are_one_line_with_the_place(tmp_path: Path, text: str, place: str) -> None:
-    path = write(tmp_path / "c", "train.json", text)
-    with pytest.raises(InputError, match=f"(?=.*{place}).*{path}"):
-        load_corpus(path, targets="spans")
+    rows = [{"question": "?", "is_impossible": False, **OSLO, "answers": a} for a in (None, "Oslo")]
+    assert [s.tags for s in questions(tmp_path, json_lines(rows))] == [None, ("13:Oslo",)]
 
 
 def test_the_sample_has_names_of_its_own_in_each_split() -> None:
@@ -254,6 +227,7 @@ def test_all_questions_of_a_passage_are_in_one_part(tmp_path: Path) -> None:
 
 
 KM = {"context": PASSAGE, "id": "q2"}
+OSLO = {"context": "Ada lives in Oslo."}
 SPACED = PASSAGE.replace("(", "( ")
 COLUMNS = [
     (KM | {"answers": "{'text': ['813 km'], 'answer_start': [11]}"}, "11:813 km"),  # of pandas
@@ -275,13 +249,21 @@ COLUMNS = [
         ({"context": SPACED, "answer": answer}, f"{SPACED.index(answer)}:{answer}")
         for answer in (" 813 km", "813 km) ", "\u00a0from ")
     ),
+    (OSLO | {"answers": ["Oslo"]}, "13:Oslo"),
+    (OSLO | {"answers": "Oslo"}, "13:Oslo"),
+    (OSLO | {"answers": "Oslo", "answer_start": 13}, "13:Oslo"),
+    (OSLO | {"answers": [], "is_impossible": "False"}, ""),
+    (OSLO | {"answers": ["Oslo"], "is_impossible": "False"}, "13:Oslo"),
+    (OSLO | {"answers": None, "is_impossible": "True"}, ""),
+    (OSLO | {"answers": [{"text": "", "answer_start": -1}], "is_impossible": "true"}, ""),
+    (OSLO | {"answers": ["Oslo", "in Oslo"]}, "13:Oslo 10:in Oslo"),
 ]
 
 
-@pytest.mark.parametrize(("row", "tag"), COLUMNS)
-def test_answers_in_columns(tmp_path, row, tag):
-    train = questions(tmp_path, json.dumps({"question": "How long?"} | row) + "\n")
-    assert (train.tags, train.notes.partial_words) == ([(tag,)], 0)
+@pytest.mark.parametrize(("row", "tags"), COLUMNS)
+def test_answers_in_columns(tmp_path, row, tags):
+    train = questions(tmp_path, json_lines([{"question": "How long?"} | row]))
+    assert ([" ".join(answers) for answers in train.tags], train.notes.partial_words) == ([tags], 0)
 
 
 @pytest.mark.parametrize(

@@ -187,21 +187,6 @@ def test_separators_of_the_only_text(tmp_path, order, caplog):
 
 
 @pytest.mark.parametrize(
-    ("content", "ending", "named"),
-    [
-        ("text,note,label\nA b.,C d.,1\nA, b.,C d.,0\nA b.,C d.,1\n", "csv", "line 3"),  # of which?
-        ("text\tlabel\nA b.\t1\nC d.\n", "tsv", "line 3"),
-        ("text,label\nA\rb,1\nc,0\n", "csv", "line 2"),
-        ("text,label\nA b,1\nc\0,0\n", "csv", "line 3"),
-        ('text,label\n"a, b",1\n"c, d",0\n"e, f",1\n"g, h,0\n', "csv", "line 5"),
-    ],
-)
-def test_what_is_ambiguous_is_refused(tmp_path, content, ending, named):
-    with pytest.raises(InputError, match=rf"{named} of .*train\.{ending}"):
-        read(tmp_path, content, ending)
-
-
-@pytest.mark.parametrize(
     ("scores", "read_as"),
     [
         (["4,5", "3", "3,667"], ["4.5", "3.0", "3.667"]),

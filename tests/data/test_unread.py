@@ -1,12 +1,8 @@
 """Columns of text: usual pairs, and those that are not read."""
 
-import json
-
 import pytest
 
 from featbert.data.check import check_corpus
-from featbert.data.load import load_corpus
-from featbert.data.options import ReadingOptions
 from tests.data.reading import json_lines, read
 
 A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meow and purr."]
@@ -14,16 +10,11 @@ A, B = ["is rome old", "do cats bark"], ["Rome was founded long ago.", "Cats meo
 
 def corpus(folder, columns, ending="jsonl", **options):
     """A corpus whose train part has these columns."""
-    rows = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
-    text = "\n".join(json.dumps(row) for row in rows)
+    rows = [*zip(*columns.values(), strict=True)]
+    text = json_lines(dict(zip(columns, row, strict=True)) for row in rows)
     if ending == "tsv":
-        text = "\n".join(
-            "\t".join(map(str, values)) for values in [columns, *map(dict.values, rows)]
-        )
-    (folder / f"train.{ending}").write_text(text + "\n", "utf-8")
-    return load_corpus(folder, ReadingOptions(**options), targets="classes")
+        text = "".join("\t".join(map(str, row)) + "\n" for row in [columns, *rows])
+    return read(folder, text, ending, **options)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "tsv"])
@@ -88,8 +79,7 @@ def test_an_object_may_lack_the_texts_that_are_not_read(tmp_path, without):
         {"text": f"{text} {n}", "label": 0, "note": f"{text} b c d"} for n, text in enumerate(A + B)
     ]
     del rows[without]["note"]
-    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    found = load_corpus(tmp_path, targets="classes")
+    found = read(tmp_path, json_lines(rows), "jsonl")
     assert found["train"].notes.unread_columns == ("note",)
 
 

@@ -1,7 +1,5 @@
 """Pairs of texts: their windows, their special pieces, and the vectors of transformers alone."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
@@ -28,32 +26,11 @@ def pairs_of(texts):
 
 
 @pytest.fixture(scope="module")
-def folders(encoder_folder, tmp_path_factory):
-    """Encoders by family whose tokenizers know pairs, as published ones do."""
-    found = {}
-    for family in FAMILIES:
-        folder = tmp_path_factory.mktemp("pairs") / family
-        shutil.copytree(encoder_folder(family), folder)
-        found[family] = folder
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        if type(tokenizer).__name__ == "TokenizersBackend":  # others know pairs by their class
-            cls, sep = tokenizer.cls_token, tokenizer.sep_token
-            middle = f"{sep} {sep}" if "roberta" in family else sep
-            tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
-                single=f"{cls} $A {sep}",
-                pair=f"{cls} $A {middle} $B:1 {sep}:1",
-                special_tokens=[(cls, tokenizer.cls_token_id), (sep, tokenizer.sep_token_id)],
-            )
-            tokenizer.save_pretrained(folder)
-    return found
-
-
-@pytest.fixture(scope="module")
-def tokenized(folders):
+def tokenized(encoder_folder):
     """A pair as transformers' tokenizer of a family gives it, with types of texts on request."""
 
     def make(family, a, b, types):
-        tokenizer = AutoTokenizer.from_pretrained(folders[family])
+        tokenizer = AutoTokenizer.from_pretrained(encoder_folder(family))
         if family.startswith("qwen"):  # it puts nothing between texts; an end, as in pre-training
             eos = (tokenizer.eos_token, tokenizer.eos_token_id)
             tokenizer.backend_tokenizer.post_processor = TemplateProcessing(
@@ -70,15 +47,10 @@ def tokenized(folders):
     return make
 
 
-@pytest.fixture(scope="module")
-def encoders(folders):
-    return {name: load_encoder(find_encoder(str(path))) for name, path in folders.items()}
-
-
 @pytest.mark.parametrize("family", FAMILIES)
-def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, tokenized, family):
-    encoder = encoders[family]
-    model = AutoModel.from_pretrained(folders[family]).eval()
+def test_vectors_of_pairs_are_those_of_transformers(encoder_folder, tokenized, family):
+    encoder = load_encoder(find_encoder(str(encoder_folder(family))))
+    model = AutoModel.from_pretrained(encoder_folder(family)).eval()
     alignment = encoder.align(pairs_of(PAIRS), packing="joint")
     with torch.inference_mode():
         found = encoder(encoder.batcher.words(alignment, np.arange(len(PAIRS))))
@@ -102,8 +74,8 @@ def test_vectors_of_pairs_are_those_of_transformers(encoders, folders, tokenized
 
 
 @pytest.mark.parametrize("family", POOLERS)
-def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
-    source = find_encoder(str(folders[family]))
+def test_the_pooler_gives_what_transformers_gives(encoder_folder, tokenized, family):
+    source = find_encoder(str(encoder_folder(family)))
     encoder = load_encoder(source, pooler=True)
     model = AutoModelForSequenceClassification.from_pretrained(source.folder).eval()
     if family != "bert":  # their classifiers have layers of their own, or none
@@ -125,8 +97,8 @@ def test_the_pooler_gives_what_transformers_gives(folders, tokenized, family):
 
 
 @pytest.mark.parametrize("family", ["distilbert", "modernbert", "llama", "roberta"])
-def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
-    folder = folders[family]
+def test_a_checkpoint_without_pooler_is_refused(encoder_folder, tmp_path, family):
+    folder = encoder_folder(family)
     if family == "roberta":  # a language model's, as they are published
 
         def change(weights):
@@ -140,9 +112,9 @@ def test_a_checkpoint_without_pooler_is_refused(folders, tmp_path, family):
 
 
 @pytest.mark.parametrize("texts", [LONG, LONG[::-1]])
-def test_the_shorter_text_is_repeated_in_every_window(encoders, texts):
+def test_the_shorter_text_is_repeated_in_every_window(encoder_folder, texts):
     """And the first piece is the mean over the windows; texts that are no pairs are refused."""
-    encoder = encoders["bert"]
+    encoder = load_encoder(find_encoder(str(encoder_folder("bert"))))
     alignment = encoder.align(pairs_of([texts]), packing="joint")
     assert len(alignment.windows) > 1
     with torch.inference_mode():

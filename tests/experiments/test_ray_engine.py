@@ -34,6 +34,7 @@ from featbert.progress import heard_by, logged_by
 from featbert.runs.record import read_experiment_record
 from featbert.runs.run import find_runs
 from tests.experiments.experiment_files import SMALL, Lab
+from tests.failing import full_disk
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
 from tests.listening import Ear
@@ -104,15 +105,7 @@ def without_room(each: Each) -> Each:
     """As `each`, on nodes whose disk is full when a run's weights are written."""
 
     def full(function: Callable[..., Any], *arguments: Any) -> Any:
-        real = os.replace
-
-        def replace(old: Any, new: Any) -> None:
-            if Path(new).name == "weights.safetensors":
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(new))
-            real(old, new)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "replace", replace)
+        with full_disk("weights.safetensors"):
             return function(*arguments)
 
     return wrapped(each, full)

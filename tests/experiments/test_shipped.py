@@ -15,7 +15,7 @@ import pytest
 
 from featbert.experiments.file import read_experiment
 from featbert.tasks.base import Scores, get_task
-from tests.runs.questions import write_questions
+from tests.corpora import write_questions
 from tests.tiny_encoders import write_encoder
 from tests.workspace import Workspace, ok, write_corpus
 

@@ -4,11 +4,9 @@ ends well afterwards.
 
 import errno
 import os
-from pathlib import Path
-
-import pytest
 
 from featbert.runs.run import find_runs
+from tests.failing import full_disk
 from tests.workspace import error_of, ok
 
 # In the order in which they are written.
@@ -19,29 +17,10 @@ FILES = (
 FULL = os.strerror(errno.ENOSPC)
 
 
-def fill(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """The disk is full when a file gets this name, or is opened under it to be written."""
-    real_replace, real_open = os.replace, Path.open
-
-    def replace(old, new):
-        if Path(new).name == name:
-            raise OSError(errno.ENOSPC, FULL, os.fspath(old), None, os.fspath(new))
-        real_replace(old, new)
-
-    def opened(self, mode="r", *rest, **options):
-        if self.name == name and mode[0] in "aw":
-            raise OSError(errno.ENOSPC, FULL, str(self))
-        return real_open(self, mode, *rest, **options)
-
-    monkeypatch.setattr(os, "replace", replace)
-    monkeypatch.setattr(Path, "open", opened)
-
-
-def test_each_file_of_a_run(workspace, monkeypatch):
+def test_each_file_of_a_run(workspace):
     """What one failure leaves does not stop the next command."""
     for name in FILES:
-        with monkeypatch.context() as patched:
-            fill(patched, name)
+        with full_disk(name):
             refusal = error_of(workspace.finetune("--quiet"))
         assert name in refusal
         assert FULL in refusal
@@ -53,12 +32,11 @@ def test_each_file_of_a_run(workspace, monkeypatch):
     assert {p.name for p in run.folder.iterdir()} == set(FILES) - {"checkpoint.pt"}
 
 
-def test_an_experiment(workspace, monkeypatch):
+def test_an_experiment(workspace):
     """Its record, and a run of it that finds no room, which is named with its reason."""
     words = (workspace.experiment("seeds = [1]\n[finetune]\nepochs = 1\n"), "--quiet")
     for name in ("trial.experiment.json", "weights.safetensors"):
-        with monkeypatch.context() as patched:
-            fill(patched, name)
+        with full_disk(name):
             failed = workspace.carry_out(*words)
         assert failed.exit_code == 1
         assert name in failed.stderr

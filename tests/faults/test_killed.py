@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from featbert.adaptation.language_model import COMPUTATION
+from tests.corpora import write_choices, write_questions
 from tests.features.stores import datasets
 from tests.processes import killed_command
-from tests.runs.questions import write_questions
-from tests.runs.test_choices import write_corpus as write_choices
 from tests.workspace import ok
 
 # Stores have many small blocks, each with 20 ms of disk.

@@ -5,11 +5,11 @@ import errno
 import os
 import shutil
 import subprocess
-from collections import namedtuple
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import h5py
 import pytest
@@ -19,6 +19,7 @@ from featbert.errors import FeatbertError, InputError
 from featbert.features import writer as writing
 from featbert.features.store import FeatureStore
 from featbert.io import owning
+from tests.failing import failing
 from tests.features.stores import Written, datasets, usual
 from tests.features.support import corpus_of, extracted
 from tests.processes import python
@@ -40,35 +41,15 @@ def hdf5_error(number: int) -> OSError:
     )
 
 
-Place = Callable[[pytest.MonkeyPatch, int], None]
-
-
-def failing(owner: object, name: str, error: OSError) -> Place:
-    """From its k-th call on a method fails."""
-
-    def patch(monkeypatch: pytest.MonkeyPatch, k: int) -> None:
-        plain, calls = getattr(owner, name), []
-
-        def method(*args, **options):
-            calls.append(args)
-            if len(calls) > k:
-                raise error
-            return plain(*args, **options)
-
-        monkeypatch.setattr(owner, name, method)
-
-    return patch
-
-
 FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 FAULTS = {
-    "vectors": failing(h5py.Dataset, "write_direct", hdf5_error(errno.ENOSPC)),
-    "flush": failing(h5py.File, "flush", hdf5_error(errno.ENOSPC)),
-    "quota": failing(h5py.File, "flush", hdf5_error(errno.EDQUOT)),
-    "disk": failing(writing, "flush", FULL),
-    "checksums": failing(h5py.Dataset, "__setitem__", hdf5_error(errno.ENOSPC)),
-    "manifest": failing(h5py.AttributeManager, "__setitem__", hdf5_error(errno.ENOSPC)),
-    "rename": failing(os, "replace", FULL),
+    "vectors": (h5py.Dataset, "write_direct", hdf5_error(errno.ENOSPC)),
+    "flush": (h5py.File, "flush", hdf5_error(errno.ENOSPC)),
+    "quota": (h5py.File, "flush", hdf5_error(errno.EDQUOT)),
+    "disk": (writing, "flush", FULL),
+    "checksums": (h5py.Dataset, "__setitem__", hdf5_error(errno.ENOSPC)),
+    "manifest": (h5py.AttributeManager, "__setitem__", hdf5_error(errno.ENOSPC)),
+    "rename": (os, "replace", FULL),
 }
 
 
@@ -98,11 +79,10 @@ def goes_on(plan: Written, path: Path, kept: int) -> None:
         *(("checksums", 0, 6), ("manifest", 0, 6), ("disk", 6, 6), ("rename", 1, 6)),
     ],
 )
-def test_a_disk_that_is_full(plan, path, monkeypatch, place, calls, k):
-    with monkeypatch.context() as patch:
-        FAULTS[place](patch, calls)
-        with pytest.raises(FeatbertError) as caught:
-            carried_out(plan, path)
+def test_a_disk_that_is_full(plan, path, place, calls, k):
+    *function, error = FAULTS[place]
+    with failing(*function, at=calls, error=error), pytest.raises(FeatbertError) as caught:
+        carried_out(plan, path)
     reason = os.strerror(errno.EDQUOT if place == "quota" else errno.ENOSPC)
     assert str(path) in str(caught.value)
     assert reason in str(caught.value)
@@ -111,31 +91,31 @@ def test_a_disk_that_is_full(plan, path, monkeypatch, place, calls, k):
     goes_on(plan, path, kept=k)
 
 
-def test_a_disk_that_is_full_at_the_start_leaves_nothing(plan, path, monkeypatch):
-    with monkeypatch.context() as patch:
-        failing(h5py.Group, "__setitem__", hdf5_error(errno.ENOSPC))(patch, 1)
-        with pytest.raises(FeatbertError, match=os.strerror(errno.ENOSPC)):
-            carried_out(plan, path)
-    assert not path.parent.exists()
+def test_a_disk_that_is_full_at_the_start_leaves_nothing(plan, path):
+    with (
+        failing(h5py.Group, "__setitem__", at=1, error=hdf5_error(errno.ENOSPC)),
+        pytest.raises(FeatbertError, match=os.strerror(errno.ENOSPC)),
+    ):
+        carried_out(plan, path)
+    assert list(path.parent.iterdir()) == []
     goes_on(plan, path, kept=0)
 
 
 @pytest.fixture
-def begun(plan, path, monkeypatch) -> None:
+def begun(plan, path) -> None:
     """Two blocks of the store are written."""
-    with monkeypatch.context() as patch:
-        FAULTS["flush"](patch, 2)
-        with pytest.raises(FeatbertError):
-            carried_out(plan, path)
+    with failing(h5py.File, "flush", at=2, error=FULL), pytest.raises(FeatbertError):
+        carried_out(plan, path)
 
 
 @pytest.mark.usefixtures("begun")
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EMFILE, errno.EIO])
-def test_a_partial_file_that_cannot_be_reached_is_not_begun_anew(plan, path, monkeypatch, number):
-    with monkeypatch.context() as patch:
-        failing(h5py, "File", hdf5_error(number))(patch, 0)
-        with pytest.raises(FeatbertError, match=os.strerror(number)):
-            carried_out(plan, path)
+def test_a_partial_file_that_cannot_be_reached_is_not_begun_anew(plan, path, number):
+    with (
+        failing(h5py, "File", error=hdf5_error(number)),
+        pytest.raises(FeatbertError, match=os.strerror(number)),
+    ):
+        carried_out(plan, path)
     goes_on(plan, path, kept=2)
 
 
@@ -155,10 +135,9 @@ REFUSALS = {
 @pytest.mark.parametrize(
     "place", [(h5py, "File"), (h5py, "is_hdf5"), (h5py.Group, "__getitem__"), (h5py.Group, "get")]
 )
-def test_what_the_system_refuses_is_no_damage(plan, path, monkeypatch, place, refusal):
+def test_what_the_system_refuses_is_no_damage(plan, path, place, refusal):
     store = plan.to(path)
-    with monkeypatch.context() as patch:
-        failing(*place, REFUSALS[refusal])(patch, 0)
+    with failing(*place, error=REFUSALS[refusal]):
         for call in (lambda: FeatureStore(path), store.verify, lambda: store.read("train")):
             with pytest.raises(FeatbertError, match=str(path)) as caught:
                 call()
@@ -171,20 +150,20 @@ def test_what_the_system_refuses_is_no_damage(plan, path, monkeypatch, place, re
 
 
 @pytest.mark.parametrize("refusal", ["no locks", "not supported", "open files", "disk"])
-def test_an_extraction_that_the_system_refuses(plan, path, monkeypatch, refusal):
-    with monkeypatch.context() as patch:
-        failing(h5py, "File", REFUSALS[refusal])(patch, 0)
-        with pytest.raises(FeatbertError, match=str(path)) as caught:
-            carried_out(plan, path)
+def test_an_extraction_that_the_system_refuses(plan, path, refusal):
+    with (
+        failing(h5py, "File", error=REFUSALS[refusal]),
+        pytest.raises(FeatbertError, match=str(path)) as caught,
+    ):
+        carried_out(plan, path)
     assert ("HDF5_USE_FILE_LOCKING=FALSE" in str(caught.value)) == (refusal.startswith("no"))
     goes_on(plan, path, kept=0)
 
 
 @pytest.mark.usefixtures("begun")
-def test_too_little_memory_is_no_damage(plan, path, monkeypatch):
+def test_too_little_memory_is_no_damage(plan, path):
     store = plan.to(path.with_name("whole.h5"))
-    with monkeypatch.context() as patch:
-        failing(h5py.Dataset, "__getitem__", MemoryError())(patch, 0)
+    with failing(h5py.Dataset, "__getitem__", error=MemoryError()):
         calls = (lambda: FeatureStore(store.path), store.verify, lambda: carried_out(plan, path))
         for call in calls:
             with pytest.raises(MemoryError):
@@ -247,8 +226,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 def test_a_disk_that_is_really_full(disk, monkeypatch, encoder_folder, tmp_path):
     """The room is taken before anything is computed, whatever the system says is free."""
-    usage = namedtuple("usage", "total used free")
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**12, 0, 10**12))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=10**12))
     corpus = corpus_of(train=["The quick fox jumps .", "Jordan beat Chelsea"] * 400, dev=["fox"])
 
     run = partial(extracted, corpus, encoder_folder("bert"))

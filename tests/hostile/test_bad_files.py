@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from featbert.runs.folder import evaluation_files
 from featbert.runs.record import read_notes
 from featbert.runs.run import Run, find_runs
 from tests.kept_records import rewrite
@@ -126,20 +125,6 @@ def test_a_run_of_an_extension_that_is_missing(runs: Workspace, key: str, value:
     assert run.name in error_of(runs.call("runs", "show", run.name, "--runs-dir", runs.runs))
     shutil.copyfile(run.folder / "record.json", run.folder / "featbert.json")  # as if exported
     assert "featbert.json" in error_of(runs.call("predict", run.folder, "x", "-q"))
-
-
-def test_an_evaluation_that_is_damaged_stops_no_other(runs: Workspace) -> None:
-    run = find_runs(runs.runs).runs[0]
-    other, where = runs.folder / "other", ("--runs-dir", runs.runs)
-    shutil.copytree(runs.corpus, other)
-    ok(runs.call("evaluate", run.folder, "--data", other, *where, "-q"))
-    (path,) = evaluation_files(run.folder)
-    damaged = shutil.copyfile(path, path.with_name("x--test--01234567.json"))
-    rewrite(damaged, lambda data: data.update(run="another"))
-    shown = ok(runs.call("runs", "show", run.name, *where))
-    assert "other test" in shown.stdout
-    assert "01234567" in shown.stderr
-    ok(runs.call("evaluate", run.folder, "--data", other, *where))
 
 
 def test_tags_that_are_given_at_once_are_all_kept(runs: Workspace) -> None:

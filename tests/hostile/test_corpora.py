@@ -79,6 +79,7 @@ def test_bytes_that_are_not_utf8_cost_nothing_that_was_computed(workspace, monke
         ("", ("train",), ("train.tsv", "--target")),
         ("", ("finetune",), ("train.tsv", "--target")),
         ("", ("train", "--task", "multilabel"), ("train.tsv", "--target")),
+        ("", ("finetune", "--task", "multilabel"), ("train.tsv", "--target")),
         ("bad", ("train", "--shots", 9), ("--shots", "4")),
         ("bad", ("finetune", "--shots", 9), ("--shots", "4")),
         ("bad", ("train", "--layers", 77), ("77", "0 to 4")),

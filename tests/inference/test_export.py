@@ -25,22 +25,12 @@ from featbert.inference import onnx_model
 from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.tasks.base import get_task
-from tests.runs import finished_runs, questions, test_choices, test_examples
+from tests.corpora import CORPORA
+from tests.runs import finished_runs
 from tests.runs.rows import FP32
 from tests.single_runs import finetune, train
-from tests.tasks import test_multilabel
 from tests.tiny_encoders import write_encoder
 from tests.workspace import command, error_of, ok, write_splits
-
-CORPORA = {
-    "entities": finished_runs.write_corpus,
-    "labels": finished_runs.write_corpus,
-    "classification": lambda folder: test_examples.write_corpus(folder, pairs=False),
-    "multilabel": test_multilabel.write_sets,
-    "regression": lambda folder: test_examples.write_corpus(folder, pairs=True),
-    "choice": test_choices.write_corpus,
-    "spans": questions.write_questions,
-}
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,12 @@
-"""Labels of words against scikit-learn, and from a CoNLL-U file to a comparison."""
-
-import json
-from pathlib import Path
+"""Labels of words against scikit-learn, and what commands say of them."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 
-from featbert.runs.run import find_runs
 from featbert.tasks.base import get_task
-from tests.workspace import Workspace, error_of, ok
+from tests.workspace import error_of, ok
 
 TASK = get_task("labels")
 labels = st.sampled_from(["NOUN", "VERB", "PUNCT", "O"])
@@ -29,43 +25,13 @@ def test_scores_are_those_of_scikit_learn(sentences):
     assert float(TASK.measure.of(counts.sum(axis=0))) == pytest.approx(values["accuracy"])
 
 
-CONLLU = """# newdoc id = a
-1\tThe\tthe\tDET\tDT\t_\t2\tdet\t_\t_
-2-3\tfox's\t_\t_\t_\t_\t_\t_\t_\t_
-2\tfox\tfox\tNOUN\tNN\t_\t0\troot\t_\t_
-3\t's\t's\tPART\tPOS\t_\t2\tcase\t_\t_
-3.1\tis\tbe\tAUX\tVBZ\t_\t_\t_\t_\t_
-
-1\tJordan\tJordan\tPROPN\tNNP\t_\t0\troot\t_\t_
-2\tsaid\tsay\tVERB\tVBD\t_\t1\tdep\t_\t_
-
-"""
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> str:
-    for split in ("train", "dev", "test"):
-        (tmp_path / f"{split}.conllu").write_text(CONLLU * 6, "utf-8")
-    return str(tmp_path)
-
-
-def test_from_text_to_comparison_nothing_is_said_of_entities(corpus, tiny_bert, tmp_path):
-    space = Workspace(tmp_path, Path(corpus), tiny_bert)
-    ok(space.extract())  # for any task: all read one store
-    options = ("--epochs", "40", "--lstm-size", "16", "--learning-rate", "0.01")
-    ok(space.train("--task", "labels", "--layers", "last", *options))
-    assert len([*space.cache.glob("*.h5")]) == 1
-    (run,) = find_runs(space.runs)
-    assert run.record.targets.classes == ("DET", "NOUN", "PART", "PROPN", "VERB")
-    assert run.record.score("test") == 1.0
-    assert run.predictions("test").gold[0] == ["DET", "NOUN", "PART"]
-    text = tmp_path / "text.txt"
-    text.write_text("Jordan said so\n", "utf-8")
-    predicted = space.call(
-        "predict", run.folder, text, "--runs-dir", space.runs, "--format", "jsonl"
-    )
-    assert "entities" not in json.loads(predicted.stdout)
-    compared = space.compare("--scorers", "--report", tmp_path / "page.html")
-    assert (compared.exit_code, "winner" in compared.stdout) == (0, False)
-    assert "entities" not in space.call("check", corpus, "--task", "labels").stdout
-    assert "iob1" in error_of(space.finetune("--task", "labels", "--tag-scheme", "iob1"))
+def test_nothing_is_said_of_entities(workspace):
+    """Neither by `check` nor by a comparison with several scorers, which labels do not have."""
+    ok(workspace.extract())  # for any task: all read one store
+    ok(workspace.train("--task", "labels", "--layers", "last"))
+    assert len([*workspace.cache.glob("*.h5")]) == 1
+    compared = ok(workspace.compare("--scorers", "--report", workspace.folder / "page.html"))
+    assert "winner" not in compared.stdout
+    checked = ok(workspace.call("check", workspace.corpus, "--task", "labels"))
+    assert "entities" not in compared.stdout + checked.stdout
+    assert "iob1" in error_of(workspace.finetune("--task", "labels", "--tag-scheme", "iob1"))

@@ -16,6 +16,7 @@ from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.runs.run import find_runs
 from featbert.tasks.base import get_task
+from tests.corpora import write_sets
 from tests.tasks.support import split_of
 from tests.workspace import Workspace, ok
 
@@ -214,20 +215,6 @@ def test_numbers_of_rows_are_no_class(tmp_path, name, first):
     assert train.notes.answer_columns == ("price", "room")
 
 
-def write_sets(folder: Path) -> Path:
-    """A corpus in which words say which classes a text has."""
-    rng, names = np.random.default_rng(0), {"cheap": "price", "quick": "speed", "good": "quality"}
-    folder.mkdir()
-    for name, n in (("train", 60), ("dev", 30), ("test", 30)):
-        rows = []
-        for _ in range(n):
-            words = [w for w, given in zip(names, rng.random(3) < 0.4, strict=True) if given]
-            text = " ".join([*words, *rng.choice(["it", "was", "the", "film"], 3)])
-            rows.append(json.dumps({"text": text, "labels": [names[w] for w in words]}) + "\n")
-        (folder / f"{name}.jsonl").write_text("".join(rows), "utf-8")
-    return folder
-
-
 def test_a_class_is_renamed_or_removed():
     mapping = {"price": "cost", "speed": "O"}
     assert get_task("multilabel").rename(["price|speed", "speed", ""], mapping) == ["cost", "", ""]
@@ -245,11 +232,10 @@ def test_frozen_and_tuned_runs_learn_and_answer_by_their_thresholds(workspace: W
     text = workspace.folder / "texts.txt"
     text.write_text("cheap it was\nthe film\n", "utf-8")
     for run in find_runs(workspace.runs):
-        record, found = run.record, run.predictions("test")
+        record = run.record
         assert record.targets.classes == ("price", "quality", "speed")
         assert record.scores["test"].values["micro_f1"] > 0.7, run.name
         assert isinstance(record.threshold, list) == (record.tuning == "full")
-        assert run.task.score(found.gold, found.predicted).values == record.scores["test"].values
         answers = workspace.call("predict", run.folder, text, "--format", "jsonl")
         rows = [json.loads(line) for line in ok(answers).stdout.splitlines()]
         assert "price" in rows[0]["answer"]
@@ -257,7 +243,6 @@ def test_frozen_and_tuned_runs_learn_and_answer_by_their_thresholds(workspace: W
             limits = np.broadcast_to(np.array(record.threshold), 3)
             above = zip(row["probabilities"].items(), limits, strict=True)
             assert row["answer"] == [name for (name, share), t in above if share > t]
-        ok(workspace.call("evaluate", run.folder, "--data", corpus, *where))
     ok(workspace.compare("--report", workspace.folder / "page.html", "--by", "class"))
 
 

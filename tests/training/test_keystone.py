@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from featbert.api import extract
+from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import align
 from featbert.encoders.device import Device, autocast
 from featbert.encoders.layers import parse_layers
@@ -37,44 +38,63 @@ TOLERANCE = {
 }
 
 
+def pairs_of(corpus: Corpus) -> Corpus:
+    """Two questions about each of its sentences."""
+    pairs = tuple(
+        Sentence((*question, *sentence.words), pair=len(question))
+        for sentence in corpus["train"]
+        for question in (("Who", "jumps", "?"), ("Who", "rejects", "lamb", "?"))
+    )
+    return Corpus("pairs", {"train": Split("train", pairs)}, targets=None)
+
+
 @pytest.mark.parametrize(
-    ("family", "context", "pooling", "dtype"),
+    ("family", "reading", "pooling", "dtype"),
     [
         *((family, "sentence", None, "float16") for family in FAMILIES),
         *((family, "document", "mean", "float32") for family in ("roberta", "modernbert", "qwen3")),
         *itertools.product(["bert"], ["sentence", "document"], ["first", "last"], ["float32"]),
+        *((family, "joint", "mean", "float32") for family in FAMILIES),
+        *(("bert", "joint", "first", "float32"), ("qwen2", "joint", "last", "float32")),
+        *((family, "apart", "mean", "float32") for family in ("bert", "llama")),
     ],
 )
 def test_both_approaches_begin_from_the_same_states(
-    encoder_folder, tmp_path, monkeypatch, family, context, pooling, dtype
+    encoder_folder, tmp_path, monkeypatch, family, reading, pooling, dtype
 ):
+    """Of words in a context, or of the first piece and the words of packed pairs."""
     monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 10)
     corpus = corpus_of(train=TRAIN, documents={"train": [0, 0, 0, 1, 1, 1]})
-    folder = str(encoder_folder(family))
+    reads, how = "words", {"context": reading}
+    if reading in ("joint", "apart"):
+        corpus, reads, how = pairs_of(corpus), "sequence", {"packing": reading}
+    sentences, folder = corpus["train"].sentences, str(encoder_folder(family))
     options = {"precision": "fp32", "store_dtype": dtype, "device": "cpu", "token_budget": 60}
-    how = {"context": context, "pooling": pooling or "auto"}
-    store = extract(corpus, folder, cache_dir=tmp_path, **how, **options)
+    store = extract(corpus, folder, cache_dir=tmp_path, pooling=pooling or "auto", **how, **options)
     encoder = tuned(folder, pooling=pooling).eval().encoder
-    alignment = align(
-        corpus["train"].sentences, encoder.wordpieces, positions=encoder.positions, context=context
-    )
-    assert alignment.counts[f"windowed_{context}s"] >= 1
-    pieces = PieceInputs(alignment, encoder, CPU)
+    alignment = align(sentences, encoder.wordpieces, positions=encoder.positions, **how)
+    unit = "documents" if reading == "document" else "sentences"
+    assert alignment.counts[f"windowed_{unit}"] >= 1
+    pieces = PieceInputs(alignment, encoder, CPU, reads=reads)
     layers = encoder.num_layers
     combination = parse_layers(f"concat:0-{layers}", layers)
-    features = stored_inputs(store, ["train"], combination, "words", CPU)
+    features = stored_inputs(store, ["train"], combination, reads, CPU, sentences=sentences)
     assert pieces.offsets.tolist() == features.offsets.tolist()
 
     # Batches as the loop draws them: other sentences, in another order, than were extracted.
-    for sentences in (np.array([5, 0, 1]), np.array([3]), np.array([4, 2])):
-        stored = features.batch(sentences).numpy().astype(np.float32)
-        batch = pieces.batch(sentences)
+    for numbers in (np.array([5, 0, 1]), np.array([3]), np.array([4, 2])):
+        stored = features.batch(numbers).numpy().astype(np.float32)
+        batch = pieces.batch(numbers)
         with torch.inference_mode():
             found = torch.stack(encoder.hidden_states(batch)).numpy()
             last = encoder(batch).numpy()
         assert np.abs(stored).max() > 0.5
         np.testing.assert_allclose(stored, found, **TOLERANCE[dtype])
         np.testing.assert_allclose(stored[-1], last, **TOLERANCE[dtype])
+        chosen = [sentences[number] for number in numbers]
+        lengths = [len(s) if s.pair is None else [1 + s.pair, len(s) - s.pair] for s in chosen]
+        for inputs in (pieces, features):
+            assert inputs.layout(numbers).lengths.tolist() == lengths
 
 
 @pytest.mark.parametrize("family", FAMILIES)
