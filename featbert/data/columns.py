@@ -193,7 +193,7 @@ def columns_seen(values: Mapping[Any, Any]) -> str:
         f"{name} ({shortened(str(value), 30)!r})" if str(name).isdigit() else name
         for name, value in values.items()
     ]
-    return ", ".join(shown)
+    return ", ".join(shown) or "none"
 
 
 def delimiter_advice(values: Mapping[Any, Any], path: Path) -> str:

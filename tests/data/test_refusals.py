@@ -86,6 +86,7 @@ FILES = {
     ],
     ("train.json", "classes"): [('{"text": ["a", "b"], "label": ["x", "y"]}', {}, "lists")],
     ("train.jsonl", "classes"): [
+        ("{}\n{}\n", {}, "it has none"),
         ('{"text": true, "label": "x"}', {}, "line 1"),
         *(
             (lines({"text": "a", "label": label} for label in (["a"], other)), {}, named)
