@@ -152,8 +152,8 @@ class Row:
         scores: over seeds, by split and key. A score that some run lacks is absent.
         estimates: the task's measure with its interval, by split. Empty before `with_estimates`.
         floors: scores of a system without skill, by split, if known.
-        learned: splits on which the interval is above the floor. Without counts of the text: those
-            on which a run's score is clearly above it.
+        learned: splits on which the interval is above the floor. If it does not cover other text,
+            a run's score is clearly above it, too.
         cell: parts of the comparable key (data, encoder) in which rows may differ.
         baseline: name of the row that it is compared with. A baseline names itself.
         difference: mean score less the baseline's, by split. None for a baseline and without one.
@@ -256,8 +256,8 @@ class Row:
 
     @property
     def competes(self) -> bool:
-        """Whether it can be an answer: it learned, and is no trial of a search."""
-        return not self.is_trial and self.splits[-1] in self.learned
+        """Whether it can be an answer: it learned by the split that chooses, and is no trial."""
+        return not self.is_trial and self.splits[0] in self.learned
 
     def data(self, split: str) -> tuple[str | None, ...]:
         """Text and tags of a split, and the scorer. Rivals have the same."""
@@ -505,11 +505,10 @@ class Contest:
         about: values that distinguish it from the comparison's other contests, or "".
         split: the last split on which its best row by dev was scored.
         leader: name of the best row by dev among those that learned. None if no row did.
-        features, tuned: names of the best row on features and of the best fully tuned row by dev.
-            None if there is none.
+        features, tuned: names of the best row on features and of the best fully tuned row by dev,
+            among those that learned. None if there is none.
         difference: features less tuned, on the last split that both have. None if not estimated.
-        ahead: name of the better one of the two by the adjusted test. None if there is none, and if
-            neither row learned.
+        ahead: name of the better one of the two by the adjusted test. None if there is none.
         cheapest: name of the row with the least cost within the margin of the leader.
         findings: (topic, sentence) in order. The first ones are the answer.
     """

@@ -306,22 +306,36 @@ def short_names(rows: Sequence[Row], without: Collection[str]) -> list[str]:
 
     `without` are columns that are not named.
     """
+    names = []
+    for row, settings in zip(rows, needed_settings(rows, without), strict=True):
+        varied = [settings.pop(name) for name in row.varied if name in settings]
+        base = base_name(row.tuning, row.layers)
+        names.append(" · ".join([with_settings(base, settings), *varied]))
+    return names
+
+
+def needed_settings(rows: Sequence[Row], without: Collection[str]) -> list[dict[str, str]]:
+    """For each row the settings and varied values that tell it from its namesakes among `rows`.
+
+    Parts of the head come first. `without` are varied values that do not count.
+    """
     bases = [base_name(row.tuning, row.layers) for row in rows]
     values = [
         {**{k: v for k, v in r.varied.items() if k not in without}, **r.differing} for r in rows
     ]
-    names = []
-    for row, base, row_values in zip(rows, bases, values, strict=True):
-        namesakes = [settings for settings, name in zip(values, bases, strict=True) if name == base]
+    needed_by_base: dict[str, list[str]] = {}
+    for base, namesakes in grouped(zip(bases, values, strict=True)).items():
         needed, n_names = list[str](), 1
-        for name in dict.fromkeys(itertools.chain(*namesakes)):
+        names = dict.fromkeys(itertools.chain(*namesakes))
+        for name in sorted(names, key=lambda name: name not in PARTS):
             n_names_with = len({tuple(v.get(n) for n in (*needed, name)) for v in namesakes})
             if n_names_with > n_names:
                 needed, n_names = [*needed, name], n_names_with
-        settings = {name: value for name, value in row_values.items() if name in needed}
-        varied = [settings.pop(name) for name in row.varied if name in settings]
-        names.append(" · ".join([with_settings(base, settings), *varied]))
-    return names
+        needed_by_base[base] = needed
+    return [
+        {name: value for name, value in row_values.items() if name in needed_by_base[base]}
+        for base, row_values in zip(bases, values, strict=True)
+    ]
 
 
 def reading_key(row: Row) -> str:

@@ -96,8 +96,11 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
 
 
 def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
-    """Pairs of rows that are tested on a split, each once: (row, its rival)."""
-    rows = [row for row in comparison.rows if split in row.splits]
+    """Pairs of rows that are tested on a split, each once: (row, its rival).
+
+    A trial of a search is no claim, so it is not tested.
+    """
+    rows = [row for row in comparison.rows if split in row.splits and not row.is_trial]
     candidates = [(row, comparison.rival(row, split)) for row in rows]
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
@@ -106,7 +109,7 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     candidates += best_of_two_contests(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
-        if base is None or base is row or split not in base.splits:
+        if base is None or base is row or base.is_trial or split not in base.splits:
             continue
         if row.data(split) == base.data(split):
             pairs.setdefault(frozenset((row.name, base.name)), (row, base))
@@ -138,12 +141,12 @@ class _Estimates:
         for split in row.splits:
             runs, floor = self.members[row.name], row.floors.get(split, 0.0)
             result = self._estimate([row], split, floor)
+            has_learned = result is None or result.low > floor
             if result is not None:
                 estimates[split] = result
-            if result is not None and result.covers_text:
-                learned += [split] * (result.low > floor)
-            else:
-                learned += [split] * any(run.record.scores[split].exceeds_floor for run in runs)
+            if result is None or not result.covers_text:
+                has_learned &= any(run.record.scores[split].exceeds_floor for run in runs)
+            learned += [split] * has_learned
         return dataclasses.replace(row, estimates=estimates, learned=tuple(learned))
 
     def of_pair(self, row: Row, base: Row, split: str) -> Iterator[Difference]:

@@ -26,7 +26,7 @@ from featbert.analysis.comparison import (
 )
 from featbert.analysis.cost import CURRENCIES, machines_of
 from featbert.analysis.interval import FEWEST, needed
-from featbert.analysis.labels import base_name, head_parts, with_settings
+from featbert.analysis.labels import base_name, head_parts, needed_settings, with_settings
 from featbert.analysis.notes import side_by_side
 from featbert.analysis.rows import Members
 from featbert.config import Analyses, Settings, unchecked
@@ -61,6 +61,7 @@ _LEAST = {
 }
 _STATS = "--stats, or the notes of a report"
 _NO_SEEDS = ": other seeds are not covered"
+_WOULD_SETTLE = "would settle a difference of this size"
 # A run with fewer bytes for each parameter it predicts with needs the encoder's own files.
 _BYTES_OF_PARAMETER = 2
 
@@ -114,8 +115,8 @@ def with_contests(
         competing = [row for row in rows if row.competes]
         leader = best_by_dev(competing or rows)
         assert leader is not None  # each run has a score
-        features = best_by_dev([row for row in rows if row.frozen])
-        tuned = best_by_dev([row for row in rows if row.tuning == BASELINE])
+        features = best_by_dev([row for row in competing if row.frozen])
+        tuned = best_by_dev([row for row in competing if row.tuning == BASELINE])
         other_side = [row for row in competing if row.frozen != leader.frozen]
         rival = best_by_dev(other_side or [row for row in competing if row is not leader])
         of_rows = rows, group, competing, leader, rival, features, tuned, leader.splits[-1]
@@ -130,7 +131,7 @@ def _contest(case: _Case) -> Contest:
         in_both = [s for s in case.comparison.splits if s in features.splits and s in tuned.splits]
         if in_both:
             difference = case.comparison.difference(features, tuned, in_both[-1])
-        if difference is not None and (features.competes or tuned.competes):
+        if difference is not None:
             ahead = {1: features.name, -1: tuned.name}.get(difference.sign)
     cheapest, row = _cheapest(case), case.rows[0]
     apart = [*row.varied.values()]
@@ -167,7 +168,10 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
     features, tuned = case.features, case.tuned
     if features is None or tuned is None:
         if not _search_without_choice(case):
-            yield "Missing", f"There are no runs {_missing_side(case)} here to compare with."
+            yield (
+                "Missing",
+                f"There are no runs {_missing_side(case)} that learned, to compare with.",
+            )
         return
     yield "Cost", _cost(case, features, tuned)
     for b in case.comparison.breakdowns:
@@ -178,15 +182,12 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
 
 
 def _called(case: _Case, row: Row) -> str:
-    """A row by its name and, if it is frozen, its head. With its label if others have its name."""
-    names = [base_name(peer.tuning, peer.layers) for peer in case.rows]
-    name = base_name(row.tuning, row.layers)
-    if names.count(name) > 1:
-        return row.label
-    if not (row.frozen and row.settings):
-        return name
-    # Frozen rows differ most in their heads.
-    return with_settings(name, head_parts(row.tuning, row.settings, row.task_name))
+    """A row by its name, its head if it is frozen, and the settings that others need, too."""
+    settings = needed_settings(case.rows, {*row.varied})[case.rows.index(row)]
+    if row.frozen and row.settings:  # frozen rows differ most in their heads
+        parts = head_parts(row.tuning, row.settings, row.task_name)
+        settings = ({"body": parts["body"]} if settings else parts) | settings
+    return with_settings(base_name(row.tuning, row.layers), settings)
 
 
 # The answer ---------------------------------------------------------------------------------------
@@ -347,7 +348,7 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     if row is leader:
         return f"{least}: {name} itself ({score}, {storage})."
     difference = case.comparison.difference(row, leader, split)
-    if difference is not None and row is not case.rival:  # which the answer shows
+    if difference is not None and (row is not case.rival or difference.sign):
         score += f", {_lead(difference)} against {_called(case, leader)}"
         score += "" if difference.estimate.covers_seeds else _NO_SEEDS
     # Storage is shown already.
@@ -389,13 +390,13 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
     """How many seeds, or how much text, would settle a difference from the best row."""
     estimate, seeded = difference.estimate, [r for r in (row, case.leader) if r.has_seed]
     if estimate.value == 0:
-        return "their means are equal, so no number of seeds can be advised"
+        return "their means are equal"
     of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
     if not estimate.covers_seeds:
         return f"it takes at least {FEWEST} seeds of {of_rows}"
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
-        return f"about {counted(advised.seeds, 'more seed')} of {of_rows} would settle it"
+        return f"about {counted(advised.seeds, 'more seed')} of {of_rows} {_WOULD_SETTLE}"
     seeds = "more seeds will not settle it"
     if advised.seeds:
         seeds = f"it takes more than {_MOST} more seeds of {of_rows}"
@@ -403,7 +404,7 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
         n_units = f"{float(f'{advised.units:.2g}'):,.0f}"  # it is an estimate
         text = f"about {n_units} more {difference.split} {difference.units}"
         if not seeded:
-            return f"{text} would settle it"
+            return f"{text} {_WOULD_SETTLE}"
         return f"{seeds}, or {text}" if advised.seeds else f"{seeds}, {text} would"
     if advised.seeds or not estimate.covers_text:
         return seeds

@@ -107,8 +107,8 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             f"rows chosen on {chosen_on}, scores of the last split that both have",
             legend=[
                 "score: the task's measure, in percent. Δ: features minus fine-tuning, in points",
-                "interval: covers other seeds, and other text if predictions exist, for all "
-                "tests of a split together. better: the interval excludes 0",
+                "interval: covers other seeds if both rows have three, and other text if "
+                "predictions exist, for all tests of a split. better: the interval excludes 0",
             ][: 1 + _any_value(lines, "ahead")],
         )
     ]

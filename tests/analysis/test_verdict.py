@@ -154,7 +154,7 @@ def with_floor(runs: list[Run], floor: float) -> list[Run]:
 
 
 def test_rows_that_did_not_learn_are_named_and_leave_the_answer() -> None:
-    runs = [*make_seeds("t", [0.31, 0.32, 0.33], layers=None), *make_seeds("f", [0.6] * 3)]
+    runs = [*make_seeds("t", [0.30, 0.31, 0.32], layers=None), *make_seeds("f", [0.6] * 3)]
     runs += make_seeds("low", [0.30] * 3, layers="first")
     (comparison,) = compare(with_floor(runs, 0.25))
     (found,) = comparison.contests
@@ -334,6 +334,33 @@ def test_a_rate_at_the_edge_is_a_caution_and_trials_are_no_rows_of_an_answer(
     assert not comparison.row(found.leader).is_trial
     text = topics(found).get("Check first", "")
     assert (edge in text) if edge else not text
+
+
+@pytest.mark.parametrize(
+    ("dev", "test", "competes"), [(0.6, 0.25, True), (0.25, 0.6, False)], ids=["dev", "test"]
+)
+def test_the_split_that_chooses_says_which_rows_learned(dev, test, competes) -> None:
+    runs = [*make_seeds("t", [0.5] * 3, layers=None), make_run("f", dev=dev, test=test)]
+    (comparison,) = compare(with_floor(runs, 0.25))
+    assert comparison.row("concat_last4").competes == competes
+
+
+def test_features_are_not_set_beside_fine_tuning_that_did_not_learn() -> None:
+    runs = [*make_seeds("f", [0.6] * 3), *make_seeds("t", [0.25] * 3, layers=None)]
+    (found,) = compare(with_floor(runs, 0.25))[0].contests
+    assert (found.tuned, found.difference, found.ahead) == (None, None, None)
+    assert {"Cost", "Where"}.isdisjoint(topics(found))
+
+
+def test_trials_are_not_tested(tmp_path) -> None:
+    searched(tmp_path, 1)
+    runs = within(tmp_path, [*two_rows(), make_run("try-0", **TRIAL)])
+    (comparison,) = compare(runs)
+    trials = {row.name for row in comparison.rows if row.is_trial}
+    assert trials
+    tested = {name for d in comparison.differences for name in (d.row, d.baseline)}
+    assert tested
+    assert not tested & trials
 
 
 def test_trials_are_compared_if_they_are_named_or_there_is_nothing_else(tmp_path) -> None:
