@@ -237,7 +237,16 @@ def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
     except FeatbertError:
         raise
     except kinds as error:
+        if (interruption := _interruption(error)) is not None:
+            raise interruption from None
         raise FeatbertError(cannot_write(path, error)) from None
+
+
+def _interruption(error: BaseException | None) -> BaseException | None:
+    """Ctrl-C or an exit behind an error: torch turns one in its writing into a RuntimeError."""
+    while isinstance(error, Exception):
+        error = error.__context__
+    return error
 
 
 def cannot_write(path: Path, error: Exception, verb: str = "written") -> str:

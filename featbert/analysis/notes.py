@@ -22,7 +22,8 @@ def comparison_notes(
     for row in rows:
         reasons = ((run.why_unlearned, str(run.record.seed)) for run in members[row.name])
         for reason, seeds in grouped(reasons).items():
-            unlearned.setdefault(reason, []).append(f"{row.name}, seed {', '.join(seeds)}")
+            which = "" if len(seeds) == len(row.seeds) else f", seed {', '.join(seeds)}"
+            unlearned.setdefault(reason, []).append(row.name + which)
     yield from (f"{'; '.join(names)}: {reason}" for reason, names in unlearned.items() if reason)
     without = [row.name for row in rows if row.baseline is None]
     if len(rows) > 1 and not any(row.is_baseline for row in rows):

@@ -2,8 +2,10 @@
 
 import dataclasses
 import errno
+import io
 import os
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -147,6 +149,28 @@ def test_a_full_disk_keeps_the_one_before(path, monkeypatch) -> None:
         train(path)
     assert path.read_bytes() == before
     assert [*path.parent.iterdir()] == [path]
+
+
+class Interrupted(io.BytesIO):
+    """A file whose second write is interrupted."""
+
+    writes = 0
+
+    def write(self, data):
+        self.writes += 1
+        if self.writes == 2:
+            raise KeyboardInterrupt
+        return super().write(data)
+
+
+def test_an_interruption_while_it_is_written_is_one(path, monkeypatch) -> None:
+    """torch goes on and fails for another reason."""
+    before = path.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", lambda *_: Interrupted())
+        with pytest.raises(KeyboardInterrupt):
+            train(path)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
