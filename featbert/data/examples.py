@@ -218,6 +218,8 @@ class TextReader:
                 advice += "; or export JSON-MIN"
             elif usual_texts(names):
                 advice = "its columns are lists; write an object for each example"
+            elif objects := [str(n) for n, value in values if isinstance(value, dict)]:
+                advice += f"; give the values in {', '.join(objects)} columns of their own"
             elif self.keys is not None:
                 advice += delimiter_advice(row.values, self.path)
             elif not self.path.suffix:  # objects of Python

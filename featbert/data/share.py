@@ -41,7 +41,7 @@ def drawn_shots(split: Split, shots: int, *, seed: int) -> Ints:
     rarest = min(numbers, key=lambda tags: (len(numbers[tags]), tags))
     if shots > (n_rarest := len(numbers[rarest])):
         raise InputError(
-            f"is {shots}, but {split.path or split.name} has {n_rarest} of class {rarest[0]}; "
+            f"is {shots}, but {split.name} has {n_rarest} of class {rarest[0]}; "
             f"give at most {n_rarest}",
             setting="shots",
         )

@@ -87,6 +87,7 @@ FILES = {
     ("train.json", "classes"): [('{"text": ["a", "b"], "label": ["x", "y"]}', {}, "lists")],
     ("train.jsonl", "classes"): [
         ("{}\n{}\n", {}, "it has none"),
+        (lines([{"id": 1, "ticket": {"body": "It is."}, "label": "x"}]), {}, "values in ticket"),
         ('{"text": true, "label": "x"}', {}, "line 1"),
         *(
             (lines({"text": "a", "label": label} for label in (["a"], other)), {}, named)
