@@ -65,6 +65,8 @@ from featbert.config import (
     Settings,
     Several,
     Training,
+    defaults,
+    defaults_by_task,
     mistakes,
     parse_seeds,
     validated,
@@ -146,12 +148,20 @@ class Request(Section):
         return validated(type(self), self.given | changes)
 
 
-def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def door(
+    *positional: str, tuning: str | None = None
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Lets a function that takes a request also take the fields of the request.
 
     `positional` fields need no keyword. The parameter `progress` is added: whether to show bars and
-    lines in a notebook or a terminal. Other parameters of the function stay.
+    lines in a notebook or a terminal. Other parameters of the function stay. Help shows settings
+    with the defaults of `tuning`, and `...` for those that the task decides.
     """
+    usual, by_task = dict[str, Any](), dict[str, str]()
+    if tuning is not None:
+        usual = defaults(tuning).model_dump()
+        texts = defaults_by_task(tuning)
+        by_task = {name: text for name, text in texts.items() if text != usual[name]}
 
     def decorated(function: Callable[..., T]) -> Callable[..., T]:
         kind: type[Request] = globals()[function.__annotations__["request"]]
@@ -182,11 +192,13 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
         keyword, by_name = inspect.Parameter.KEYWORD_ONLY, kind.fields()
         by_name = {name: by_name[name] for name in positional} | by_name
+        shown = {n: field.default for n, field in by_name.items()} | usual
+        shown |= dict.fromkeys(by_task, ...)
         parameters = [
             inspect.Parameter(
                 name,
                 inspect.Parameter.POSITIONAL_OR_KEYWORD if name in positional else keyword,
-                default=inspect.Parameter.empty if field.is_required() else field.default,
+                default=inspect.Parameter.empty if field.is_required() else shown[name],
                 annotation=_bare(field.annotation),
             )
             for name, field in by_name.items()
@@ -194,8 +206,9 @@ def door(*positional: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
         shows = inspect.Parameter("progress", keyword, default=True, annotation=bool)
         signature = [*parameters, *(p.replace(kind=keyword) for p in options), shows]
         called.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
-        texts = (f"    {name}: {field.description}" for name, field in by_name.items())
-        of_fields = _OPTION_NAME.sub(lambda m: m[1].replace("-", "_"), "\n".join(texts))
+        ends = {name: f" [default: {text}]" for name, text in by_task.items()}
+        lines = (f"    {n}: {f.description}{ends.get(n, '')}" for n, f in by_name.items())
+        of_fields = _OPTION_NAME.sub(lambda m: m[1].replace("-", "_"), "\n".join(lines))
         called.__doc__ = f"{inspect.getdoc(function)}\n\nArgs:\n{of_fields}\n"
         return called
 
@@ -430,7 +443,7 @@ class TrainRequest(Head, Training, Rows, Cached, Trained):
     concat:9-12."""
 
 
-@door("features", "layers")
+@door("features", "layers", tuning="none")
 def train(request: TrainRequest, on_run: OnRun | None = None) -> list[Run]:
     """Trains heads on frozen features: one run for each layer combination and seed.
 
@@ -510,7 +523,7 @@ class FinetuneRequest(RowsTable, Trained):
     without = frozenset({"store_dtype", "keep"})
 
 
-@door("data", "model")
+@door("data", "model", tuning="full")
 def finetune(request: FinetuneRequest, on_run: OnRun | None = None) -> list[Run]:
     """Tunes an encoder with a head on top: one run for each seed.
 
@@ -1297,7 +1310,6 @@ def probe(request: ProbeRequest) -> Iterator[Probed]:
     task = get_task(request.task)
     if task.of_texts:
         raise InputError(f"{request.task} has no probe; give entities or labels", setting="task")
-    from featbert.config import defaults
     from featbert.data.tags import known_tags
     from featbert.features.plan import plan_whole_store
     from featbert.features.probe import probe

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import featbert
-from featbert import compare
+from featbert import compare, finetune, train
 from featbert.analysis.document import to_json
 from featbert.api import (
     CompareRequest,
@@ -17,8 +17,10 @@ from featbert.api import (
     TrainRequest,
     load_corpus,
 )
+from featbert.config import defaults
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
+from featbert.tasks.base import TASKS
 from tests.analysis.records import usual_runs
 
 
@@ -90,6 +92,20 @@ def test_functions_name_their_fields_without_words_of_the_command_line() -> None
         assert f"    {first}: " in described
         assert not re.search(r"--[a-z]", described)
         assert "Annotated" not in str(inspect.signature(function))
+
+
+@pytest.mark.parametrize(("function", "tuning"), [(train, "none"), (finetune, "full")])
+def test_help_shows_the_defaults_that_are_used(function, tuning) -> None:
+    parameters = inspect.signature(function).parameters
+    for task in TASKS:
+        for name, value in defaults(tuning, task).model_dump().items():
+            if name in parameters:
+                default = parameters[name].default
+                (described,) = re.findall(rf"^    {name}: (.*)$", function.__doc__, re.MULTILINE)
+                if default is not ...:
+                    assert default == value
+                elif value is not None:  # a setting without a value has no default to show
+                    assert str(value) in described
 
 
 def test_paths_may_stand_for_names_of_runs_corpora_and_encoders(runs, tmp_path) -> None:
