@@ -43,7 +43,9 @@ def bars(rows: Sequence[Row], split: str) -> tuple[dict[str, tuple[float, float]
     with_text = [estimate.covers_text for estimate in estimates.values()]
     text = " and text" if all(with_text) else ", and text if predictions exist" * any(with_text)
     ends = {name: (estimate.low, estimate.high) for name, estimate in estimates.items()}
-    return ends, f"{LEVEL:.0%} interval over seeds{text}"
+    has_seeds = all(estimate.covers_seeds for estimate in estimates.values())
+    seeds = "seeds" if has_seeds else f"seeds (from {FEWEST} on)"
+    return ends, f"{LEVEL:.0%} interval over {seeds}{text}"
 
 
 def method_title(name: str) -> str:
