@@ -151,8 +151,8 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         )
         of_texts = any(split.sentences[0].texts for split in incomplete.values())
         items = "examples" if of_texts else "words"
-        drawn = {"dev_share", "folds"} & corpus.reading.keys()
-        note = ", before other parts were drawn from it" if drawn else ""
+        has_parts = not {"dev_share", "folds"}.isdisjoint(corpus.reading)
+        note = ", before other parts were drawn from it" * has_parts
         yield f"{items} without an answer are neither learned nor scored: {marks}{note}"
     kind, answers = corpus_kind(corpus), {*sum(labels.values(), Counter[str]())}
     classes = {*kind.classes_of([*answers])} if kind.separator else answers
