@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import stat
+import sys
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -232,21 +233,18 @@ def write_text(path: Path, text: str) -> None:
 def explaining(path: Path, *further: type[Exception]) -> Iterator[None]:
     """Raises FeatbertError for an OSError, or one of `further`, of a block that writes `path`."""
     kinds: tuple[type[Exception], ...] = (OSError, *further)
+    outer = sys.exception()  # perhaps a Ctrl-C that the caller handles
     try:
         yield
     except FeatbertError:
         raise
     except kinds as error:
-        if (interruption := _interruption(error)) is not None:
-            raise interruption from None
+        cause: BaseException | None = error
+        while isinstance(cause, Exception):  # torch fails after Ctrl-C within its writing
+            cause = cause.__context__
+        if isinstance(cause, KeyboardInterrupt | SystemExit) and cause is not outer:
+            raise cause from None
         raise FeatbertError(cannot_write(path, error)) from None
-
-
-def _interruption(error: BaseException | None) -> BaseException | None:
-    """Ctrl-C or an exit behind an error: torch turns one in its writing into a RuntimeError."""
-    while isinstance(error, Exception):
-        error = error.__context__
-    return error
 
 
 def cannot_write(path: Path, error: Exception, verb: str = "written") -> str:

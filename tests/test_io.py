@@ -143,3 +143,11 @@ def test_the_refusal_behind_an_error_of_a_library_is_told(tmp_path):
         assert "inline_container" not in str(told.value)
     with pytest.raises(FeatbertError, match="no number"), explaining(tmp_path, RuntimeError):
         raise RuntimeError("no number")
+
+
+def test_what_cannot_be_written_while_an_interruption_is_handled_is_told(tmp_path):
+    try:
+        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        with pytest.raises(FeatbertError, match="one"), explaining(tmp_path / "one"):
+            (tmp_path / "missing" / "one").write_text("")

@@ -322,6 +322,16 @@ def best_of_two_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
         yield from first_two(group, split)
 
 
+def best_on_features(rows: Iterable[Row]) -> Row | None:
+    """The best row by dev on frozen features, among those that learned."""
+    return best_by_dev([row for row in rows if row.competes and row.frozen])
+
+
+def best_tuned(rows: Iterable[Row]) -> Row | None:
+    """The best fully tuned row by dev, among those that learned."""
+    return best_by_dev([row for row in rows if row.competes and row.tuning == BASELINE])
+
+
 # Analyses -----------------------------------------------------------------------------------------
 
 
@@ -566,7 +576,7 @@ class Comparison:
         sizes: (examples, words) by evaluated split. Absent for a split if rows have other texts.
         key: parts of the comparable key that all rows share.
         machines, speed_machines: machines that trained, and machines that timed labelling.
-        notes: remarks for readers, one line each, such as runs left out or unequal seeds.
+        notes: remarks for readers, one line each, such as runs left out or other machines.
         best: names of the rows that are better than the next one on their text, by split.
         test_notes, cost_notes: remarks on tests and on costs.
         learning: names of rows by line of a learning curve, in the order of shares of train.

@@ -18,6 +18,8 @@ from featbert.analysis.comparison import (
     Row,
     best_by_dev,
     best_of_two_contests,
+    best_on_features,
+    best_tuned,
     first_two,
     rivals,
 )
@@ -105,6 +107,8 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
         candidates += [(row, best) for row in group if row.competes]
+        features = best_on_features(group)
+        candidates += [(features, best_tuned(group))] if features else []
     candidates += [(following, first) for first, following in first_two(rows, split)]
     candidates += best_of_two_contests(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}

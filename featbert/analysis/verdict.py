@@ -21,6 +21,8 @@ from featbert.analysis.comparison import (
     Row,
     best_by_dev,
     best_of_two_contests,
+    best_on_features,
+    best_tuned,
     grouped,
     rivals,
 )
@@ -115,8 +117,7 @@ def with_contests(
         competing = [row for row in rows if row.competes]
         leader = best_by_dev(competing or rows)
         assert leader is not None  # each run has a score
-        features = best_by_dev([row for row in competing if row.frozen])
-        tuned = best_by_dev([row for row in competing if row.tuning == BASELINE])
+        features, tuned = best_on_features(rows), best_tuned(rows)
         other_side = [row for row in competing if row.frozen != leader.frozen]
         rival = best_by_dev(other_side or [row for row in competing if row is not leader])
         of_rows = rows, group, competing, leader, rival, features, tuned, leader.splits[-1]
@@ -167,7 +168,7 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
         yield "Check first", f"{'; '.join(cautions)}."
     features, tuned = case.features, case.tuned
     if features is None or tuned is None:
-        if not _search_without_choice(case):
+        if case.competing and not _search_without_choice(case):
             yield (
                 "Missing",
                 f"There are no runs {_missing_side(case)} that learned, to compare with.",
@@ -183,10 +184,11 @@ def _lines(case: _Case, cheapest: Row | None) -> Iterator[tuple[str, str]]:
 
 def _called(case: _Case, row: Row) -> str:
     """A row by its name, its head if it is frozen, and the settings that others need, too."""
-    settings = needed_settings(case.rows, {*row.varied})[case.rows.index(row)]
+    settings: dict[str, str] = {}
     if row.frozen and row.settings:  # frozen rows differ most in their heads
-        parts = head_parts(row.tuning, row.settings, row.task_name)
-        settings = ({"body": parts["body"]} if settings else parts) | settings
+        settings = head_parts(row.tuning, row.settings, row.task_name)
+    settings |= {name: text for name, text in row.differing.items() if name == "output"}
+    settings |= needed_settings(case.rows, {*row.varied})[case.rows.index(row)]
     return with_settings(base_name(row.tuning, row.layers), settings)
 
 
@@ -433,9 +435,7 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
-    idle = [f"{_called(case, row)}{_few_steps(row)}" for row in case.rows if not row.competes]
-    if idle and case.competing:
-        yield f"{_first_of(idle)} did not learn"
+    yield from _unlearned(case)
     if caution := _search_without_choice(case):
         yield caution
     yield from _equals(case)
@@ -449,6 +449,20 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
     if case.competing and case.split == "dev":
         yield "there is no test text, and dev also chose epochs and settings: leads are too large"
     yield from _unequal(case)
+
+
+def _unlearned(case: _Case) -> Iterator[str]:
+    """Phrases about the rows that did not learn, in any run or in all."""
+    split, in_some, in_none = case.leader.splits[0], list[str](), list[str]()
+    for row in case.rows if case.competing else ():
+        if not row.competes:
+            scores = [run.record.scores[split] for run in case.members[row.name]]
+            names = in_some if any(score.exceeds_floor for score in scores) else in_none
+            names.append(f"{_called(case, row)}{_few_steps(row)}")
+    if in_none:
+        yield f"{_first_of(in_none)} did not learn"
+    if in_some:
+        yield f"{_first_of(in_some)} did not learn with every seed, or not clearly"
 
 
 def _first_of(names: Sequence[str]) -> str:

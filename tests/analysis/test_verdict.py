@@ -352,6 +352,17 @@ def test_features_are_not_set_beside_fine_tuning_that_did_not_learn() -> None:
     assert {"Cost", "Where"}.isdisjoint(topics(found))
 
 
+def test_the_best_of_both_sides_are_tested_against_each_other() -> None:
+    """Though a third method leads, and the baseline is a row of which one run failed."""
+    runs = [*make_seeds("l", [0.80, 0.81, 0.82], layers=None, tuning="lora")]
+    runs += make_seeds("failed", [0.78, 0.79, 0.1], layers=None)
+    other = {"settings": {"epochs": 9}}
+    runs += [*make_seeds("t", [0.50, 0.51, 0.50], layers=None, **other), *make_seeds("f", FEATURES)]
+    (found,) = compare(with_floor(runs, 0.25))[0].contests
+    assert "epochs=9" in (found.tuned or "")
+    assert found.difference is not None
+
+
 def test_trials_are_not_tested(tmp_path) -> None:
     searched(tmp_path, 1)
     runs = within(tmp_path, [*two_rows(), make_run("try-0", **TRIAL)])
