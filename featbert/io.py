@@ -23,6 +23,7 @@ from featbert.text import listed
 
 # Seconds to try a lock for: `is_owned` in another process may hold it for a moment.
 _PATIENCE, _POLL = 0.1, 0.01
+_RETRIES = 5
 # Errors of a file system without locks, where work continues without them.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 # Errors that a wrong offset in a damaged file may cause.
@@ -55,16 +56,23 @@ _SPECIAL = {
 def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
     """Prevents other processes from writing `path` within the block.
 
-    Holds the lock file next to it, which is deleted afterwards. Creates the parent folder.
-    BusyError if the lock is not free within `patience` seconds.
+    Holds the lock file next to it, which is deleted afterwards. Creates the parent folder, and
+    removes it if it stays empty. BusyError if the lock is not free within `patience` seconds.
     """
     from filelock import FileLock, Timeout
 
     lock = lock_beside(path)
+    made = not lock.parent.exists()
     file_lock = FileLock(lock, patience, poll_interval=_POLL, thread_local=False, on_acquired=_sign)
     try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file_lock.acquire()
+        for retry in range(_RETRIES + 1):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                file_lock.acquire()
+                break
+            except FileNotFoundError:  # the process that made the folder just removed it
+                if retry == _RETRIES:
+                    raise
     except Timeout:
         try:
             with temporary(lock):  # filelock waits, too, if the folder takes no files
@@ -87,6 +95,9 @@ def owning(path: Path, patience: float = _PATIENCE) -> Iterator[None]:
             lock.unlink()
         with contextlib.suppress(OSError):
             file_lock.release(force=True)
+        if made:
+            with contextlib.suppress(OSError):
+                lock.parent.rmdir()
 
 
 def lock_beside(folder: Path) -> Path:

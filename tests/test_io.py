@@ -9,6 +9,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import (
@@ -42,6 +43,7 @@ def test_a_lock_names_its_process_and_ends_with_it(tmp_path):
     assert list(folder.parent.iterdir()) == []
     with owning(tmp_path / "new" / "one"):
         assert is_owned(tmp_path / "new" / "one")
+    assert not (tmp_path / "new").exists()
     (tmp_path / "file").touch()
     with pytest.raises(FeatbertError, match="file"), owning(tmp_path / "file" / "one"):
         pass
@@ -52,6 +54,13 @@ def test_a_place_that_takes_no_files_is_not_in_use():
     with pytest.raises(FeatbertError, match="/proc") as refused, owning(Path("/proc/one"), 0.1):
         pass
     assert not isinstance(refused.value, BusyError)
+
+
+def test_a_folder_that_another_process_removes_before_the_lock(tmp_path):
+    gone, first = FileNotFoundError(errno.ENOENT, "gone"), iter([True])
+    late = failing(FileLock, "acquire", lambda *_: next(first, False), error=gone)
+    with late, owning(tmp_path / "runs" / "one"):
+        assert lock_beside(tmp_path / "runs" / "one").is_file()
 
 
 @pytest.mark.parametrize(("number", "works"), [(errno.ENOLCK, True), (errno.EIO, False)])

@@ -482,7 +482,7 @@ def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, ti
     for folder, settings, named in ((tiny_bert, quick(max_length=41), "40"), (bert, QUICK, "bert")):
         with pytest.raises(InputError, match=named):
             adapt(corpus, str(folder), settings=settings, models_dir=models, **CPU)
-    assert not list(tmp_path.glob("models/*"))
+    assert not (tmp_path / "models").exists()
 
 
 @pytest.mark.parametrize(("nsp", "split"), [("off", 1), ("on", 2)])

@@ -97,7 +97,7 @@ def test_a_disk_that_is_full_at_the_start_leaves_nothing(plan, path):
         pytest.raises(FeatbertError, match=os.strerror(errno.ENOSPC)),
     ):
         carried_out(plan, path)
-    assert list(path.parent.iterdir()) == []
+    assert not path.parent.exists()
     goes_on(plan, path, kept=0)
 
 
