@@ -1,7 +1,8 @@
 """How often an interval of a difference covers the truth, by simulation, and how wide it is.
 
     python -m benchmarks.coverage
-    python -m benchmarks.coverage --needed --replications 300
+    python -m benchmarks.coverage chosen
+    python -m benchmarks.coverage needed --replications 300
 
 Two rows answer U units of text, each with n seeds. The logit of a right answer is the sum of five
 normal numbers: the row's level, the seed, the unit (shared by both rows), the unit in this row, and
@@ -31,7 +32,7 @@ import argparse
 import dataclasses
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -176,10 +177,10 @@ def rows_of_counts(
     model: Model,
     random: np.random.Generator,
     shape: tuple[int, int, int],
-    spreads: Pair,
-    levels: Pair = LEVELS,
+    spreads: Sequence[float],
+    levels: Sequence[float] = LEVELS,
 ) -> list[tuple[Array, Array]]:
-    """For both rows counts (R, n, U, K) and the levels of runs (R, n), given R, n and U."""
+    """For each row counts (R, n, U, K) and the levels of runs (R, n), given R, n and U."""
     replications, runs, units = shape
     text = model.text(random, (replications, 1, units))
     shared = UNIT * random.standard_normal((replications, 1, units), np.float32)
@@ -199,11 +200,13 @@ def rows_of_counts(
 
 def true_difference(model: Model, spreads: Pair) -> float:
     """The second row's mean over seeds on unlimited text, less the first's."""
-    means = [
-        float(model.truth(level + seed_deviation(level, spread) * NODES) @ WEIGHTS)
-        for level, spread in zip(LEVELS, spreads, strict=True)
-    ]
-    return means[1] - means[0]
+    first, second = (true_score(model, *row) for row in zip(LEVELS, spreads, strict=True))
+    return second - first
+
+
+def true_score(model: Model, level: float, spread: float) -> float:
+    """A row's mean over seeds on unlimited text."""
+    return float(model.truth(level + seed_deviation(level, spread) * NODES) @ WEIGHTS)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -335,6 +338,55 @@ def _pigeonhole(rows: list[tuple[Array, Array]], random: np.random.Generator) ->
     return total
 
 
+# Rows that dev chooses ----------------------------------------------------------------------------
+
+# Numbers of frozen and of tuned rows.
+SIDES = ((1, 1), (4, 1), (8, 1), (4, 4), (8, 4))
+# Levels of the rows of a side are so far apart: equal rows, and about one point.
+STEPS = (0.0, 0.08)
+
+
+def chosen_by_dev(
+    key: tuple[str, str],
+    sides: tuple[int, int],
+    shape: tuple[int, int, int],
+    step: float,
+    seed: int,
+) -> tuple[Array, Array]:
+    """Whether intervals on test cover the difference of the best rows by dev of both sides.
+
+    Args:
+        shape: R replications, n seeds, and U units of dev and of test.
+        step: by how much the level of a row is above the one before, on each side.
+
+    Returns:
+        (R,) of the interval of one test, and of Holm's test of each row against the best one if no
+        other difference is significant.
+    """
+    (model, pair), (replications, runs, units) = (MODELS[key[0]], SPREADS[key[1]]), shape
+    random, n_rows = np.random.default_rng([seed, *sides, *shape]), sum(sides)
+    levels = [LEVELS[0] + step * place for n in sides for place in range(n)]
+    truth = np.array([true_score(model, level, pair[1]) for level in levels])
+    alone, together = list[Array](), list[Array]()
+    size = max(1, CHUNK // (units * runs))
+    for start in range(0, replications, size):
+        of_chunk = min(size, replications - start), runs, 2 * units
+        rows = rows_of_counts(model, random, of_chunk, [pair[1]] * n_rows, levels)
+        counts = np.stack([of_row for of_row, _ in rows])  # (rows, R, n, 2 U, K)
+        on_dev = model.of(counts[..., :units, :].sum(-2)).mean(-1)
+        best = on_dev[: sides[0]].argmax(0), sides[0] + on_dev[sides[0] :].argmax(0)
+        places = np.arange(of_chunk[0])
+        first, second = (
+            moments(*contributions(counts[row, places][..., units:, :], model.of)) for row in best
+        )
+        spread = variance([first, second])
+        error = abs(second.value - first.value - (truth[best[1]] - truth[best[0]]))
+        for covered, n_tests in ((alone, 1), (together, n_rows - 1)):
+            level = 1 - 0.05 / n_tests
+            covered.append(error <= half_width(spread.seeds + spread.text, spread.df, level))
+    return np.concatenate(alone), np.concatenate(together)
+
+
 # What would settle it -----------------------------------------------------------------------------
 
 MORE_SEEDS, TIMES_TEXT = 40, 8
@@ -438,6 +490,31 @@ def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[st
     yield table(head, lines)
 
 
+def chosen_tables(replications: int, seed: int, processes: int) -> Iterator[str]:
+    """Coverage for rows that dev chose, tested alone, and together with the other rows."""
+    keys = [(name, spread) for name in ("accuracy", "entity F1") for spread in tuple(SPREADS)[:3]]
+    cases = list(itertools.product(STEPS, SIDES))
+    arguments = [
+        (key, sides, (replications, runs, 300), step, seed)
+        for step, sides in cases
+        for runs in SEEDS
+        for key in keys
+    ]
+    with ProcessPoolExecutor(processes) as pool:
+        results = iter([*pool.map(chosen_by_dev, *zip(*arguments, strict=True))])
+    lines = []
+    for step, sides in cases:
+        line = [" + ".join(map(str, sides)), "1 point apart" if step else "equal"]
+        for _ in SEEDS:
+            of_keys = list(itertools.islice(results, len(keys)))
+            for by_rule in zip(*of_keys, strict=True):
+                shares = [float(covered.mean()) for covered in by_rule]
+                line.append(f"{percent([min(shares)])} to {percent([max(shares)])}")
+        lines.append(line)
+    rules = [f"{n} seeds, {rule}" for n in SEEDS for rule in ("one test", "with all rows")]
+    yield table(["frozen + tuned rows", "rows are", *rules], lines)
+
+
 def needed_tables(tries: int, seed: int, processes: int) -> Iterator[str]:
     """What follows on advice to train more seeds, and to label more text."""
     for text in (False, True):
@@ -480,11 +557,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--replications", type=int, default=2000, help="of each cell")
-    parser.add_argument("--needed", action="store_true", help="simulate the advice instead")
+    parser.add_argument(
+        "what", nargs="?", default="coverage", choices=["coverage", "needed", "chosen"]
+    )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    tables = needed_tables if options.needed else coverage_tables
+    by_name = {"coverage": coverage_tables, "needed": needed_tables, "chosen": chosen_tables}
+    tables = by_name[options.what]
     for text in tables(options.replications, options.seed, options.processes):
         print(text, end="\n\n", flush=True)
 

@@ -322,6 +322,17 @@ def best_of_two_contests(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
         yield from first_two(group, split)
 
 
+def leader_and_rival(rows: Iterable[Row]) -> tuple[Row | None, Row | None]:
+    """The best row by dev, and the best of the other side (frozen or tuned), of those that learned.
+
+    If there is no other side, the second by dev.
+    """
+    competing = [row for row in rows if row.competes]
+    leader = best_by_dev(competing)
+    other_side = [row for row in competing if leader and row.frozen != leader.frozen]
+    return leader, best_by_dev(other_side or [row for row in competing if row is not leader])
+
+
 def best_on_features(rows: Iterable[Row]) -> Row | None:
     """The best row by dev on frozen features, among those that learned."""
     return best_by_dev([row for row in rows if row.competes and row.frozen])
@@ -330,6 +341,15 @@ def best_on_features(rows: Iterable[Row]) -> Row | None:
 def best_tuned(rows: Iterable[Row]) -> Row | None:
     """The best fully tuned row by dev, among those that learned."""
     return best_by_dev([row for row in rows if row.competes and row.tuning == BASELINE])
+
+
+def answer_pairs(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+    """The pairs of rows that dev chooses for an answer, whatever their scores on other splits."""
+    for group in rivals(rows):
+        for row, other in (leader_and_rival(group), (best_on_features(group), best_tuned(group))):
+            if row is not None and other is not None:
+                yield row, other
+    yield from best_of_two_contests(rows)
 
 
 # Analyses -----------------------------------------------------------------------------------------
@@ -342,7 +362,8 @@ class Difference:
     Attributes:
         units: plural of the unit of text: "documents", "sentences" or "examples".
         estimate: the unadjusted difference, with its interval and p-value.
-        adjusted: p-value, adjusted by Holm for all pairs tested on the split.
+        adjusted: p-value. If dev chose the pair for an answer, that of the estimate. Else it is
+            adjusted by Holm for all such pairs tested on the split.
         low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
             1 - `LEVEL`.
         level: of this interval as one of a single test.

@@ -1,7 +1,8 @@
 """Scores and differences with one interval each, over other seeds and other text.
 
-Each row is tested against its baseline, and against the best row by dev. p-values are adjusted by
-Holm for all pairs of rows that are tested on a split. Results are kept in
+Each row is tested against its baseline, and against the best row by dev. On a split that chose no
+rows, the pairs of an answer are tested alone. p-values of all other pairs of a split are adjusted
+by Holm together. Results are kept in
 `<runs directory>/.statistics` by a hash of the predictions.
 """
 
@@ -16,11 +17,10 @@ from featbert.analysis.comparison import (
     Comparison,
     Difference,
     Row,
+    answer_pairs,
     best_by_dev,
-    best_of_two_contests,
-    best_on_features,
-    best_tuned,
     first_two,
+    grouped,
     rivals,
 )
 from featbert.analysis.interval import (
@@ -82,7 +82,13 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
         pairs = _pairs(comparison, split)
         for row, base in track(pairs, f"testing differences on {split}", "pairs"):
             tests += estimates.of_pair(row, base, split)
-        differences += _adjusted(tests)
+        alone = {
+            frozenset((row.name, other.name))
+            for row, other in answer_pairs(comparison.rows)
+            if split not in (row.splits[0], other.splits[0])
+        }
+        by_kind = grouped((frozenset((d.row, d.baseline)) in alone, d) for d in tests)
+        differences += [*by_kind.get(True, ()), *_adjusted(by_kind.get(False, ()))]
         sizes = dict.fromkeys((test.estimate.units, test.units) for test in tests)
         few_units += [
             f"{n} {units} of {split} are few: intervals are rough"
@@ -107,10 +113,8 @@ def _pairs(comparison: Comparison, split: str) -> list[tuple[Row, Row]]:
     for group in rivals(comparison.rows):
         best = best_by_dev([row for row in group if row.competes])
         candidates += [(row, best) for row in group if row.competes]
-        features = best_on_features(group)
-        candidates += [(features, best_tuned(group))] if features else []
     candidates += [(following, first) for first, following in first_two(rows, split)]
-    candidates += best_of_two_contests(comparison.rows)
+    candidates += answer_pairs(comparison.rows)
     pairs: dict[frozenset[str], tuple[Row, Row]] = {}
     for row, base in candidates:
         if base is None or base is row or base.is_trial or split not in base.splits:
@@ -229,7 +233,7 @@ class _Estimates:
 
 
 def _adjusted(differences: Sequence[Difference]) -> Iterator[Difference]:
-    """A split's differences with p-values adjusted for all of them, and fitting levels.
+    """Differences with p-values adjusted for all of them, and fitting levels.
 
     A rejected hypothesis has the level at which Holm rejects it. The others share the level of the
     first one that Holm does not reject (Guilbaud 2008).

@@ -24,6 +24,7 @@ from featbert.analysis.comparison import (
     best_on_features,
     best_tuned,
     grouped,
+    leader_and_rival,
     rivals,
 )
 from featbert.analysis.cost import CURRENCIES, machines_of
@@ -77,8 +78,7 @@ class _Case:
         with_trials: the same rows and trials.
         competing: rows that learned.
         leader: the best row by dev among those that learned, or of all if none did.
-        rival: the best row of the other side (frozen or tuned) that learned. If there is no other
-            side, the second by dev.
+        rival: see `leader_and_rival`.
         features, tuned: see `Contest`.
     """
 
@@ -115,11 +115,10 @@ def with_contests(
     for group in rivals(comparison.rows):
         rows = [row for row in group if not row.is_trial]
         competing = [row for row in rows if row.competes]
-        leader = best_by_dev(competing or rows)
+        leader, rival = leader_and_rival(rows)
+        leader = leader or best_by_dev(rows)
         assert leader is not None  # each run has a score
         features, tuned = best_on_features(rows), best_tuned(rows)
-        other_side = [row for row in competing if row.frozen != leader.frozen]
-        rival = best_by_dev(other_side or [row for row in competing if row is not leader])
         of_rows = rows, group, competing, leader, rival, features, tuned, leader.splits[-1]
         cases.append(_Case(comparison, members, request, *of_rows, searches, untrained))
     contests, overall = map(_contest, cases), map(units.visible, _overall(cases))
@@ -235,8 +234,10 @@ def _result(difference: Difference, leader: Row, rival: Row, name: str, opponent
         return f"{name}: {lead} over {opponent}, {basis}."
     chosen = f"{name}, the best by {leader.splits[0]}, is"
     on_split = f" on {difference.split}" if difference.split != leader.splits[0] else ""
-    result = "worse" if difference.sign else "not clearly better"
-    return f"{chosen} {result}{on_split} than {opponent}: {lead}, {basis}."
+    if difference.sign:
+        disagree = f"{leader.splits[0]} and {difference.split} disagree: ".capitalize()
+        return f"{disagree}{chosen} worse{on_split} than {opponent}: {lead}, {basis}."
+    return f"{chosen} not clearly better{on_split} than {opponent}: {lead}, {basis}."
 
 
 def _overall(cases: Sequence[_Case]) -> Iterator[str]:
@@ -334,21 +335,21 @@ def _cheapest(case: _Case) -> Row | None:
 
 
 def _cheapest_line(case: _Case, row: Row) -> str:
-    """`Fewest operations within 1 point of the best by dev: LoRA (80.0, 0.3 MB to keep, ...)`"""
+    """`Fewest operations within 1 point of the best on dev: LoRA (80.0 on test; keeps ...)`"""
     leader, split = case.leader, case.split
     within = f"{case.request.within:g} point{'s' * (case.request.within != 1)}"
-    score = f"{_percent(row.mean(split))} {row.task.measure.name}"
-    storage = f"{units.size(row.cost.run_bytes)} to keep"
-    if row.cost.run_bytes < _BYTES_OF_PARAMETER * row.cost.total_parameters:
-        storage += " besides the encoder"
-    least = f"{_LEAST[case.request.cheapest]} within {within} of the best by {leader.splits[0]}"
+    score = f"{_percent(row.mean(split))} {row.task.measure.name} on {split}"
+    storage = f"keeps {_kept(row)}"
+    least = f"{_LEAST[case.request.cheapest]} within {within} of the best on {leader.splits[0]}"
     has_trials = len(case.with_trials) > len(case.rows)
     lacks_costs = not all(map(CURRENCIES[case.request.cheapest].of, case.competing))
     if has_trials or lacks_costs:
         least += f", among {'chosen ' * has_trials}rows{' of known cost' * lacks_costs}"
     name = _called(case, row)
     if row is leader:
-        return f"{least}: {name} itself ({score}, {storage})."
+        return f"{least}: {name} itself ({score}; {storage})."
+    if _kept(leader) != _kept(row):
+        storage += f" instead of {_kept(leader)}"
     difference = case.comparison.difference(row, leader, split)
     if difference is not None and (row is not case.rival or difference.sign):
         score += f", {_lead(difference)} against {_called(case, leader)}"
@@ -360,7 +361,14 @@ def _cheapest_line(case: _Case, row: Row) -> str:
     if row_cost and best_cost:
         times = f"{row_cost / best_cost:.2g}× {_RATIOS[CURRENCIES[shown].unit]}"
         facts.append(f"{times} of {_called(case, leader)}")
-    return f"{least}: {name} ({', '.join(facts)})."
+    return f"{least}: {name} ({'; '.join(facts)})."
+
+
+def _kept(row: Row) -> str:
+    """`151 MB`, or `1.2 MB besides the encoder`"""
+    size = units.size(row.cost.run_bytes)
+    needs_encoder = row.cost.run_bytes < _BYTES_OF_PARAMETER * row.cost.total_parameters
+    return f"{size} besides the encoder" if needs_encoder else size
 
 
 # Not settled --------------------------------------------------------------------------------------
@@ -395,7 +403,7 @@ def _advice(case: _Case, row: Row, difference: Difference) -> str:
         return "their means are equal"
     of_rows = "each" if len(seeded) > 1 else "".join(_called(case, r) for r in seeded)
     if not estimate.covers_seeds:
-        return f"it takes at least {FEWEST} seeds of {of_rows}"
+        return f"an interval over seeds takes at least {FEWEST} of {of_rows}"
     advised = needed(estimate, level=difference.level)
     if advised.seeds and advised.seeds <= _MOST:
         return f"about {counted(advised.seeds, 'more seed')} of {of_rows} {_WOULD_SETTLE}"

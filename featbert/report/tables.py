@@ -91,7 +91,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
         *map(name_column, ("corpus", *apart)),
         Column("task", "task", right=False, detail=1),
         Column("better", "ahead", tuning_title, right=False),
-        Column("p (Holm)", "p_adjusted", p_value),
+        Column("p", "p_adjusted", p_value),
         Column("Δ", "difference", points),
         interval_column(),
         Column("features", "features", right=False, detail=2),
@@ -108,7 +108,7 @@ def overview_tables(comparisons: Sequence[Comparison]) -> list[Table]:
             legend=[
                 "score: the task's measure, in percent. Δ: features minus fine-tuning, in points",
                 "interval: covers other seeds if both rows have three, and other text if "
-                "predictions exist, for all tests of a split. better: the interval excludes 0",
+                "predictions exist. better: the interval excludes 0",
             ][: 1 + _any_value(lines, "ahead")],
         )
     ]
@@ -243,7 +243,7 @@ def _significance_tables(comparison: Comparison, all_lines: Lines) -> list[Table
         columns += [
             Column(f"Δ {split}", f"{split}_difference", points),
             interval_column(f"{split}_"),
-            Column("p (Holm)", f"{split}_p_adjusted", p_value, best=clear, joined=True),
+            Column("p", f"{split}_p_adjusted", p_value, best=clear, joined=True),
         ]
     about = [comparison.corpus]
     if len(baselines) == 1:
@@ -267,10 +267,13 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
     )
     covered = ["other seeds"] * any(e.covers_seeds for e in estimates)
     covered += [f"other text ({', '.join(counts)})"] * bool(counts)
-    yield f"interval: {LEVEL:.0%} over {' and '.join(covered)}, for all tests of a split together"
+    yield (
+        f"interval: {LEVEL:.0%} over {' and '.join(covered)}. On test the pair of an answer is one "
+        "test, and all other pairs are tested together (Holm)"
+    )
     if counts and (seeds_only := [d.row for d in differences if not d.estimate.covers_text]):
         yield f"over other seeds only: intervals of {listed(dict.fromkeys(seeds_only))}"
-    yield f"p (Holm): below {1 - LEVEL:.2g} exactly if the interval excludes 0"
+    yield f"p: below {1 - LEVEL:.2g} exactly if the interval excludes 0"
     if not all(e.covers_seeds for e in estimates):
         yield f"intervals of rows with fewer than {FEWEST} seeds do not cover other seeds"
 

@@ -167,6 +167,27 @@ def test_holm_adjusts_for_all_pairs_of_a_split_and_intervals_fit(tmp_path) -> No
     assert signs == {0, 1}
 
 
+def test_the_pair_that_dev_chose_is_tested_alone_on_test(tmp_path) -> None:
+    """Further rows change the intervals of the others, and that of the pair on dev, not on test."""
+    splits = {"splits": ("dev", "test")}
+    runs = both(tmp_path, **splits)
+    (alone,) = (d for d in compared(runs).differences if d.split == "test")
+    for name, share in (("last", 0.65), ("second", 0.7), ("first", 0.9)):
+        runs += [make(tmp_path, name, s, share, layers=name, **splits) for s in (1, 2, 3)]
+    comparison = compared(runs)
+    (contest,) = comparison.contests
+    on_test = {(d.row, d.baseline): d for d in comparison.differences if d.split == "test"}
+    pair = on_test.pop((alone.row, alone.baseline))
+    assert {pair.row, pair.baseline} == {contest.features, contest.tuned}
+    assert pair == contest.difference == alone
+    assert (pair.adjusted, pair.level) == (pair.estimate.p_value, 0.95)
+    others = [*on_test.values()]
+    assert len(others) == 3
+    assert [d.adjusted for d in others] == holm([d.estimate.p_value for d in others])
+    on_dev = [d for d in comparison.differences if d.split == "dev"]
+    assert [d.adjusted for d in on_dev] == holm([d.estimate.p_value for d in on_dev])
+
+
 def test_a_p_value_of_0_has_an_interval_of_all_tests() -> None:
     clear = replace(seeds_estimate([0.1, 0.2, 0.3], [0.4, 0.5, 0.6]), p_value=0.0)
     tests = [Difference(f"{i}", "base", "test", "examples", clear, 0, 0, 0) for i in range(20)]

@@ -11,7 +11,7 @@ from tests.workspace import command, error_of, ok
 
 SHOWN = {
     "--stats": "Differences",
-    "concat-1 tuned-1 --stats": "p (Holm)",
+    "concat-1 tuned-1 --stats": "interval",
     "--by type --by length": "dev entity F1 by words of the entity",
     "--cost": "cheaper from",
     "--scorers": "winner",

@@ -46,10 +46,7 @@ def overview(comparisons: Sequence[Comparison], split: str, width: float | None)
         " or ".join(dict.fromkeys(contest[name] for contest in lines))
         for name in ("chosen_on", "split")
     )
-    note = (
-        f"both rows chosen on {chosen_on}, their difference on {splits}; "
-        "line: 95% interval, adjusted for all tests of the table"
-    )
+    note = f"both rows chosen on {chosen_on}, their difference on {splits}; line: 95% interval"
     keys = [
         style.key(f"{method_title(name)} better", tuning_look(name)) for name in ("none", "full")
     ]
