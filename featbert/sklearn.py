@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from featbert.data.columns import EXAMPLE_KEYS, usual_columns, usual_texts
 from featbert.data.examples import examples_of, text_rows
 from featbert.encoders.device import load_torch
 from featbert.encoders.layers import LayerCombination, fixed_layers
@@ -30,6 +31,7 @@ from featbert.encoders.source import DEFAULT_MODEL, EncoderSource, find_encoder
 from featbert.errors import InputError, check_known
 from featbert.io import expanded
 from featbert.models.registry import KEPT_POOLINGS
+from featbert.text import listed
 
 if TYPE_CHECKING:
     from featbert.encoders.encoding import Packing
@@ -193,9 +195,22 @@ _find_once = functools.cache(find_encoder)
 
 
 def rows_of(X: Iterable[Any]) -> Sequence[Any]:
-    """Texts as strings, pairs as tuples. InputError for a single string, and for no texts."""
+    """Texts as strings, pairs as tuples.
+
+    InputError for a single string, a mapping, a value that is no text, and for two columns of a
+    table if one of them has answers by its name, or only one of them has texts by its name.
+    """
     if isinstance(X, str):
         raise InputError(f"{X!r:.60} is a single text; give a list of texts")
+    table = X if isinstance(X, Mapping) else getattr(X, "columns", ())
+    names = [name for name in table if isinstance(name, str)]
+    answers, usual = usual_columns(names, EXAMPLE_KEYS), usual_texts(names)
+    if isinstance(X, Mapping) or (len(names) > 1 and (answers or len(usual) == 1)):
+        text = next((name for name in (*usual, *names) if name not in answers), "text")
+        raise InputError(
+            f"a table with the columns {listed(names)} is neither texts nor pairs of texts; give "
+            f"its column of texts, table[{text!r}], or a list of pairs of texts"
+        )
     rows = np.asarray(X).tolist() if hasattr(X, "__array__") else [*X]
     texts = [tuple(row.values.values()) for row in text_rows(rows)]
     return [text if len(text) > 1 else text[0] for text in texts]

@@ -140,5 +140,11 @@ def test_bad_input_is_a_value_error_with_its_place(tiny_bert):
     for texts, parameters in ((TEXTS, {"layer": 9}), (TEXTS, {"pooling": "word_mean"}), ([], {})):
         with pytest.raises(ValueError):  # noqa: PT011
             states(tiny_bert, **parameters).fit(texts).transform(texts)
+    frame = pytest.importorskip("pandas").DataFrame
+    for names in (("text", "label"), ("a", "label"), ("label", "a"), ("text", "mood")):
+        columns = {name: ["good"] for name in names}
+        for table in (frame(columns), columns):
+            with pytest.raises(ValueError, match=f"{names[0]}, {names[1]} .*table"):
+                states(tiny_bert).fit_transform(table)
     with pytest.raises(ValueError, match="text 4"):  # repeated ones count
         states(tiny_bert).fit_transform(["good", "good", "good", None])
