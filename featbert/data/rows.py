@@ -49,12 +49,14 @@ class WordReader(TextReader):
     Attributes:
         word_columns: of words and of tags.
         has_spans: whether rows are texts with spans.
+        cut: `texts` and `places` of a sentence, if the last row is a text. Empty if it has words.
         annotated: by number, texts with spans: the row, the places of its words, spans and types.
     """
 
     documents: Documents = field(default_factory=Documents)
     word_columns: tuple[str, str | None] | None = None
     has_spans: bool = False
+    cut: dict[str, Any] = field(default_factory=dict)
     annotated: dict[int, tuple[RawRow, list[Place], list[tuple[Part, str]]]] = field(
         default_factory=dict
     )
@@ -72,6 +74,7 @@ class WordReader(TextReader):
         annotated = text_and_spans(row.values)
         if annotated is None and self.has_spans and (text := text_in(row.values)) is not None:
             annotated = text, []
+        self.cut = {}
         if annotated is not None:
             row = self._with_words(row, *annotated)
         word_column, tag_column = self._find_columns(row)
@@ -126,6 +129,7 @@ class WordReader(TextReader):
         from featbert.data.words import split_words  # which takes a while to import
 
         places = split_words(text)
+        self.cut = {"texts": (text,), "places": tuple(places)}
         if is_damaged(row.values):
             fail(row, "the annotations have no list of results; export them again")
         if (several := len(finished_annotations(row.values))) > 1:

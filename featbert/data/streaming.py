@@ -123,9 +123,9 @@ def _words(
             # Without a list, it is a text in which nothing is annotated.
             has_list = any(isinstance(value, list) for value in row.values.values())
             reader.has_spans = options.token_column is None and not has_list
-            yield from reader(row)
+            yield from (replace(sentence, **reader.cut) for sentence in reader(row))
             if reader.notes.pop("empty_rows", 0):
-                yield piece_of("", None)
+                yield replace(piece_of("", None), **reader.cut)
         return
     first = list(islice(lines, FORMAT_LINES))
     columns = ColumnFormat(first, path, options, target_kind(None))

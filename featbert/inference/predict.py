@@ -153,7 +153,7 @@ def _conll(pieces: Iterable[TaggedPiece]) -> Iterator[str]:
     document = None
     for number, (piece, row) in enumerate(pieces):
         rows = [f"{w}\t{t}\n" for w, t in zip(piece.words, row["tags"], strict=True)]
-        if not piece.texts and piece.document != document:
+        if _names_document(piece) and piece.document != document:
             document = piece.document
             rows.insert(0, f"{DOCSTART}\tO\n\n")
         if not number and rows and rows[0].startswith(BOM):
@@ -168,9 +168,14 @@ def _row(piece: Sentence, tags: list[str], shares: list[float], task: Task) -> d
     if (entities := task.phrases(tags)) is not None:
         row["entities"] = [_entity(piece, shares, *entity) for entity in entities]
     row["probabilities"] = [round(share, 6) for share in shares]
-    if not piece.texts:
+    if _names_document(piece):
         row["document"] = piece.document
     return {name: value for name, value in row.items() if value is not None}
+
+
+def _names_document(piece: Sentence) -> bool:
+    """Whether the input names documents, as column files and JSONL can. Raw text cannot."""
+    return bool(piece.lines or not piece.texts)
 
 
 def _entity(

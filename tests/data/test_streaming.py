@@ -109,6 +109,8 @@ def test_a_header_needs_no_tags_if_tags_are_not_read(head, row, words) -> None:
 def test_texts_without_spans_are_texts(rows) -> None:
     found = pieces("\n".join([*rows, ""]), "jsonl")
     assert [piece.words for piece in found] == [("Rome", "is", "old", "."), ("Nothing",)]
+    assert [piece.texts for piece in found] == [("Rome is old.",), ("Nothing",)]
+    assert [piece.places[-1] for piece in found] == [(11, 12), (0, 7)]
 
 
 @pytest.mark.parametrize("word", ["en:is", "is"])

@@ -50,6 +50,9 @@ def test_raw_text_line_by_line(loaded):
             words = row["probabilities"][entity["start"] : entity["end"]]
             assert entity["probability"] == pytest.approx(math.prod(words), abs=1e-5)
     assert rows[1]["tokens"] == rows[2]["tokens"] == []
+    objects = "".join(json.dumps({"text": line}) + "\n" for line in lines)
+    answers = rows_of(predict_stream(loaded, read(objects, "jsonl")), "jsonl")
+    assert [json.loads(row) for row in answers] == rows
     conll = "".join(rows_of(predict_stream(loaded, read(TEXT, "text")), "conll"))
     words = [line.split("\t")[0] for line in conll.split("\n")]
     # The k-th line of the input is before the k-th blank line.
@@ -92,6 +95,9 @@ def test_whole_documents(of_documents, tuning):
     unmarked = [row for _, row in predict_stream(loaded, read("Rome O\n\nOslo O\n", "conll"))]
     assert [row["tokens"] for row in unmarked] == [("Rome",), ("Oslo",)]
     assert not any("document" in row for row in unmarked)
+    objects = "".join(f'{{"text": "Rome.", "document": {n}}}\n' for n in (7, 7, 9))
+    marked = [row for _, row in predict_stream(loaded, read(objects, "jsonl"))]
+    assert [row["document"] for row in marked] == [0, 0, 1]
 
 
 def test_any_iterable_of_texts_is_a_list(loaded):
