@@ -268,6 +268,11 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
         )
     if 2 * (notes.moved_answers + notes.misplaced_answers) > labels.total() - labels[""]:
         yield "most answers are not where answer_start says; it counts characters from 0"
+    if notes.doubtful_offsets:
+        yield (
+            "entities that are whole words only if offsets do not count characters from 0: "
+            f"{notes.doubtful_offsets:,}; convert the offsets, or give each entity its text"
+        )
     is_unique = first.tags and labels[first.tags[0]] == 1 < len(split) and not notes.header_lines
     kind = corpus_kind(corpus)
     of_words = (kind.of_words and not kind.has_scheme) or notes.scheme == "IO"

@@ -109,6 +109,7 @@ class ReadingNotes:
             their offsets.
         misplaced_answers: answers and entities without such a place, left out.
         partial_words: answers and entities that begin or end inside a word.
+        doubtful_offsets: entities that are whole words only if offsets have another unit.
         overlapping_entities: entities left out, as they share words with others (`nested`).
         discontinuous_entities: entities in several parts, read with the words between.
         cut_entities: entities that go beyond a line end, read to the end of their first line.
@@ -135,6 +136,7 @@ class ReadingNotes:
     moved_answers: int = 0
     misplaced_answers: int = 0
     partial_words: int = 0
+    doubtful_offsets: int = 0
     overlapping_entities: int = 0
     discontinuous_entities: int = 0
     cut_entities: int = 0

@@ -130,10 +130,10 @@ def unit_of(parts: Sequence[Part], fits: Callable[[Part, Place | None], bool]) -
     return best if best_number >= NEARLY_ALL * len(parts) else usual
 
 
-def doubt_unit(parts: Sequence[Part], words: Mapping[str, Sequence[Place]], path: Path) -> None:
-    """Warns if only another unit makes parts without a text of their own whole words.
+def doubt_unit(parts: Sequence[Part], words: Mapping[str, Sequence[Place]], path: Path) -> int:
+    """Number of parts without a text of their own that only another unit makes whole words.
 
-    `words` are the places of words by text.
+    Warns of them. `words` are the places of words by text.
     """
 
     @lru_cache(16)
@@ -146,14 +146,16 @@ def doubt_unit(parts: Sequence[Part], words: Mapping[str, Sequence[Place]], path
 
     off = [part for part in parts if not is_whole(part, UNITS[0].place(part))]
     are_few = len(off) < 3 and 2 * len(off) <= len(parts)
-    if not are_few and (unit := unit_of(parts, is_whole)) != UNITS[0]:
-        notice(
-            f"offsets in {path} are read as characters from 0, ends not included; {len(off):,} of "
-            f"{counted(len(parts), 'span')} then begin or end inside a word or beyond the text "
-            f"(the first is {off[0].start} to {off[0].end}, {off[0].where}), and would not as "
-            f'{unit}; convert them, or give each span its text, as in "text": "Rome", which shows '
-            "how they count"
-        )
+    if are_few or (unit := unit_of(parts, is_whole)) == UNITS[0]:
+        return 0
+    notice(
+        f"offsets in {path} are read as characters from 0, ends not included; {len(off):,} of "
+        f"{counted(len(parts), 'span')} then begin or end inside a word or beyond the text "
+        f"(the first is {off[0].start} to {off[0].end}, {off[0].where}), and would not as "
+        f'{unit}; convert them, or give each span its text, as in "text": "Rome", which shows '
+        "how they count"
+    )
+    return len(off)
 
 
 def places_of(

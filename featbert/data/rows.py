@@ -148,7 +148,8 @@ class WordReader(TextReader):
         rule = self.options.nested
         places = iter(places_of(parts, self.path, "entities", self.notes))
         words_of = {s[0][0].text: places for _, places, s in self.annotated.values() if s}
-        doubt_unit([part for part in parts if part.own is None], words_of, self.path)
+        bare = [part for part in parts if part.own is None]
+        self.notes["doubtful_offsets"] = doubt_unit(bare, words_of, self.path)
         partial: list[tuple[str, str]] = []
         overlapping: list[tuple[str, str]] = []
         tags: dict[int, tuple[str, ...]] = {}

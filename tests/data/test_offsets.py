@@ -134,12 +134,15 @@ def test_a_span_at_another_place_is_where_its_text_occurs_once(tmp_path, own, ca
 @pytest.mark.parametrize("unit", [Unit("UTF-16 units"), Unit(inclusive=True)], ids=str)
 def test_spans_without_texts_are_characters_and_doubted(tmp_path, unit, caplog):
     rows = [(TEXT[:-1] + " there and elsewhere.", ENTITIES)]
-    split = load_corpus(exported(tmp_path / "c", unit, rows, own=None))["train"]
-    assert split.notes.partial_words == len(ENTITIES)
+    corpus = load_corpus(exported(tmp_path / "c", unit, rows, own=None))
+    notes = corpus["train"].notes
+    assert (notes.partial_words, notes.doubtful_offsets) == (len(ENTITIES), len(ENTITIES))
     assert str(unit) in caplog.text
+    doubts = check_corpus(corpus).doubts
     caplog.clear()
-    load_corpus(exported(tmp_path / "d", UNITS[0], rows, own=None))
+    other = load_corpus(exported(tmp_path / "d", UNITS[0], rows, own=None))
     assert not caplog.text
+    assert len(doubts) == len(check_corpus(other).doubts) + 1
     # One span of a few inside a word says nothing of the unit.
     rows = [("\u200f_Ana met '' Bob", [("Ana", "PER"), ("' Bob", "PER")])]
     load_corpus(exported(tmp_path / "e", UNITS[0], rows, own=None))
