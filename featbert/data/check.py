@@ -151,9 +151,7 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         )
         of_texts = any(split.sentences[0].texts for split in incomplete.values())
         items = "examples" if of_texts else "words"
-        has_parts = not {"dev_share", "folds"}.isdisjoint(corpus.reading)
-        note = ", before other parts were drawn from it" * has_parts
-        yield f"{items} without an answer are neither learned nor scored: {marks}{note}"
+        yield f"{items} without an answer are neither learned nor scored: {marks}"
     kind, answers = corpus_kind(corpus), {*sum(labels.values(), Counter[str]())}
     classes = {*kind.classes_of([*answers])} if kind.separator else answers
     says_missing = "missing" in corpus.reading

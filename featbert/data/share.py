@@ -7,12 +7,12 @@ sentences. Without documents, sentences are drawn.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from featbert.data.corpus import SPLITS, ReadingNotes, Split
+from featbert.data.corpus import SPLITS, UNLABELLED, ReadingNotes, Sentence, Split
 from featbert.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -128,11 +128,34 @@ def _train_without(splits: Mapping[str, Split], name: str, setting: str) -> Spli
 
 
 def _with_part(splits: Mapping[str, Split], name: str, numbers: Ints) -> dict[str, Split]:
+    """The splits with these sentences of train as another one.
+
+    Counts of empty texts and of missing answers are divided, others stay with train. If values of
+    several kinds are no answer, their names are joined.
+    """
     train = splits["train"]
-    notes = ReadingNotes(train.notes.scheme, train.notes.encoding)  # the counts stay with train
-    part = dataclasses.replace(_part(train, numbers), name=name, notes=notes)
+    part = _part(train, numbers)
+
+    def share(total: int, count: Callable[[Sentence], int]) -> int:
+        """The part's share of a count, which may be of examples with several sentences."""
+        return round(total * sum(map(count, part)) / max(1, sum(map(count, train))))
+
+    def n_unanswered(s: Sentence) -> int:
+        return int(s.tags is None) if s.texts else (s.tags or ()).count(UNLABELLED)
+
+    missing = Counter(train.notes.missing)
+    n = share(missing.total(), n_unanswered)
+    if 0 < n < missing.total():
+        missing = Counter({", ".join(missing): missing.total()})
+    drawn = Counter(dict.fromkeys(missing, n)) if n < missing.total() else missing
+    empty = share(train.notes.empty_texts, lambda s: "" in s.words)
+    scheme, encoding = train.notes.scheme, train.notes.encoding
+    notes = ReadingNotes(scheme, encoding, empty_texts=empty, missing=dict(+drawn))
+    n_left, left = train.notes.empty_texts - empty, dict(missing - drawn)
+    rest = dataclasses.replace(train.notes, empty_texts=n_left, missing=left)
+    part = dataclasses.replace(part, name=name, notes=notes)
     train = _part(train, np.setdiff1d(np.arange(len(train)), numbers))
-    parts = {**splits, "train": train, name: part}
+    parts = {**splits, "train": dataclasses.replace(train, notes=rest), name: part}
     return {name: parts[name] for name in SPLITS if name in parts}
 
 

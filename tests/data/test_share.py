@@ -84,6 +84,27 @@ def test_folds_share_out_the_documents(sizes, folds, documents):
         assert sum(split.notes.repaired_tags for split in splits.values()) == 7
 
 
+@pytest.mark.parametrize("marks", [{"-": 20}, {"-": 12, "null": 8}])
+@pytest.mark.parametrize("of_texts", [False, True])
+def test_empty_texts_and_missing_answers_are_counted_where_they_are(marks, of_texts):
+    missing, no_class = (None, "") if of_texts else ("", "O")
+    words = (("" if n % 4 else "w", missing if n % 3 else no_class) for n in range(30))
+    sentences = (
+        Sentence((word,), None if tag is None else (tag,), texts=(word,) * of_texts)
+        for word, tag in words
+    )
+    notes = ReadingNotes(empty_texts=22, missing=marks)
+    train = Split("train", tuple(sentences), notes=notes)
+    for splits in (
+        with_dev({"train": train}, 0.3, classes=False),
+        with_dev(with_fold({"train": train}, 5, 2), 0.3, classes=True),
+    ):
+        for split in splits.values():
+            assert split.notes.empty_texts == sum("" in s.words for s in split)
+            n_missing = sum((None if s.tags is None else s.tags[0]) == missing for s in split)
+            assert split.notes.missing == {", ".join(marks): n_missing}
+
+
 def test_shares_by_hand():
     singles, split = split_of([1] * 100, documents=False), split_of([3, 1, 2])
     assert len(drawn_sentences(singles, 0.07, seed=1)) == 7  # 0.07 * 100 is more than 7
