@@ -248,7 +248,8 @@ class Text(Data):
         corpus = self.data
         for name, value in self.reading.changed.items():
             if corpus.reading.get(name) != value:
-                raise InputError("is for files; give it to load_corpus", setting=name)
+                advice = "give it to load_corpus" if corpus.source else "change the splits instead"
+                raise InputError(f"is for files; {advice}", setting=name)
         if targets is not None and corpus.targets not in (None, kind := target_kind(targets).name):
             fitting = [n for n in TASKS if target_kind(get_task(n).targets).name == corpus.targets]
             advice = " or ".join(spelling("task", name) for name in fitting) or "another task"

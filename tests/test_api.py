@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -70,12 +71,19 @@ def test_what_contradicts_or_is_missing_is_refused(runs, tmp_path) -> None:
         featbert.export("run")
 
 
-def test_a_loaded_corpus_is_of_the_task_and_read_already(tmp_path) -> None:
+def test_a_loaded_corpus_is_of_the_task_and_read_already(tiny_bert, tmp_path) -> None:
     corpus = load_corpus("sample", limit=np.int64(4))
     assert load_corpus(corpus, limit=4) == corpus
     for field in ({"limit": 2}, {"dev_share": 0.5}, {"tag_column": 2}):
         with pytest.raises(InputError, match=f"^{next(iter(field))} .*load_corpus"):
             load_corpus(corpus, **field)
+    made = replace(corpus, source="", splits={"train": corpus["train"]})
+    with pytest.raises(InputError, match="Split") as error:
+        finetune(made, tiny_bert, runs_dir=tmp_path)
+    assert "dev_share" not in str(error.value)
+    with pytest.raises(InputError, match="^dev_share") as error:
+        finetune(made, tiny_bert, dev_share=0.5, runs_dir=tmp_path)
+    assert "load_corpus" not in str(error.value)
     with pytest.raises(InputError, match="task='entities'"):
         load_corpus(corpus, task="classification")
     with pytest.raises(InputError, match="task='labels'"):

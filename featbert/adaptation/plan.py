@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from featbert.config import Adapt, Compute
+from featbert.data.check import split_advice
 from featbert.data.corpus import Corpus
 from featbert.encoders.device import Device, find_device, find_precision
 from featbert.encoders.source import ADAPTATION_RECORD, ENCODER_FILES, EncoderSource, find_encoder
@@ -172,7 +173,7 @@ def decide_nsp(corpus: Corpus, source: EncoderSource, nsp: str) -> bool:
         if name not in corpus or not len(corpus[name]):
             raise InputError(
                 f"{place} has no {name} split ({', '.join(corpus.splits) or 'none at all'}); "
-                f"add a {name} file to the folder"
+                f"{split_advice(corpus, name)}"
             )
         documents = [s.document for s in corpus[name]]
         # The texts of a pair are not sentences that follow one another.

@@ -183,10 +183,17 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         if alike := [name for names in spellings.values() if len(names) > 1 for name in names]:
             yield f"classes that differ only in capitals: {listed(alike)}; write them alike"
     if "train" in corpus and "dev" not in corpus:
-        advice = f"add a file, or give {spelling('dev_share', 0.1)}"
-        yield f"no dev part, which training needs; {advice}"
+        yield f"no dev part, which training needs; {split_advice(corpus, 'dev')}"
     if "train" not in corpus:
-        yield "no train part, which training needs; name a file train, in a folder"
+        yield f"no train part, which training needs; {split_advice(corpus, 'train')}"
+
+
+def split_advice(corpus: Corpus, name: str) -> str:
+    """What to do if training needs a split that a corpus lacks."""
+    if not corpus.source:  # made in Python
+        return f"add {name!r}: Split({name!r}, ...) to its splits"
+    share = f", or give {spelling('dev_share', 0.1)}" if name == "dev" else ""
+    return f"add a {name} file to its folder{share}"
 
 
 def notice_doubts(*corpora: Corpus) -> None:

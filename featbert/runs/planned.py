@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from featbert.config import Head, Settings, with_later
+from featbert.data.check import split_advice
 from featbert.data.corpus import SPLITS, Corpus
 from featbert.data.share import learned_part, unit_numbers
 from featbert.encoders.device import Device, find_device, find_precision
@@ -267,15 +268,15 @@ def check_trainable(corpus: Corpus, settings: Settings) -> None:
     """Raises InputError if the corpus lacks a split or targets that training needs."""
     source = corpus.source or corpus.name
     has = ", ".join(corpus.splits) or "none"
-    for name, share in (("train", ""), ("dev", f", or give {spelling('dev_share', 0.1)}")):
+    for name in ("train", "dev"):
         if name not in corpus or not len(corpus[name]):
-            raise InputError(f"{source} has no {name} split (only {has}); add a {name} file{share}")
+            advice = split_advice(corpus, name)
+            raise InputError(f"{source} has no {name} split (only {has}); {advice}")
         if not corpus[name].is_tagged:
             column = spelling("target" if corpus[name].sentences[0].texts else "tag_column")
-            raise InputError(
-                f"{corpus[name].path or name} has texts but no answers; add them, or name their "
-                f"column with {column}"
-            )
+            advice = f", or name their column with {column}" if corpus.source else ""
+            place = corpus[name].path or name
+            raise InputError(f"{place} has texts but no answers; add them{advice}")
     if settings.train_on != "train" and not ("test" in corpus and corpus["test"].is_tagged):
         raise InputError(
             f"{source} has no answers in test to score a run that learns from {settings.train_on} "
