@@ -253,9 +253,9 @@ class Text(Data):
         if targets is not None and corpus.targets not in (None, kind := target_kind(targets).name):
             fitting = [n for n in TASKS if target_kind(get_task(n).targets).name == corpus.targets]
             advice = " or ".join(spelling("task", name) for name in fitting) or "another task"
+            advice += f", or load the corpus for {self.task}" if corpus.source else ""
             raise InputError(
-                f"{corpus.name} has {corpus.targets}, and {self.task} learns {kind}; "
-                f"give {advice}, or load the corpus for {self.task}"
+                f"{corpus.name} has {corpus.targets}, and {self.task} learns {kind}; give {advice}"
             )
         return corpus
 
@@ -589,8 +589,10 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     stored: Any = request.but(**(extracted | request.given))
     targets = target_kind(get_task(stored.task).targets).name
     same_text = (stored.data, stored.reading) == (text.source, ReadingOptions(**text.reading))
-    if store.corpus is not None and same_text and targets == store.corpus.targets:
-        stored = stored.model_copy(update={"data": store.corpus})
+    corpus = store.corpus if same_text else None
+    # Without a source it was made in Python, and cannot be read again for another task.
+    if corpus is not None and (not text.source or targets == corpus.targets):
+        stored = stored.model_copy(update={"data": corpus})
     return store, stored
 
 

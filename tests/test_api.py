@@ -19,6 +19,7 @@ from featbert.api import (
     load_corpus,
 )
 from featbert.config import defaults
+from featbert.data.examples import example_split
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import RECORD_NAME, write_json
 from featbert.tasks.base import TASKS
@@ -81,13 +82,21 @@ def test_a_loaded_corpus_is_of_the_task_and_read_already(tiny_bert, tmp_path) ->
     with pytest.raises(InputError, match="Split") as error:
         finetune(made, tiny_bert, runs_dir=tmp_path)
     assert "dev_share" not in str(error.value)
-    with pytest.raises(InputError, match="^dev_share") as error:
+    with pytest.raises(InputError, match=r"^dev_share") as error:
         finetune(made, tiny_bert, dev_share=0.5, runs_dir=tmp_path)
     assert "load_corpus" not in str(error.value)
     with pytest.raises(InputError, match="task='entities'"):
         load_corpus(corpus, task="classification")
     with pytest.raises(InputError, match="task='labels'"):
         load_corpus(load_corpus("sample", task="labels"))
+
+
+def test_a_store_of_a_corpus_made_in_python_is_of_its_task(tiny_bert, tmp_path) -> None:
+    splits = {name: example_split(name, ["a fox", "no fox"], "ab") for name in ("train", "dev")}
+    corpus = featbert.Corpus("mine", splits, targets="classes")
+    store = featbert.extract(corpus, tiny_bert, cache_dir=tmp_path)
+    with pytest.raises(InputError, match=r"mine .*task='classification'"):
+        train(store, runs_dir=tmp_path)
 
 
 def test_functions_name_their_fields_without_words_of_the_command_line() -> None:
