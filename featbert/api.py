@@ -585,7 +585,8 @@ def open_store(request: R) -> tuple[FeatureStore | None, R]:
     extracted = {"data": text.source, **text.reading}
     if not text.source and store.corpus is None and "data" not in request.given:
         name = store.path.name
-        raise InputError(f"is missing: the corpus of {name} was made in Python", setting="data")
+        fault = f"is missing: the corpus of {name} was made in Python; give it"
+        raise InputError(fault, setting="data")
     stored: Any = request.but(**(extracted | request.given))
     targets = target_kind(get_task(stored.task).targets).name
     same_text = (stored.data, stored.reading) == (text.source, ReadingOptions(**text.reading))

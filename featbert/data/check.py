@@ -1,13 +1,13 @@
 """The corpus check: counts of the splits, their overlap, doubts, and the name of a known corpus."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import Self
 
-from featbert.data.answers import doubtful_classes, number_of
+from featbert.data.answers import doubtful_classes, missing_marks, number_of, whole
 from featbert.data.choices import whole_examples
 from featbert.data.corpus import UNLABELLED, Corpus, ReadingNotes, Split
 from featbert.data.folder import not_read
@@ -156,7 +156,7 @@ def doubts(corpus: Corpus) -> Iterator[str]:
     classes = {*kind.classes_of([*answers])} if kind.separator else answers
     says_missing = "missing" in corpus.reading
     if classes == {"-1", "0", "1"} and corpus.has_pairs and not says_missing:
-        yield f"-1 is a class; if it means no answer, give {spelling('missing', '-1')}"
+        yield f"-1 is a class; if it means no answer, give {_missing_too(['-1'], corpus)}"
     if kind.separator and classes == {"0", "1"}:
         advice = f"{spelling('target', 'NAME,NAME')} or {spelling('label_names', 'NAME,NAME')}"
         yield f"0 and 1 are classes; if they say which classes a text has, {advice}"
@@ -173,8 +173,11 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         yield from (f"read as one class: {name}" for name in islice(separated, 1))
     if kind.one_class or kind.separator:
         doubtful = [name for name in doubtful_classes(classes) if name in answers]
+        if doubtful and kind.one_class:  # without these, others may be marks, too
+            others = missing_marks([counts.keys() - {*doubtful} for counts in labels.values()])
+            doubtful = sorted({*doubtful, *others & answers})
         if doubtful and not says_missing:
-            advice = f"answer, give {spelling('missing', ','.join(doubtful))}"
+            advice = f"answer, give {_missing_too(doubtful, corpus)}"
             names = listed(map(repr, doubtful))
             yield f"read as classes: {names}; if these say that there is no {advice}"
         spellings = defaultdict(list)
@@ -186,6 +189,14 @@ def doubts(corpus: Corpus) -> Iterator[str]:
         yield f"no dev part, which training needs; {split_advice(corpus, 'dev')}"
     if "train" not in corpus:
         yield f"no train part, which training needs; {split_advice(corpus, 'train')}"
+
+
+def _missing_too(names: Iterable[str], corpus: Corpus) -> str:
+    """The option by which these values are no answer, besides those that are none already."""
+    counted = {m for s in corpus.splits.values() for ms in s.notes.missing for m in ms.split(", ")}
+    named = str(corpus.reading.get("missing", "-,-1,_")).split(",")
+    values = {*names, *({*map(str.strip, named)} & {*map(whole, counted)})}
+    return spelling("missing", ",".join(sorted(values)))
 
 
 def split_advice(corpus: Corpus, name: str) -> str:
@@ -234,7 +245,7 @@ def _label_doubts(name: str, labels: Mapping[str, Counter[str]], corpus: Corpus)
     elif not kind.has_scheme and len(counts) == 1 < counts.total():
         advice = "mix the parts"
         if kind.one_class and next(iter(counts)) not in labels.get("train", counts):
-            advice = f"if it hides the answers, give {spelling('missing', label)}"
+            advice = f"if it hides the answers, give {_missing_too([label], corpus)}"
         yield f"all labels are {label}, of {len(all_labels)} in the corpus; {advice}"
     if name != "train" and "train" in labels and len(counts) > 1:
         prefix = "B-" if kind.has_scheme else ""

@@ -605,7 +605,8 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     if tag.isdecimal():
         advice = f"give names with {spelling('label_names')}, or one a line in {LABEL_NAMES}"
     elif not any(map(str.isalnum, tag)):
-        advice = f"if it means that there is no tag, {spelling('missing', tag)}; else {advice}"
+        marks = ",".join(sorted({tag, *(t for t in unusual if not any(map(str.isalnum, t)))}))
+        advice = f"if it means that there is no tag, {spelling('missing', marks)}; else {advice}"
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):

@@ -195,6 +195,13 @@ def test_minus_one_beside_two_classes_of_pairs_is_doubted(tmp_path):
     assert not any("missing=" in doubt for doubt in check_corpus(asked).doubts)
 
 
+def test_advice_keeps_what_is_no_answer_already(tmp_path):
+    corpus = read(tmp_path, "csv", train=table("a", "-", "b", "nan"))
+    assert [doubt for doubt in check_corpus(corpus).doubts if "missing='-,nan'" in doubt]
+    again = read(tmp_path, "csv", given={"missing": "-,nan"})
+    assert answers(again["train"]) == ["a", None, "b", None]
+
+
 def test_the_first_row_does_not_say_what_all_rows_hold(tmp_path):
     rows = [*labelled([]), *labelled(["pos"], ["neg"])]
     assert answers(read(tmp_path, train=lines(rows))["train"]) == [None, "pos", "neg"]
@@ -378,6 +385,8 @@ def test_words_for_no_value_are_no_scores(tmp_path, mark):
         (["a", "b", "NaN"], None, "missing='NaN'"),
         (["a", "b", "?", "n/a"], None, "missing='?,n/a'"),
         (["0", "1", "None"], None, "missing='None'"),
+        (["a", "b", "-", "?"], None, "missing='-,?'"),
+        (["0", "1", "2", "-1", "nan"], None, "missing='-1,nan'"),
         (["a", "b", "None", "NA"], None, None),
         (["pos", "Pos", "neg"], None, "Pos, pos"),
         (["pos", "neg"], None, None),

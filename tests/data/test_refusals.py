@@ -55,6 +55,7 @@ FILES = {
         *((json.dumps([CATS], indent=n), {}, r"line 1 of .*name it \.json") for n in (None, 1)),
     ],
     ("train.conll", "entities"): [
+        ("Rome B-LOC\nis -\nit ?\n. O\n", {}, r"line 2 of .*missing='-,\?'"),
         ("Wort Marke\n-DOCSTART- O\n\nRome B-LOC\n", {}, "token_column='Wort'"),
     ],
     ("train.tsv", "classes"): [
