@@ -128,8 +128,10 @@ class TextReader:
         try:
             answer = None if value is None else self.answer(value)
         except ValueError as error:
-            column = f" in column {columns.target}" if columns.target is not None else ""
-            raise InputError(f"{error}{column}, {row.where}") from None
+            fault = str(error).removesuffix(",")
+            if columns.target is not None:
+                fault = f"{error} in column {columns.target}"
+            raise InputError(f"{fault}, {row.where}") from None
         if value is not None and answer is None:
             count_missing(self.notes, "no class")
         return [sentence if answer is None else replace(sentence, tags=(answer,))]

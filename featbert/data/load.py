@@ -63,6 +63,7 @@ from featbert.data.jsonl import is_json, json_rows, literal
 from featbert.data.notation import Notation, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.rows import WordReader, read_rows
+from featbert.data.sets import not_one_class
 from featbert.data.share import with_dev, with_fold
 from featbert.data.spans import QuestionReader, json_questions, may_be_answerable
 from featbert.data.tables import Table, corpus_tables, fasttext_rows, is_fasttext
@@ -525,6 +526,9 @@ def _parts(tag: str, kind: TargetKind) -> list[str]:
 def _with_names(file: RawFile, names: Sequence[str], kind: TargetKind) -> RawFile:
     """The file with names for the numbers in tags. InputError for a number without a name."""
     by_number = {str(number): name.strip() for number, name in enumerate(names)}
+    if several := [name for name in by_number.values() if len(_parts(name, kind)) > 1]:
+        place = f"{spelling('label_names')} or {LABEL_NAMES}"
+        raise InputError(f"{not_one_class(several[0])}, {place} for {file.path}")
     numbers = {part for s in file.sentences for tag in s.tags or () for part in _parts(tag, kind)}
     if unnamed := [number for number in numbers - by_number.keys() if number.isdecimal()]:
         names_given = f"there are {len(by_number)}, from 0"

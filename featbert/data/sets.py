@@ -33,6 +33,12 @@ def classes_of(tag: str) -> list[str]:
     return tag.split(SEPARATOR) if tag else []
 
 
+def not_one_class(name: str) -> str:
+    """Why a name cannot be a class of a set, and what to do."""
+    fault = f"the class {excerpt(name)} holds {SEPARATOR}, which separates classes"
+    return f"{fault} (write another sign in its name)"
+
+
 @dataclass
 class SetReader(TextReader):
     """Reads examples with a set of classes each."""
@@ -150,7 +156,7 @@ class SetReader(TextReader):
         classes = [class_name(item) for item in items]
         for name in classes:
             if SEPARATOR in name:
-                raise ValueError(f"{SEPARATOR} in the class {excerpt(name)}, which cannot be kept,")
+                raise ValueError(f"{not_one_class(name)},")
             if classes.count(name) > 1:
                 raise ValueError(f"the class {excerpt(name)} twice")
         return joined(classes)

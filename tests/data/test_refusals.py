@@ -100,6 +100,14 @@ FILES = {
         ),
         ('{"text": "a", "label": 1}\n{"sentence": "b"}\n', {}, "sentence in line 1"),
     ],
+    ("train.jsonl", "sets"): [
+        (lines([{"text": "a", "labels": ["a|b", "c"]}]), {}, r"'a\|b'.*write .*labels, line 1 of"),
+    ],
+    ("train.csv", "sets"): [
+        ("text,a|b,c\nIt is,1,0\n", {}, r"'a\|b'.*write [^,]*, line 2 of"),
+        ("text,labels\nIt is,a|b;c\n", {"class_separator": ";"}, r"'a\|b'.*write .*line 2 of"),
+        ("text,labels\nIt is,0|1\n", {"label_names": "x|y,z"}, r"'x\|y'.*write .*label_names"),
+    ],
     ("train.jsonl", "choices"): [
         *(
             (lines([THREE, THREE | {"label": 3 - 3 * n}]), {"first_choice": n}, "line 2")
