@@ -46,6 +46,29 @@ def test_folders_of_classes_alone_are_train(tmp_path):
     assert load_corpus(tmp_path / "unnamed", alone, targets="classes").splits.keys() == {"test"}
 
 
+@pytest.mark.parametrize(
+    ("text", "are_words"),
+    [
+        ("Rome B-LOC\nis O\n\nOslo B-LOC\n", True),
+        ("-DOCSTART- -X- O\n\nRome NNP B-LOC\n. . O\n", True),
+        ("Rome\tPROPN\nis\tAUX\n.\tPUNCT\n", True),
+        ("# text = Rome is\n1\tRome\t_\t_\n2\tis\t_\t_\n", True),
+        ("a good film .\ni liked it !\n", False),
+        ("GOOD FILM", False),
+    ],
+)
+@pytest.mark.parametrize("targets", ["classes", "entities", None])
+def test_words_in_columns_are_no_texts_of_classes(tmp_path, text, are_words, targets):
+    for place in ("train/a", "train/b"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "1.txt").write_text(text)
+    if are_words:
+        with pytest.raises(InputError, match=f"{tmp_path / 'train'} .*train.conll"):
+            load_corpus(tmp_path, targets=targets)
+    elif targets == "classes":
+        assert load_corpus(tmp_path, targets=targets)["train"].tags == [("a",), ("b",)]
+
+
 @pytest.mark.parametrize("parts", [("only",), ()])
 def test_other_folders_are_no_classes(tmp_path, parts):
     write(tmp_path, *parts)
