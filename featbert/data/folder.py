@@ -8,7 +8,8 @@ also with a hash at the end, or `train.0`, `train.1`).
 
 Other files and sub-folders are no part of a corpus (`not_read`). If only the sub-folder `data` has
 split files, as in copies of the Hub's repositories, it is read instead. Texts with annotations of
-brat, and texts in folders of classes, have rules of their own (`brat_splits`, `class_splits`).
+brat, texts in folders of classes, and slots have rules of their own (`brat_splits`, `class_splits`,
+`slot_splits`).
 """
 
 import re
@@ -33,6 +34,8 @@ _UNLABELLED = ("unsup", "unlabeled", "unlabelled")
 # Names of numeric tags, one a line, in the folder of a corpus.
 LABEL_NAMES = "labels.txt"
 DATA = "data"
+# In the folder of a split of ATIS or SNIPS, words and their tags, a text in each line.
+SLOT_FILES = ("seq.in", "seq.out")
 _SHARD = re.compile(r"(.*?)(\d+)(?:-of-(\d+)(?:-[0-9a-f]{8,})?)?(\D*)", re.DOTALL)
 
 
@@ -184,6 +187,22 @@ def class_splits(place: Path, default: str = SPLITS[0]) -> dict[str, tuple[Path,
     return texts_of_splits if is_corpus and n_classes > 1 else {}
 
 
+def slot_splits(place: Path) -> dict[str, tuple[Path, ...]]:
+    """The `SLOT_FILES` by split, in folders that are called like it. Empty for a place of others.
+
+    InputError for several folders of one split.
+    """
+    is_other = not place.is_dir() or has_splits(place)
+    splits: dict[str, list[Path]] = {}
+    for folder in [] if is_other else [place, *_entries(place)]:
+        if folder.name.lower() in SPLIT_WORDS and (folder / SLOT_FILES[0]).is_file():
+            paths = splits.setdefault(SPLIT_WORDS[folder.name.lower()], [])
+            paths += (folder / name for name in SLOT_FILES)
+    if any(len(paths) > len(SLOT_FILES) for paths in splits.values()):
+        raise InputError(f"several folders of one split in {place}; rename or move the others")
+    return {split: tuple(splits[split]) for split in SPLITS if split in splits}
+
+
 def _texts_of_class(folder: Path) -> list[Path]:
     """The texts in a folder of a class: no texts if it has no class, or is annotated by brat."""
     if folder.name.lower() in _UNLABELLED or _annotations(folder):
@@ -218,8 +237,9 @@ def not_read(folder: Path) -> list[str]:
     """
     place, documents = place_of_splits(folder), brat_splits(folder, SPLITS[0])
     classes = {} if documents else class_splits(folder)
-    splits = documents or classes or find_splits(folder)
+    splits = documents or classes or slot_splits(folder) or find_splits(folder)
     corpus_paths = {path for paths in splits.values() for path in paths} | {place}
+    corpus_paths |= {path.parent for path in corpus_paths}
     folders = {folder, place}
     if documents:
         folders |= {path.parent for paths in documents.values() for path in paths}

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
-from itertools import chain, islice
+from itertools import chain, islice, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
@@ -55,6 +55,7 @@ from featbert.data.folder import (
     class_splits,
     find_splits,
     not_read,
+    slot_splits,
     splits_named,
     stem,
 )
@@ -159,6 +160,8 @@ def load_corpus(
             files = [reader.brat(texts, split) for split, texts in texts_of_splits.items()]
         elif texts_of_splits := class_splits(place, options.alone):
             files = [reader.classes(texts, split) for split, texts in texts_of_splits.items()]
+        elif slots := slot_splits(place):
+            files = [reader.slots(*paths, split=split) for split, paths in slots.items()]
         else:
             files = reader.files(_files(place, path, options.alone))
         (name, language), source = _name(place), str(place)
@@ -382,6 +385,18 @@ class _CorpusReader:
             for number, path in enumerate(track(texts, f"reading {folder.name}", "files"), 1)
         )
         return replace(self._rows(rows, folder, split), split=split)
+
+    def slots(self, words: Path, tags: Path, *, split: str) -> RawFile:
+        """The words of a split and their tags, a text in each line of both files."""
+        if self.kind.reader is not None:
+            task = spelling("task", "entities")
+            raise FormError(f"{words} has words with tags, no {self.kind.name}; use {task}")
+        lines = (read_file(path, self.options.encoding) for path in (words, tags))
+        rows = (
+            RawRow({"tokens": text.split(), "tags": row.split()}, f"line {n} of {words}", n)
+            for n, (text, row) in enumerate(zip_longest(*lines, fillvalue=""), 1)
+        )
+        return replace(self._rows(rows, words, split), split=split)
 
     def _text(self, path: Path) -> str:
         return "\n".join(read_file(path, self.options.encoding))

@@ -9,6 +9,7 @@ from featbert.data.folder import not_read
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
+from featbert.tasks.suited import suited_task
 from tests.data.support import made
 
 pytestmark = pytest.mark.usefixtures("offline")
@@ -97,6 +98,31 @@ def test_shards_by_their_numbers(tmp_path):
     assert corpus["train"].notes.comment_lines == 11
     (tmp_path / "train.2.conll").write_text("w2\tB-LOC\nx\tNN\n", "utf-8")
     with pytest.raises(InputError, match=r"line 2 of .*train\.2\.conll"):
+        load_corpus(tmp_path)
+
+
+def test_words_and_their_tags_may_be_in_two_files(tmp_path):
+    for part in ("train", "valid", "test", "other"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "seq.in").write_text("to Rome \nnothing here\n")
+        (tmp_path / part / "seq.out").write_text("O B-city\nO O\n")
+        (tmp_path / part / "label").write_text("go\nstay\n")
+    corpus = load_corpus(tmp_path)
+    assert [*corpus.splits] == ["train", "dev", "test"]
+    for split in corpus.splits.values():
+        assert [s.words for s in split] == [("to", "Rome"), ("nothing", "here")]
+        assert split.tags == [("O", "B-city"), ("O", "O")]
+    assert not_read(tmp_path) == ["other/"]
+    assert load_corpus(tmp_path / "valid")["dev"].sentences == corpus["dev"].sentences
+    assert suited_task(str(tmp_path), ReadingOptions()) == "entities"
+    with pytest.raises(InputError, match="entities"):
+        load_corpus(tmp_path, targets="classes")
+    for lines in ("O B-city\n", "O B-city\nO\n", "O B-city\nO O\nO\n"):
+        (tmp_path / "train" / "seq.out").write_text(lines)
+        with pytest.raises(InputError, match=r"line [23] of .*train/seq\.in"):
+            load_corpus(tmp_path)
+    (tmp_path / "other").rename(tmp_path / "dev")
+    with pytest.raises(InputError, match=str(tmp_path)):
         load_corpus(tmp_path)
 
 
