@@ -210,12 +210,21 @@ class TextReader:
         usual = [
             n for n, value in values if n not in no_texts and not isinstance(value, list | dict)
         ]
-        if options.text is not None:
-            text = named_column(options.text, names, "text", self.path)
+        named, only = options.text, self._only_text(usual)
+        if only and isinstance(named, str) and usual_column(names, [named.lower()]) is None:
+            named, usual = None, [only]
+        if named is not None:
+            text = named_column(named, names, "text", self.path)
         elif texts := usual_texts(usual, self.texts_of_train):
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
+        elif only is not None:
+            text = only
+            lacking = self.texts_of_train[0]
+            notice(f"{self.path} has no column {lacking}; its texts are read from {only}")
         else:
             advice = f"give {spelling('text')}, by name or number"
+            if self.texts_of_train:
+                advice = f"name texts as in the first part: {', '.join(self.texts_of_train)}"
             if "annotations" in row.values:
                 advice += "; or export JSON-MIN"
             elif usual_texts(names):
@@ -239,6 +248,15 @@ class TextReader:
                 raise InputError(f"names {name}, which is a text; name another", setting="target")
         self.notes["text_columns"] = (text,) if pair is None else (text, pair)
         return self.columns
+
+    def _only_text(self, names: Sequence[str]) -> str | None:
+        """The only column that can have the texts of a part, if train has one text per example."""
+        if len(self.texts_of_train) != 1:
+            return None
+        others = (*EXAMPLE_KEYS, *IDS, *ROW_NUMBERS, *map(str.lower, self.answers_of_train))
+        columns_left = [name for name in names if name.lower() not in others]
+        is_clear = len(columns_left) == 1 and not columns_left[0].isdecimal()
+        return columns_left[0] if is_clear else None
 
     def _target_named(self, names: Sequence[str]) -> str | None:
         """The column of answers that the caller names, if it is among these."""

@@ -23,6 +23,7 @@ from featbert.data.columns import (
     delimiter_advice,
     looks_like_choices,
     looks_like_texts,
+    lower_names,
     usual_columns,
     usual_targets,
     usual_texts,
@@ -310,6 +311,9 @@ class _CorpusReader:
         if table is None or len(headed) in (0, len(parts)):
             return self
         options, keys = self.options, self.kind.keys or EXAMPLE_KEYS
+        named = lower_names([*chain(*(part.names for part in headed))]).keys()
+        if not table.has_header and not named.isdisjoint(table.first_cells):
+            table.take_header()  # with another name of its text
         if not table.has_header:  # it has the columns of a header that names answers, too
             fitting = (part.names for part in headed if len(part.names) == table.width)
             headers = (n for n in fitting if options.are_in(n) or usual_columns(n, keys))

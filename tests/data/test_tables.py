@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -288,6 +289,41 @@ def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, columns
         notes = corpus["train"].notes
         assert (*notes.text_columns, *notes.answer_columns) == columns
         assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:2]
+
+
+@pytest.mark.parametrize(
+    ("train", "dev", "options", "column"),
+    [
+        ("review", "remark,label", {}, "remark"),
+        ("review", "id,remark,label", {}, "remark"),
+        ("review", "label,remark", {}, "remark"),
+        ("review", "comment,label", {}, "comment"),
+        ("opinion", "remark,label", {"text": "opinion"}, "remark"),
+        ("opinion", "text,label", {"text": "opinion"}, "text"),
+        ("review", "remark,tone,label", {}, None),
+        ("text,title", "remark,label", {}, None),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_the_only_text_of_a_part_may_have_another_name(
+    tmp_path, train, dev, options, column, ending
+):
+    for part, head in (("train", f"{train},label"), ("dev", dev)):
+        names = head.split(",")
+        rows = [[f"a {name} {n}" if name != "label" else "xy"[n] for name in names] for n in (0, 1)]
+        content = table(",", rows=(names, *rows))
+        if ending == "jsonl":
+            content = "".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows)
+        (tmp_path / f"{part}.{ending}").write_text(content)
+    if column is None:
+        with pytest.raises(
+            InputError, match=f"dev.{ending}.*{dev.replace(',', ', ')}.*{train[:4]}"
+        ):
+            load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
+        return
+    split = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")["dev"]
+    assert [(*s.texts, *s.tags) for s in split] == [(f"a {column} {n}", "xy"[n]) for n in (0, 1)]
+    assert split.notes.text_columns == (column,)
 
 
 def test_columns_between_which_the_rows_do_not_decide_are_named_in_the_error(tmp_path):
