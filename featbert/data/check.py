@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import groupby, islice, pairwise
+from math import isnan
 from pathlib import Path
 from typing import Self
 
@@ -180,9 +181,13 @@ def doubts(corpus: Corpus) -> Iterator[str]:
             advice = f"answer, give {_missing_too(doubtful, corpus)}"
             names = listed(map(repr, doubtful))
             yield f"read as classes: {names}; if these say that there is no {advice}"
-        spellings = defaultdict(list)
+        spellings, numbers = defaultdict(list), defaultdict(list)
         for name in sorted(classes):
             spellings[name.casefold()].append(name)
+            if not isnan(number_of(point := name.replace(",", "."))):
+                numbers[whole(point)].append(name)
+        for equal in (equal for equal in numbers.values() if len(equal) > 1):
+            yield f"classes that seem to be one number: {' and '.join(equal)}; write them alike"
         if alike := [name for names in spellings.values() if len(names) > 1 for name in names]:
             yield f"classes that differ only in capitals: {listed(alike)}; write them alike"
     if "train" in corpus and "dev" not in corpus:

@@ -159,6 +159,17 @@ def test_classes_with_a_separator_may_be_several(tmp_path, sign):
     assert [f"task='multilabel' class_separator={sign!r}" in doubt for doubt in found] == [True]
 
 
+@pytest.mark.parametrize(
+    ("classes", "alike"),
+    [(["1", "1,0", "2"], "1 and 1,0"), (["1,5", "1.5", "a"], "1,5 and 1.5"), (["1", "2,0"], "")],
+)
+@pytest.mark.parametrize("targets", ["classes", "sets"])
+def test_numbers_in_two_notations_are_doubted(tmp_path, classes, alike, targets):
+    found = doubts(tmp_path, table("text\tlabel\n", classes), "tsv", targets)
+    assert sum(" and " in doubt for doubt in found) == bool(alike)
+    assert alike in " ".join(found)
+
+
 def test_the_samples_raise_no_doubt():
     samples = {"sample": "entities", "sample:choice": "choices", "sample:multilabel": "sets"}
     for name, targets in samples.items():
