@@ -346,9 +346,9 @@ def best_tuned(rows: Iterable[Row]) -> Row | None:
 def answer_pairs(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
     """The pairs of rows that dev chooses for an answer, whatever their scores on other splits."""
     for group in rivals(rows):
-        for row, other in (leader_and_rival(group), (best_on_features(group), best_tuned(group))):
-            if row is not None and other is not None:
-                yield row, other
+        for row, rival in (leader_and_rival(group), (best_on_features(group), best_tuned(group))):
+            if row is not None and rival is not None:
+                yield row, rival
     yield from best_of_two_contests(rows)
 
 

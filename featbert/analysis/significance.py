@@ -83,9 +83,9 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
         for row, base in track(pairs, f"testing differences on {split}", "pairs"):
             tests += estimates.of_pair(row, base, split)
         alone = {
-            frozenset((row.name, other.name))
-            for row, other in answer_pairs(comparison.rows)
-            if split not in (row.splits[0], other.splits[0])
+            frozenset((row.name, rival.name))
+            for row, rival in answer_pairs(comparison.rows)
+            if split not in (row.splits[0], rival.splits[0])
         }
         by_kind = grouped((frozenset((d.row, d.baseline)) in alone, d) for d in tests)
         differences += [*by_kind.get(True, ()), *_adjusted(by_kind.get(False, ()))]

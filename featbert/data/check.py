@@ -175,8 +175,8 @@ def doubts(corpus: Corpus) -> Iterator[str]:
     if kind.one_class or kind.separator:
         doubtful = [name for name in doubtful_classes(classes) if name in answers]
         if doubtful and kind.one_class:  # without these, others may be marks, too
-            others = missing_marks([counts.keys() - {*doubtful} for counts in labels.values()])
-            doubtful = sorted({*doubtful, *others & answers})
+            more_marks = missing_marks([counts.keys() - {*doubtful} for counts in labels.values()])
+            doubtful = sorted({*doubtful, *more_marks & answers})
         if doubtful and not says_missing:
             advice = f"answer, give {_missing_too(doubtful, corpus)}"
             names = listed(map(repr, doubtful))
@@ -198,9 +198,9 @@ def doubts(corpus: Corpus) -> Iterator[str]:
 
 def _missing_too(names: Iterable[str], corpus: Corpus) -> str:
     """The option by which these values are no answer, besides those that are none already."""
-    counted = {m for s in corpus.splits.values() for ms in s.notes.missing for m in ms.split(", ")}
-    named = str(corpus.reading.get("missing", "-,-1,_")).split(",")
-    values = {*names, *({*map(str.strip, named)} & {*map(whole, counted)})}
+    marks = {m for s in corpus.splits.values() for ms in s.notes.missing for m in ms.split(", ")}
+    option_value = str(corpus.reading.get("missing", "-,-1,_")).split(",")
+    values = {*names, *({*map(str.strip, option_value)} & {*map(whole, marks)})}
     return spelling("missing", ",".join(sorted(values)))
 
 

@@ -210,11 +210,15 @@ class TextReader:
         usual = [
             n for n, value in values if n not in no_texts and not isinstance(value, list | dict)
         ]
-        named, only = options.text, self._only_text(usual)
-        if only and isinstance(named, str) and usual_column(names, [named.lower()]) is None:
-            named, usual = None, [only]
-        if named is not None:
-            text = named_column(named, names, "text", self.path)
+        text_option, only = options.text, self._only_text(usual)
+        if (
+            only
+            and isinstance(text_option, str)
+            and usual_column(names, [text_option.lower()]) is None
+        ):
+            text_option, usual = None, [only]
+        if text_option is not None:
+            text = named_column(text_option, names, "text", self.path)
         elif texts := usual_texts(usual, self.texts_of_train):
             text, pair = texts[0], pair or (texts[1] if len(texts) > 1 else None)
         elif only is not None:
@@ -253,8 +257,8 @@ class TextReader:
         """The only column that can have the texts of a part, if train has one text per example."""
         if len(self.texts_of_train) != 1:
             return None
-        others = (*EXAMPLE_KEYS, *IDS, *ROW_NUMBERS, *map(str.lower, self.answers_of_train))
-        columns_left = [name for name in names if name.lower() not in others]
+        other_columns = (*EXAMPLE_KEYS, *IDS, *ROW_NUMBERS, *map(str.lower, self.answers_of_train))
+        columns_left = [name for name in names if name.lower() not in other_columns]
         is_clear = len(columns_left) == 1 and not columns_left[0].isdecimal()
         return columns_left[0] if is_clear else None
 

@@ -311,8 +311,8 @@ class _CorpusReader:
         if table is None or len(headed) in (0, len(parts)):
             return self
         options, keys = self.options, self.kind.keys or EXAMPLE_KEYS
-        named = lower_names([*chain(*(part.names for part in headed))]).keys()
-        if not table.has_header and not named.isdisjoint(table.first_cells):
+        header_names = lower_names([*chain(*(part.names for part in headed))]).keys()
+        if not table.has_header and not header_names.isdisjoint(table.first_cells):
             table.take_header()  # with another name of its text
         if not table.has_header:  # it has the columns of a header that names answers, too
             fitting = (part.names for part in headed if len(part.names) == table.width)

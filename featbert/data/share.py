@@ -143,19 +143,19 @@ def _with_part(splits: Mapping[str, Split], name: str, numbers: Ints) -> dict[st
     def n_unanswered(s: Sentence) -> int:
         return int(s.tags is None) if s.texts else (s.tags or ()).count(UNLABELLED)
 
-    missing = Counter(train.notes.missing)
-    n = share(missing.total(), n_unanswered)
-    if 0 < n < missing.total():
-        missing = Counter({", ".join(missing): missing.total()})
-    drawn = Counter(dict.fromkeys(missing, n)) if n < missing.total() else missing
+    marks = Counter(train.notes.missing)
+    n = share(marks.total(), n_unanswered)
+    if 0 < n < marks.total():
+        marks = Counter({", ".join(marks): marks.total()})
+    marks_of_part = Counter(dict.fromkeys(marks, n)) if n < marks.total() else marks
     empty = share(train.notes.empty_texts, lambda s: "" in s.words)
     scheme, encoding = train.notes.scheme, train.notes.encoding
-    notes = ReadingNotes(scheme, encoding, empty_texts=empty, missing=dict(+drawn))
-    n_left, left = train.notes.empty_texts - empty, dict(missing - drawn)
-    rest = dataclasses.replace(train.notes, empty_texts=n_left, missing=left)
+    notes = ReadingNotes(scheme, encoding, empty_texts=empty, missing=dict(+marks_of_part))
+    empty_left, marks_left = train.notes.empty_texts - empty, dict(marks - marks_of_part)
+    notes_left = dataclasses.replace(train.notes, empty_texts=empty_left, missing=marks_left)
     part = dataclasses.replace(part, name=name, notes=notes)
     train = _part(train, np.setdiff1d(np.arange(len(train)), numbers))
-    parts = {**splits, "train": dataclasses.replace(train, notes=rest), name: part}
+    parts = {**splits, "train": dataclasses.replace(train, notes=notes_left), name: part}
     return {name: parts[name] for name in SPLITS if name in parts}
 
 
