@@ -1,6 +1,7 @@
 """From runs to comparisons: everything that is shown is computed here, once."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
@@ -75,6 +76,7 @@ def compare(
         compare_group(group, freed, request.against, () if keeps_trials else trials)
         for group, freed in _groups(runs, groups, vary)
     ]
+    compared_groups = [*_with_targets(compared_groups)]
     _check_names(request, compared_groups, show)
     comparisons = [
         _with_results(
@@ -141,6 +143,25 @@ def _groups(
         raise InputError("no finished run to compare")
     by_task = grouped((run.record.task if kind == "task" else "", run) for run in runs)
     return [(group, check_comparable(group, vary=vary)) for group in by_task.values()]
+
+
+def _with_targets(
+    groups: Sequence[tuple[Comparison, Members]],
+) -> Iterator[tuple[Comparison, Members]]:
+    """Comparisons. If columns of one corpus would have the same title, it names their column."""
+    titles = Counter((comparison.task_name, comparison.title) for comparison, _ in groups)
+    for comparison, members in groups:
+        records = [run.record for runs in members.values() for run in runs]
+        targets = {str(record.reading.get("target", "")) for record in records}
+        if (
+            titles[comparison.task_name, comparison.title] > 1
+            and len(targets) == 1
+            and all(targets)
+        ):
+            corpus = f"{comparison.corpus} ({targets.pop()})"
+            rows = tuple(dataclasses.replace(row, corpus=corpus) for row in comparison.rows)
+            comparison = dataclasses.replace(comparison, corpus=corpus, rows=rows)
+        yield comparison, members
 
 
 def _check_names(

@@ -34,7 +34,7 @@ OF_HEADS = (*BARE, *dict.fromkeys(name for part in _parts for name in part.setti
 # Parts of the signature that say how words become vectors, and others that labels may name.
 _READING_FIELDS = ("context", "casing", "pooling", "packing", "store_dtype")
 _PRECISIONS = ("encoder_precision", "training_precision")
-_LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme")
+_LABEL_FIELDS = (*_READING_FIELDS, *_PRECISIONS, "tag_scheme", "target")
 # How dev and test were drawn from train.
 _PARTS_OF_TRAIN: tuple[str, ...] = ("dev_share", "folds", "fold")
 # Settings of which a run has one.

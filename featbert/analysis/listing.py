@@ -78,7 +78,7 @@ def _finished(run: Run) -> dict[str, Any]:
         "tags": ", ".join(notes.tags),
         "note": notes.note,
         "settings": record.settings,
-        "conditions": label_conditions(vars(signature)),
+        "conditions": label_conditions(vars(signature) | {"target": record.reading.get("target")}),
         "scores": {split: record.score(split) for split in record.scores},
         "training_seconds": record.cost.training_seconds,
     }

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 
 from featbert.analysis.compare import compare as compare_with
+from featbert.analysis.listing import run_lines
 from featbert.config import Analyses
 from featbert.errors import InputError, MissingError
 from featbert.runs.record import ExperimentRecord, SplitIdentity
+from featbert.runs.run import FoundRuns
 from tests.analysis.records import (
     compare,
     compare_runs,
@@ -122,6 +126,20 @@ def test_a_comparison_for_each_group():
     assert sentence.sizes == {"dev": (150, 3201), "test": (150, 3201)}
     assert sentence.varied == sentence.notes == ()
     assert len(compare([])) == 0
+
+
+def test_columns_of_answers_of_one_corpus_have_names():
+    columns = {
+        name: {
+            "splits": {s: replace(of_split, tags=name[0] * 64) for s, of_split in SPLITS.items()}
+        }
+        for name in ("topic", "mood")
+    }
+    runs = [make_run(n, signature=s, reading={"target": n}) for n, s in columns.items()]
+    assert {c.corpus for c in compare(runs)} == {"wikigold (topic)", "wikigold (mood)"}
+    assert [row.corpus for c in compare(runs[:1]) for row in c.rows] == ["wikigold"]
+    rows = {line["row"] for line in run_lines(FoundRuns(tuple(runs), {}, ()))}
+    assert rows == {f"concat_last4 (target={name})" for name in columns}
 
 
 def test_named_runs_have_to_fit_together():
