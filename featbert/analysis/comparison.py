@@ -344,7 +344,7 @@ def best_tuned(rows: Iterable[Row]) -> Row | None:
 
 
 def answer_pairs(rows: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
-    """The pairs of rows that dev chooses for an answer, whatever their scores on other splits."""
+    """The pairs of rows that dev chooses for an answer, or test if nothing is scored on dev."""
     for group in rivals(rows):
         for row, rival in (leader_and_rival(group), (best_on_features(group), best_tuned(group))):
             if row is not None and rival is not None:
@@ -362,11 +362,12 @@ class Difference:
     Attributes:
         units: plural of the unit of text: "documents", "sentences" or "examples".
         estimate: the unadjusted difference, with its interval and p-value.
-        adjusted: p-value. If dev chose the pair for an answer, that of the estimate. Else it is
-            adjusted by Holm for all such pairs tested on the split.
+        adjusted: p-value. Of a pair that is tested alone, that of the estimate. Others are adjusted
+            by Holm for all such pairs of the split.
         low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
             1 - `LEVEL`.
         level: of this interval as one of a single test.
+        alone: whether the split did not choose the pair, and it is one of an answer.
     """
 
     row: str
@@ -378,6 +379,7 @@ class Difference:
     low: float
     high: float
     level: float = LEVEL
+    alone: bool = False
 
     @property
     def value(self) -> float:

@@ -20,7 +20,6 @@ from featbert.analysis.comparison import (
     answer_pairs,
     best_by_dev,
     first_two,
-    grouped,
     rivals,
 )
 from featbert.analysis.interval import (
@@ -87,8 +86,11 @@ def with_estimates(comparison: Comparison, members: Members) -> Comparison:
             for row, rival in answer_pairs(comparison.rows)
             if split not in (row.splits[0], rival.splits[0])
         }
-        by_kind = grouped((frozenset((d.row, d.baseline)) in alone, d) for d in tests)
-        differences += [*by_kind.get(True, ()), *_adjusted(by_kind.get(False, ()))]
+        tests = [
+            dataclasses.replace(d, alone=frozenset((d.row, d.baseline)) in alone) for d in tests
+        ]
+        differences += [d for d in tests if d.alone]
+        differences += _adjusted([d for d in tests if not d.alone])
         sizes = dict.fromkeys((test.estimate.units, test.units) for test in tests)
         few_units += [
             f"{n} {units} of {split} are few: intervals are rough"

@@ -267,10 +267,10 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
     )
     covered = ["other seeds"] * any(e.covers_seeds for e in estimates)
     covered += [f"other text ({', '.join(counts)})"] * bool(counts)
-    yield (
-        f"interval: {LEVEL:.0%} over {' and '.join(covered)}. On test the pair of an answer is one "
-        "test, and all other pairs are tested together (Holm)"
-    )
+    yield f"interval: {LEVEL:.0%} over {' and '.join(covered)}"
+    alone = [d.row for d in differences if d.alone]
+    chosen = f", but those of an answer on test: {listed(dict.fromkeys(alone))}" * bool(alone)
+    yield f"all pairs of a split are tested together (Holm){chosen}"
     if counts and (seeds_only := [d.row for d in differences if not d.estimate.covers_text]):
         yield f"over other seeds only: intervals of {listed(dict.fromkeys(seeds_only))}"
     yield f"p: below {1 - LEVEL:.2g} exactly if the interval excludes 0"
