@@ -497,7 +497,7 @@ def _has_columns(text: str) -> bool:
     words = [line.split() for line in lines]
     tags = [cells[-1] for cells in words if any(map(str.isalnum, cells[-1]))]
     are_tags = 2 * len(tags) > len(lines) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
-    may_be_words = all("\t" in line for line in lines) or are_tags
+    may_be_words = all("\t" in line for line in lines) or (are_tags and not text.isupper())
     return len(lines) > 1 and min(map(len, words)) > 1 and may_be_words
 
 

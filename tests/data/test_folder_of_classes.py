@@ -55,6 +55,7 @@ def test_folders_of_classes_alone_are_train(tmp_path):
         ("# text = Rome is\n1\tRome\t_\t_\n2\tis\t_\t_\n", True),
         ("a good film .\ni liked it !\n", False),
         ("GOOD FILM", False),
+        ("THE SHIP LEFT\nALL WELL\n", False),
     ],
 )
 @pytest.mark.parametrize("targets", ["classes", "entities", None])
