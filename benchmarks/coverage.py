@@ -381,7 +381,7 @@ def _pigeonhole(rows: list[tuple[Array, Array]], random: np.random.Generator) ->
 # Rows that dev chooses ----------------------------------------------------------------------------
 
 # Numbers of frozen and of tuned rows.
-SIDES = ((1, 1), (4, 1), (8, 1), (4, 4), (8, 4))
+SIDES = ((1, 1), (4, 1), (8, 1), (16, 1), (4, 4), (8, 4))
 # Levels of the rows of a side are so far apart: equal rows, and about one point.
 STEPS = (0.0, 0.08)
 
