@@ -16,7 +16,8 @@ answers in all runs, as from a convex solver, and the second row has medium seed
     Matthews   a unit is an answer of two classes, 70% positive
     spans F1   a unit is a question. Of the wrong answers two of five share words with the right one
     Pearson    a unit is a gold score. The level is the logarithm of the prediction's precision
-    correlations  the same, by the mean of Pearson and Spearman
+    correlations
+               the same, by the mean of Pearson and Spearman
 
 The truth is the mean over seeds of the measure on unlimited text, by quadrature. Power is of a
 difference of 2.8 standard errors. Rules that are compared:

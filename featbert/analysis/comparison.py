@@ -362,8 +362,8 @@ class Difference:
     Attributes:
         units: plural of the unit of text: "documents", "sentences" or "examples".
         estimate: the unadjusted difference, with its interval and p-value.
-        adjusted: p-value. Of a pair that is tested alone, that of the estimate. Others are adjusted
-            by Holm for all such pairs of the split.
+        adjusted: p-value. A pair that is tested alone has the estimate's. p-values of all others of
+            the split are adjusted by Holm together.
         low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
             1 - `LEVEL`.
         level: of this interval as one of a single test.
