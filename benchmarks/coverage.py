@@ -14,7 +14,7 @@ answers in all runs, as from a convex solver, and the second row has medium seed
     entity F1  a unit is a document. Sizes are log-normal, 1 to 200 gold entities. Right ones are
                binomial, wrong ones Poisson
     Matthews   a unit is an answer of two classes, 70% positive
-    spans F1   a unit is a question. Of the wrong answers two of five share words with the right one
+    spans F1   a unit is a question. Two of five wrong answers share words with the right one
     Pearson    a unit is a gold score. The level is the logarithm of the prediction's precision
     correlations
                the same, by the mean of Pearson and Spearman

@@ -367,7 +367,7 @@ class Difference:
         low, high: the interval of the adjusted test. It excludes 0 exactly if `adjusted` is below
             1 - `LEVEL`.
         level: of this interval as one of a single test.
-        alone: whether the split did not choose the pair, and it is one of an answer.
+        alone: whether it is a pair of an answer, on a split that did not choose it.
     """
 
     row: str

@@ -2,8 +2,7 @@
 
 Each row is tested against its baseline, and against the best row by dev. On a split that chose no
 rows, the pairs of an answer are tested alone. p-values of all other pairs of a split are adjusted
-by Holm together. Results are kept in
-`<runs directory>/.statistics` by a hash of the predictions.
+by Holm together. Results are kept in `<runs directory>/.statistics` by a hash of the predictions.
 """
 
 import contextlib

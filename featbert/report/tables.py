@@ -268,9 +268,9 @@ def _trust_legend(differences: Sequence[Difference]) -> Iterator[str]:
     covered = ["other seeds"] * any(e.covers_seeds for e in estimates)
     covered += [f"other text ({', '.join(counts)})"] * bool(counts)
     yield f"interval: {LEVEL:.0%} over {' and '.join(covered)}"
-    alone = [d.row for d in differences if d.alone]
-    chosen = f", but those of an answer on test: {listed(dict.fromkeys(alone))}" * bool(alone)
-    yield f"all pairs of a split are tested together (Holm){chosen}"
+    if tested_alone := dict.fromkeys(d.row for d in differences if d.alone):
+        yield f"tested alone on test, since dev chose them for an answer: {listed(tested_alone)}"
+    yield f"{'other' if tested_alone else 'all'} pairs of a split are tested together (Holm)"
     if counts and (seeds_only := [d.row for d in differences if not d.estimate.covers_text]):
         yield f"over other seeds only: intervals of {listed(dict.fromkeys(seeds_only))}"
     yield f"p: below {1 - LEVEL:.2g} exactly if the interval excludes 0"

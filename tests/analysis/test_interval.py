@@ -190,7 +190,8 @@ def test_a_pair_that_dev_chose_is_covered_without_a_correction(sides, spread) ->
         )
         covered.append(one_test.sum())
     # With large seeds the best of eight equal rows is the luckiest: see statistics.md.
-    low, high = stats.binom.ppf(1e-3, tries, 0.92), stats.binom.isf(1e-3, tries, 0.97)
+    lowest = 0.92 if (spread, sides) == ("large", (8, 1)) else 0.93
+    low, high = stats.binom.ppf(1e-3, tries, lowest), stats.binom.isf(1e-3, tries, 0.97)
     assert low <= min(covered) <= max(covered) <= high, covered
 
 

@@ -168,7 +168,7 @@ def test_holm_adjusts_for_all_pairs_of_a_split_and_intervals_fit(tmp_path) -> No
 
 
 def test_the_pair_that_dev_chose_is_tested_alone_on_test(tmp_path) -> None:
-    """Further rows change the intervals of the others, and that of the pair on dev, not on test."""
+    """Further rows do not change its interval there."""
     splits = {"splits": ("dev", "test")}
     runs = both(tmp_path, **splits)
     (alone,) = (d for d in compared(runs).differences if d.split == "test")
