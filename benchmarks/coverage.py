@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage
     python -m benchmarks.coverage chosen
+    python -m benchmarks.coverage draws
     python -m benchmarks.coverage needed --replications 300
 
 Two rows answer U units of text, each with n seeds. The logit of a right answer is the sum of five
@@ -220,16 +221,22 @@ def rows_of_counts(
     shape: tuple[int, int, int],
     spreads: Sequence[float],
     levels: Sequence[float] = LEVELS,
+    correlation: float = 0.0,
 ) -> list[tuple[Array, Array]]:
-    """For each row counts (R, n, U, K) and the levels of runs (R, n), given R, n and U."""
+    """For each row counts (R, n, U, K) and the levels of runs (R, n), given R, n and U.
+
+    `correlation` of the rows' seeds, if all rows have different answers in their runs.
+    """
     replications, runs, units = shape
     text = model.text(random, (replications, 1, units))
     shared = UNIT * random.standard_normal((replications, 1, units), np.float32)
+    draws = random.standard_normal((replications, runs, 1), np.float32) if correlation else 0.0
     rows = []
     for level, spread in zip(levels, spreads, strict=True):
         # A row that answers alike in all runs is drawn once.
         drawn = (replications, runs if spread else 1)
-        seeds = random.standard_normal((*drawn, 1), np.float32)
+        own = random.standard_normal((*drawn, 1), np.float32)
+        seeds = correlation**0.5 * draws + (1 - correlation) ** 0.5 * own
         levels_of_runs = level + seed_deviation(level, spread) * seeds
         noise = shared + IN_ROW * random.standard_normal(shared.shape, np.float32)
         noise = noise + IN_RUN * random.standard_normal((*drawn, units), np.float32)
@@ -428,6 +435,37 @@ def chosen_by_dev(
     return np.concatenate(alone), np.concatenate(together)
 
 
+# Rows that learn from the same draws --------------------------------------------------------------
+
+# Of the seeds of two rows, as far as both learn from the part of train that a seed drew.
+CORRELATIONS = (0.0, 0.5, 0.9)
+
+
+def with_same_draws(
+    key: tuple[str, str], correlation: float, shape: tuple[int, int, int], seed: int
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Whether intervals cover the truth, and half their widths: each (R,).
+
+    First of independent rows, then of rows that are subtracted seed by seed. `shape`: R, n, U.
+    """
+    (model, spreads), (replications, runs, units) = (MODELS[key[0]], SPREADS[key[1]]), shape
+    random, truth = np.random.default_rng([seed, runs, units]), true_difference(model, spreads)
+    size, by_rule = max(1, CHUNK // (units * runs)), (list[Array](), list[Array]())
+    for start in range(0, replications, size):
+        of_chunk = min(size, replications - start), runs, units
+        rows = rows_of_counts(model, random, of_chunk, spreads, correlation=correlation)
+        first, second = (contributions(counts, model.of) for counts, _ in rows)
+        independent = [moments(*first), moments(*second)]
+        together = [moments(second[0] - first[0], second[1] - first[1])]
+        error = together[0].value - truth
+        for halves, of_rows in zip(by_rule, (independent, together), strict=True):
+            spread = variance(of_rows)
+            half = half_width(spread.seeds + spread.text, spread.df)
+            halves.append(np.stack([abs(error) <= half, half]))
+    joined = [np.concatenate(halves, -1) for halves in by_rule]
+    return (joined[0][0], joined[0][1]), (joined[1][0], joined[1][1])
+
+
 # What would settle it -----------------------------------------------------------------------------
 
 MORE_SEEDS, TIMES_TEXT = 40, 8
@@ -556,6 +594,33 @@ def chosen_tables(replications: int, seed: int, processes: int) -> Iterator[str]
     yield table(["frozen + tuned rows", "rows are", *rules], lines)
 
 
+def draws_tables(replications: int, seed: int, processes: int) -> Iterator[str]:
+    """Coverage for rows whose seeds drew the same parts of train, over texts of all sizes."""
+    cases = list(itertools.product([("accuracy", "medium"), ("accuracy", "large")], CORRELATIONS))
+    arguments = [
+        (key, correlation, (replications, runs, units), seed)
+        for key, correlation in cases
+        for runs in SEEDS
+        for units in UNITS
+    ]
+    with ProcessPoolExecutor(processes) as pool:
+        results = iter([*pool.map(with_same_draws, *zip(*arguments, strict=True))])
+    lines = []
+    for key, correlation in cases:
+        line = [*key, f"{correlation:g}"]
+        for _ in SEEDS:
+            of_runs = list(itertools.islice(results, len(UNITS)))
+            for of_rule in zip(*of_runs, strict=True):
+                shares = [float(covered.mean()) for covered, _ in of_rule]
+                line.append(f"{percent([min(shares)])} to {percent([max(shares)])}")
+            widths = [np.median(pair[1]) / np.median(one[1]) for one, pair in of_runs]
+            line.append(f"{min(widths):.2f} to {max(widths):.2f}")
+        lines.append(line)
+    rules = ("independent", "seed by seed", "width")
+    columns = [f"{n} seeds, {rule}" for n in SEEDS for rule in rules]
+    yield table(["measure", "seeds vary", "correlation", *columns], lines)
+
+
 def needed_tables(tries: int, seed: int, processes: int) -> Iterator[str]:
     """What follows on advice to train more seeds, and to label more text."""
     for text in (False, True):
@@ -599,12 +664,17 @@ def main() -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--replications", type=int, default=2000, help="of each cell")
     parser.add_argument(
-        "what", nargs="?", default="coverage", choices=["coverage", "needed", "chosen"]
+        "what", nargs="?", default="coverage", choices=["coverage", "needed", "chosen", "draws"]
     )
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    by_name = {"coverage": coverage_tables, "needed": needed_tables, "chosen": chosen_tables}
+    by_name = {
+        "coverage": coverage_tables,
+        "needed": needed_tables,
+        "chosen": chosen_tables,
+        "draws": draws_tables,
+    }
     tables = by_name[options.what]
     for text in tables(options.replications, options.seed, options.processes):
         print(text, end="\n\n", flush=True)

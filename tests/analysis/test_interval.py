@@ -195,6 +195,18 @@ def test_a_pair_that_dev_chose_is_covered_without_a_correction(sides, spread) ->
     assert low <= min(covered) <= max(covered) <= high, covered
 
 
+@pytest.mark.parametrize(("spread", "correlation"), [("large", 0.9), ("medium", 0.5)])
+def test_rows_that_learn_from_the_same_draws_are_covered_as_often_at_least(
+    spread, correlation
+) -> None:
+    tries = 500
+    for runs in (3, 5):
+        one_interval, _ = coverage.with_same_draws(
+            ("accuracy", spread), correlation, (tries, runs, 300), 5
+        )
+        assert one_interval[0].sum() >= stats.binom.ppf(1e-3, tries, 0.95), runs
+
+
 # Variances of a run: from seed to seed, from unit to unit in a row, and in a run.
 SEED, UNIT, BOTH = 5e-5, 1e-3, 0.03
 
