@@ -26,11 +26,10 @@ from featbert.tasks.base import TargetSummary
 from featbert.training.assembly import make_model
 from featbert.training.inputs import PieceInputs, stored_inputs
 from tests.encoders.test_alignment import assert_owned_once
-from tests.features.support import Plain, extracted
+from tests.features.support import CLOSE, Plain, extracted
 from tests.tiny_encoders import changed
 
 CPU = torch.device("cpu")
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 SHORT = [
     "The lazy fox, (of Jordan's)...",
     "世界 says: 3-1!",

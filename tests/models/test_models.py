@@ -32,7 +32,7 @@ from featbert.models.bilstm import (
 )
 from featbert.models.model import BatchLayout, Model
 from featbert.models.registry import BODIES
-from tests.features.support import sentences_of
+from tests.features.support import CLOSE, sentences_of
 from tests.models.support import logits_of, stored, tuned
 from tests.tiny_encoders import FAMILIES
 
@@ -46,7 +46,6 @@ LENGTHS = np.array([len(t.split(" ")) for t in TEXTS])
 OFFSETS = np.concatenate([[0], LENGTHS.cumsum()])
 N_LABELS = 5
 CPU = torch.device("cpu")
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
 @dataclass
