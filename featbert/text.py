@@ -46,9 +46,9 @@ def shortened(text: str, width: int = 60) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def excerpt(text: str, width: int = 60) -> str:
-    """`text` quoted on one line for a message, cut at `width` characters."""
-    return repr(shortened(text, width))
+def excerpt(text: str) -> str:
+    """`text` quoted on one line for a message, cut at 60 characters."""
+    return repr(shortened(text))
 
 
 def listed(names: Iterable[str], most: int = 12, width: int = 60) -> str:

@@ -14,10 +14,10 @@ from sklearn.utils import estimator_checks as checks
 import featbert
 from featbert.encoders.encoder import Encoder
 from featbert.sklearn import CACHE, HiddenStates
+from tests.features.support import FP32
 
 TEXTS = [f"{word} fox number {n}" for n, word in enumerate(("good", "bad") * 6)]
 CLASSES = [0, 1] * 6
-FP32 = {"device": "cpu", "precision": "fp32"}
 
 
 @pytest.fixture(autouse=True)

@@ -64,11 +64,6 @@ class Candidate:
         return self.row[0] == "features" and self.settings.reads in KEPT_POOLINGS
 
     @property
-    def is_quick(self) -> bool:
-        """Whether it is a row on features with a linear head or a solver."""
-        return self.settings.is_quick
-
-    @property
     def method(self) -> str:
         """A tuning, or the head of a row on features."""
         settings, task = self.settings, self.configuration.task
@@ -90,7 +85,8 @@ class Candidate:
             configuration = configuration.model_copy(update={"train_share": share})
         candidate = dataclasses.replace(self, configuration=configuration)
         limit = 2 * most_epochs if self.row[0] == "features" else most_epochs
-        return candidate if self.is_quick else candidate.with_epochs(min(self.all_epochs, limit))
+        epochs = min(self.all_epochs, limit)
+        return candidate if self.settings.is_quick else candidate.with_epochs(epochs)
 
     def with_epochs(self, epochs: int) -> Candidate:
         """The candidate with so many epochs, or as many as its tuning needs."""

@@ -185,7 +185,7 @@ class MinutesPlan(ExperimentPlan):
                 search = c.searched(row[0])
                 points = every(search.ranges(row[0]) if search else {})
                 candidates = [self._candidate(c.at(row[0], point), row) for point in points]
-                lists["scan" if candidates[0].is_quick else row[0]].append(candidates)
+                lists["scan" if candidates[0].settings.is_quick else row[0]].append(candidates)
         return {
             kind: [c for column in itertools.zip_longest(*rows) for c in column if c is not None]
             for kind, rows in lists.items()

@@ -109,11 +109,6 @@ class Manifest:
         """Kind and layer of each dataset of a split."""
         return [(kind, layer) for kind in self.kinds for layer in self.layers]
 
-    @property
-    def texts(self) -> int:
-        """Number of texts per sequence: 2 for pairs that are encoded apart."""
-        return 2 if self.packing == "apart" else 1
-
     def rows(self, split: str, kind: str) -> int:
         """Vectors in each dataset of a kind."""
         return self.splits[split].words if kind == "words" else self.splits[split].units

@@ -35,7 +35,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_sequence
 
 from featbert.encoders.batching import Ints
 from featbert.encoders.device import to_device
-from featbert.encoders.kernels import Dropout, fitted, laid_out, product
+from featbert.encoders.kernels import ONEDNN_DTYPES, Dropout, fitted, laid_out, product
 from featbert.models.combination import full_precision
 
 FUSED_UNITS = 256  # of a direction, at most, for oneDNN's fused LSTM
@@ -145,7 +145,8 @@ def bilstm(lstm: nn.LSTM, words: Tensor, order: WordOrder, dropout: nn.Module) -
     """
     casts = torch.is_autocast_enabled("cpu")
     to_bf16 = casts and torch.get_autocast_dtype("cpu") == torch.bfloat16
-    can_fuse = has_fused_bf16() or not to_bf16
+    # Without AVX-512 oneDNN has no LSTM in bfloat16.
+    can_fuse = torch.bfloat16 in ONEDNN_DTYPES or not to_bf16
     direction = fused_states if lstm.hidden_size <= FUSED_UNITS and can_fuse else packed_states
     for layer in range(lstm.num_layers):
         if layer:
@@ -161,11 +162,6 @@ def bilstm(lstm: nn.LSTM, words: Tensor, order: WordOrder, dropout: nn.Module) -
                 states.append(direction(words, weights, order))
         words = torch.cat(states, dim=1)
     return words
-
-
-def has_fused_bf16() -> bool:
-    """Whether oneDNN has an LSTM in bfloat16 for this processor. Without AVX-512 it has none."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def fused_states(words: Tensor, weights: list[Tensor], order: WordOrder) -> Tensor:

@@ -41,12 +41,12 @@ from featbert.errors import BusyError, FeatbertError, InputError
 from featbert.io import owning
 from featbert.progress import heard_by, logged_by
 from tests.failing import failing
+from tests.features.support import FP32
 from tests.listening import Ear
 from tests.tiny_encoders import DECODERS, FAMILIES, changed
 from tests.workspace import write_corpus
 
 QUICK = Adapt(epochs=1, batch_size=4, learning_rate=1e-3)
-CPU = {"device": "cpu", "precision": "fp32"}
 STAGE = "adapting tiny-bert"
 MASKED = [family for family in FAMILIES if family not in DECODERS]
 # Pieces 0 .. 4 are special, 4 is [MASK]; 5 .. 24 are ordinary.
@@ -264,7 +264,7 @@ def test_losses_are_those_of_transformers_and_the_folder_is_an_encoder(
     settings = quick(nsp=nsp, max_length=33, token_budget=70)
     model, _, text = text_of(corpus, base, nsp == "on", settings, 15 if nsp == "on" else 31)
     expected = expected_losses(model.eval(), text)
-    done = adapt(corpus, base, settings=settings, models_dir=tmp_path, **CPU)
+    done = adapt(corpus, base, settings=settings, models_dir=tmp_path, **FP32)
     row = done.history[0]
     assert row.dev_mlm == pytest.approx(expected[0], rel=1e-4)
     assert (row.dev_nsp or 0) == pytest.approx(expected[1], rel=1e-4)
@@ -297,7 +297,7 @@ def test_training_losses_are_means_over_the_whole_batch_in_parts_or_not(
     for budget in (4096, 40):
         # One step an epoch, so that the first losses are those of the weights before it.
         settings = quick(epochs=3, batch_size=60, token_budget=budget)
-        done = adapt(corpus, str(bert), settings=settings, models_dir=tmp_path, **CPU)
+        done = adapt(corpus, str(bert), settings=settings, models_dir=tmp_path, **FP32)
         row = done.history[1]
         assert (row.train_mlm, row.train_nsp) == pytest.approx(
             expected_losses(model.eval(), text), rel=1e-4
@@ -331,7 +331,7 @@ def test_a_tiny_bert_learns(tiny_bert, tmp_path, precision):
 def test_a_finished_one_is_found_again_and_other_ones_have_other_names(
     corpus, tiny_bert, tmp_path, monkeypatch
 ):
-    options = {"settings": QUICK, "models_dir": tmp_path, **CPU}
+    options = {"settings": QUICK, "models_dir": tmp_path, **FP32}
     done = adapt(corpus, str(tiny_bert), **options)
     record = json.loads((done.folder / "adaptation.json").read_text("utf-8"))
     assert done.folder.name == f"tiny-bert--tiny--{record['identity'][:8]}"
@@ -350,7 +350,7 @@ def test_a_finished_one_is_found_again_and_other_ones_have_other_names(
 
 def test_what_is_in_the_folder_is_kept(corpus, tiny_bert, tmp_path):
     out = tmp_path / "out"
-    options = {"settings": QUICK, "out": out, **CPU}
+    options = {"settings": QUICK, "out": out, **FP32}
 
     def refused(model=tiny_bert, **changes):
         with pytest.raises(InputError):
@@ -376,7 +376,7 @@ def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_on
     corpus, tiny_bert, tmp_path, monkeypatch
 ):
     monkeypatch.setattr("featbert.training.checkpoint.COST", 1e9)
-    options = {"settings": quick(epochs=3), "out": tmp_path / "out", "overwrite": True, **CPU}
+    options = {"settings": quick(epochs=3), "out": tmp_path / "out", "overwrite": True, **FP32}
 
     def stop(_, line):
         if line.startswith("epoch 2 "):
@@ -402,7 +402,7 @@ def test_a_checkpoint_of_the_same_settings_is_used_and_no_other_or_incomplete_on
 def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path):
     """The new encoder is whole by then: it is neither lost nor trained again."""
     out = tmp_path / "out"
-    options = {"settings": QUICK, "out": out, **CPU}
+    options = {"settings": QUICK, "out": out, **FP32}
     adapt(corpus, str(tiny_bert), **options, seed=2)
     killed = failing(os, "replace", lambda old, new: Path(new) == out)
     with killed, pytest.raises(KeyboardInterrupt):
@@ -413,7 +413,7 @@ def test_a_kill_during_the_move_to_the_final_name(corpus, tiny_bert, tmp_path):
 
 
 def test_a_failed_write_loses_nothing(corpus, tiny_bert, tmp_path):
-    options = {"settings": QUICK, "out": tmp_path / "out", **CPU}
+    options = {"settings": QUICK, "out": tmp_path / "out", **FP32}
 
     def fail(**changes):
         full = failing(adaptation, "_copy_tokenizer", error=OSError(28, "no space left"))
@@ -432,10 +432,10 @@ def test_two_processes_on_one_folder(corpus, tiny_bert, tmp_path):
     """One works, the other is refused; what was finished meanwhile is not trained again."""
     out, source = tmp_path / "out", find_encoder(str(tiny_bert))
     where = {"models_dir": tmp_path, "out": out}
-    plan = plan_adaptation(corpus, source, QUICK, compute=Compute(**CPU), seed=1, **where)
+    plan = plan_adaptation(corpus, source, QUICK, compute=Compute(**FP32), seed=1, **where)
     with owning(out), pytest.raises(BusyError):
-        adapt(corpus, source, settings=QUICK, out=out, **CPU)
-    done = adapt(corpus, source, settings=QUICK, out=out, **CPU)
+        adapt(corpus, source, settings=QUICK, out=out, **FP32)
+    done = adapt(corpus, source, settings=QUICK, out=out, **FP32)
     assert adaptation.run_adaptation(plan) == dataclasses.replace(done, hit=True)
     assert [*tmp_path.iterdir()] == [out]
 
@@ -452,7 +452,7 @@ def test_a_loss_that_is_not_finite_ends_training(corpus, tiny_bert, tmp_path, mo
     if epoch == 0:
         spoil()
     with logged_by(spoil, logging.INFO), pytest.raises(InputError, match="nan"):
-        adapt(corpus, str(tiny_bert), settings=quick(epochs=3), models_dir=tmp_path, **CPU)
+        adapt(corpus, str(tiny_bert), settings=quick(epochs=3), models_dir=tmp_path, **FP32)
     assert not list(tmp_path.iterdir())
 
 
@@ -481,7 +481,7 @@ def test_encoders_that_cannot_be_used_are_refused_and_nothing_is_left(corpus, ti
     bert = changed(tiny_bert, tmp_path / "bert", name, lambda config: config.pop("mask_token"))
     for folder, settings, named in ((tiny_bert, quick(max_length=41), "40"), (bert, QUICK, "bert")):
         with pytest.raises(InputError, match=named):
-            adapt(corpus, str(folder), settings=settings, models_dir=models, **CPU)
+            adapt(corpus, str(folder), settings=settings, models_dir=models, **FP32)
     assert not (tmp_path / "models").exists()
 
 

@@ -17,6 +17,7 @@ from featbert.data.options import ReadingOptions
 from featbert.data.streaming import read_texts
 from featbert.data.tables import Table
 from featbert.errors import InputError
+from tests.data.reading import read as read_corpus
 
 WANT = [("Good, really; or not", "1"), ("Bad | worse", "0"), ("Fine", "1")]
 
@@ -84,9 +85,7 @@ MARKS = 'text\tlabel\n"Go!" she said.\t1\nNo.\t0\n'
 )
 def test_parts_are_quoted_alike(tmp_path, parts, options, firsts, n_notices, turned, caplog):
     names = ("dev", "train") if turned else ("train", "dev")
-    for name, part in zip(names, parts, strict=True):
-        (tmp_path / f"{name}.tsv").write_text(part, "utf-8")
-    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
+    corpus = read_corpus(tmp_path, parts=dict(zip(names, parts, strict=True)), **options)
     assert tuple(corpus[name].sentences[0].texts[0] for name in names) == firsts
     assert sum("quoting" in record.message for record in caplog.records) == n_notices
 
@@ -171,8 +170,7 @@ def test_quotes_escapes_separators_and_headers(tmp_path, content, ending, option
     ],
 )
 def test_empty_rows_and_repeated_headers_are_texts_only_in_a_stream(tmp_path, content, texts):
-    (tmp_path / "train.csv").write_text(content, "utf-8")
-    train = load_corpus(tmp_path, targets="classes")["train"]
+    train = read_corpus(tmp_path, content, "csv")["train"]
     assert [(*s.texts, *s.tags) for s in train] == [("Good.", "1"), ("Bad.", "0")]
     streamed = read_texts(iter(content.splitlines()), "x", "csv", pairs=False)
     assert [s.texts for s in streamed] == [(text,) for text in texts]
@@ -233,9 +231,7 @@ PARTS = {
 @pytest.mark.parametrize("name", PARTS)
 def test_a_header_in_one_part_only(tmp_path, name):
     train, test, options = PARTS[name]
-    (tmp_path / "train.tsv").write_text(train, "utf-8")
-    (tmp_path / "test.tsv").write_text(test, "utf-8")
-    corpus = load_corpus(tmp_path, ReadingOptions(**options), targets="classes")
+    corpus = read_corpus(tmp_path, parts={"train": train, "test": test}, **options)
     assert [s.texts for s in corpus["train"]] == [("The cat.",)]
     assert [s.texts for s in corpus["test"]] == [("The dog.",)]
     assert corpus["train"].tags == [("1",)]
@@ -252,9 +248,8 @@ def test_classes_with_usual_names_of_columns_are_no_header(tmp_path):
     assert read(tmp_path, "comment\tstance\n" + content, "tsv", text=1, target=2) == ACTS
     assert read(tmp_path, "comment\tlabel\ncomment\tdeny\n", "tsv") == [("comment", "deny")]
     # Nor in one part only, or if only the number says that the column has classes.
-    (tmp_path / "train.tsv").write_text(content)
-    (tmp_path / "dev.tsv").write_text("It is.\tcomment\nIs it?\tquestion\n")
-    corpus = load_corpus(tmp_path, ReadingOptions(text=1, target=2), targets="classes")
+    parts = {"train": content, "dev": "It is.\tcomment\nIs it?\tquestion\n"}
+    corpus = read_corpus(tmp_path, parts=parts, text=1, target=2)
     assert [len(corpus["train"]), len(corpus["dev"])] == [3, 2]
     assert corpus["dev"].tags == [("comment",), ("question",)]
 
@@ -279,10 +274,9 @@ LONG = [(f"it was a film of the year {n}", "good" if n % 2 else "bad") for n in 
 )
 def test_a_first_row_that_is_unlike_all_others_has_names(tmp_path, head, columns):
     """The parts of a corpus have the same header."""
-    for part, rows in (("train", LONG), ("dev", LONG[:2])):
-        (tmp_path / f"{part}.csv").write_text(table(",", rows=(head, *rows)))
-    options = ReadingOptions() if columns else ReadingOptions(text=1, target=2)
-    corpus = load_corpus(tmp_path, options, targets="classes")
+    rows = {"train": LONG, "dev": LONG[:2]}
+    parts = {part: table(",", rows=(head, *rows[part])) for part in rows}
+    corpus = read_corpus(tmp_path, "", "csv", parts=parts, **{} if columns else BY_NUMBER)
     rows = [(s.texts[0], *s.tags) for s in corpus["train"]]
     assert rows == (LONG if columns else [head, *LONG])
     if columns:
@@ -328,25 +322,22 @@ def test_the_only_text_of_a_part_may_have_another_name(
 
 def test_columns_between_which_the_rows_do_not_decide_are_named_in_the_error(tmp_path):
     rows = [("Kommentar", "Kategorie", "Ton"), *((*row, row[1]) for row in LONG)]
-    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    content = table(",", rows=rows)
     with pytest.raises(InputError, match=r"(?=.*Kommentar)(?=.*Kategorie)(?=.*text)"):
-        load_corpus(tmp_path, targets="classes")
-    corpus = load_corpus(
-        tmp_path, ReadingOptions(text="Kommentar", target="Ton"), targets="classes"
-    )
+        read_corpus(tmp_path, content, "csv")
+    corpus = read_corpus(tmp_path, content, "csv", text="Kommentar", target="Ton")
     assert len(corpus["train"]) == len(LONG)
 
 
 @pytest.mark.parametrize("targets", ["classes", "sets"])
 def test_the_only_column_besides_texts_and_row_numbers_has_the_answers(tmp_path, targets):
     rows = [("id", "text", "Spam?"), ("1", "it was", "x"), ("2", "it is", "y")]
-    (tmp_path / "train.csv").write_text(table(",", rows=rows))
-    assert load_corpus(tmp_path, targets=targets)["train"].tags == [("x",), ("y",)]
+    train = read_corpus(tmp_path, table(",", rows=rows), "csv", targets)["train"]
+    assert train.tags == [("x",), ("y",)]
     further = [(*row, row[2]) for row in rows]
     further[0] = (*rows[0], "Ton")
-    (tmp_path / "train.csv").write_text(table(",", rows=further))
     with pytest.raises(InputError, match="target"):
-        load_corpus(tmp_path, targets=targets)
+        read_corpus(tmp_path, table(",", rows=further), "csv", targets)
 
 
 @pytest.mark.parametrize(
@@ -374,8 +365,7 @@ def test_columns_without_names_are_found_if_they_are_clear(tmp_path, rows, colum
     assert found.shown_columns() == expected
     if columns is None:
         return
-    (tmp_path / "train.tsv").write_text(lines)
-    split = load_corpus(tmp_path, targets="classes")["train"]
+    split = read_corpus(tmp_path, lines)["train"]
     texts = [tuple(row[i - 1] for i in columns[:2] if i) for row in rows]
     assert [s.texts for s in split] == texts
     assert [tag for (tag,) in split.tags] == [row[columns[2] - 1] for row in rows]
@@ -389,8 +379,8 @@ def test_a_stream_is_not_read_ahead():
 
 
 def test_words_in_csv_have_the_separator_of_their_lines(tmp_path):
-    (tmp_path / "train.csv").write_text('word;tag\nAda;B-PER\n"a;""b";O\n\nOslo;B-LOC\n', "utf-8")
-    split = load_corpus(tmp_path)["train"]
+    content = 'word;tag\nAda;B-PER\n"a;""b";O\n\nOslo;B-LOC\n'
+    split = read_corpus(tmp_path, content, "csv", "entities")["train"]
     assert [s.words for s in split] == [("Ada", 'a;"b'), ("Oslo",)]
     assert split.tags == [("B-PER", "O"), ("B-LOC",)]
 
@@ -427,32 +417,28 @@ def test_lines_of_fasttext(tmp_path, ending):
 def test_distinct_numbers_are_scores_if_they_have_decimals(tmp_path):
     for end, is_score in ((".5", True), ("", False)):
         rows = [("text", "points"), *((f"it is {n}", f"{n}{end}") for n in range(10))]
-        (tmp_path / "train.csv").write_text(table(",", rows=rows))
         with nullcontext() if is_score else pytest.raises(InputError, match="target"):
-            load_corpus(tmp_path, targets="scores")
+            read_corpus(tmp_path, table(",", rows=rows), "csv", "scores")
 
 
 @pytest.mark.parametrize("name", ["tweet_id", "date"])
 def test_a_column_of_distinct_values_is_no_answer_unless_named(tmp_path, name):
     rows = [("text", name), *((f"it is {n}", f"v{n}") for n in range(10))]
-    (tmp_path / "train.csv").write_text(table(",", rows=rows))
+    content = table(",", rows=rows)
     with pytest.raises(InputError, match="target"):
-        load_corpus(tmp_path, targets="classes")
-    corpus = load_corpus(tmp_path, ReadingOptions(target=name), targets="classes")
+        read_corpus(tmp_path, content, "csv")
+    corpus = read_corpus(tmp_path, content, "csv", target=name)
     assert len({*corpus["train"].tags}) == 10
 
 
 def test_no_first_row_is_lost_if_the_parts_do_not_agree_in_names(tmp_path):
     """A short text with a rare class at the beginning of one part is an example."""
+    longer, plain = (table(",", rows=[*first, *LONG]) for first in ([("Meh!", "rare")], []))
     for odd, other in (("train", "dev"), ("dev", "train")):
-        (tmp_path / f"{odd}.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
-        (tmp_path / f"{other}.csv").write_text(table(",", rows=LONG))
-        options = ReadingOptions(text=1, target=2)
-        corpus = load_corpus(tmp_path, options, targets="classes")
+        corpus = read_corpus(tmp_path, "", "csv", parts={odd: longer, other: plain}, **BY_NUMBER)
         assert [len(corpus[odd]), len(corpus[other])] == [len(LONG) + 1, len(LONG)]
-    (tmp_path / "train.csv").write_text(table(",", rows=LONG))
-    (tmp_path / "dev.csv").write_text(table(",", rows=[("Meh!", "rare"), *LONG]))
-    assert len(load_corpus(tmp_path, targets="classes")["dev"]) == len(LONG) + 1
+    corpus = read_corpus(tmp_path, "", "csv", parts={"train": plain, "dev": longer})
+    assert len(corpus["dev"]) == len(LONG) + 1
 
 
 def test_parts_with_the_same_names_may_have_them_in_another_order_or_lack_some(tmp_path):
@@ -461,8 +447,7 @@ def test_parts_with_the_same_names_may_have_them_in_another_order_or_lack_some(t
         "dev": [("urteil", "bericht"), *((answer, text) for text, answer in LONG[:3])],
         "test": [("Bericht",), *((text,) for text, _ in LONG)],
     }
-    for part, rows in parts.items():
-        (tmp_path / f"{part}.csv").write_text(table(",", rows=rows))
-    corpus = load_corpus(tmp_path, targets="classes")
+    parts = {part: table(",", rows=rows) for part, rows in parts.items()}
+    corpus = read_corpus(tmp_path, "", "csv", parts=parts)
     assert [(s.texts[0], *s.tags) for s in corpus["dev"]] == LONG[:3]
     assert [s.texts[0] for s in corpus["test"]] == [text for text, _ in LONG]

@@ -19,7 +19,7 @@ from featbert.errors import InputError
 from featbert.models.model import matrix_entries
 from featbert.training.assembly import set_trained
 from featbert.training.inputs import PieceInputs
-from tests.features.support import Plain, sentences_of
+from tests.features.support import CLOSE, Plain, sentences_of
 from tests.models.support import TUNED, logits_of, settings_of, stored, tuned
 from tests.tiny_encoders import (
     DECODERS,
@@ -35,7 +35,6 @@ TEXTS = [
     "Chelsea beat Washington 3 - 1",
     "EU rejects internationalisation",
 ]
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
 @pytest.fixture(scope="module")

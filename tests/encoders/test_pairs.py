@@ -10,6 +10,7 @@ from featbert.data.corpus import Sentence
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
+from tests.features.support import CLOSE
 from tests.tiny_encoders import DECODERS, FAMILIES, POOLERS, changed
 
 PAIRS = [
@@ -18,7 +19,6 @@ PAIRS = [
     ("unaffordable", "fox"),
 ]
 LONG = ("Hamilton " * 30 + ".", "The quick fox jumps .")
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
 def pairs_of(texts):

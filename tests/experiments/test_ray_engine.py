@@ -37,16 +37,16 @@ from tests.experiments.experiment_files import SMALL, Lab
 from tests.failing import full_disk
 from tests.faults.test_killed import files, held
 from tests.features.stores import datasets
+from tests.features.support import FP32
 from tests.listening import Ear
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
-HOW = {"precision": "fp32", "device": "cpu"}
-KEYS = HOW | {
+KEYS = FP32 | {
     "threads": 1,
     "seeds": [1, 2],
     "features": {"layers": ["last"], "epochs": 8, "lstm_size": 8},
 }
-SEARCH = HOW | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
+SEARCH = FP32 | {"features": SMALL, "search": {"trials": 3, "features": {"dropout": [0.1, 0.3]}}}
 
 
 class Nodes:
@@ -154,8 +154,8 @@ def test_a_cluster_that_loses_nodes_reaches_the_results_of_one_machine(
     monkeypatch.setattr("featbert.features.plan.BLOCK_WORDS", 10)
     space = Workspace(tmp_path, write_corpus(tmp_path / "tiny", repeat=30), tiny_bert)
     corpus, source = load_corpus(str(space.corpus)), find_encoder(str(space.model))
-    whole = extract(corpus, source, cache_dir=tmp_path / "whole", **HOW)
-    plan = plan_extraction(corpus, source, EncodingOptions(**HOW), cache_dir=space.cache)
+    whole = extract(corpus, source, cache_dir=tmp_path / "whole", **FP32)
+    plan = plan_extraction(corpus, source, EncodingOptions(**FP32), cache_dir=space.cache)
     first = nodes.add()
 
     def extracting() -> list[Path]:

@@ -10,6 +10,9 @@ from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import plan_windows
 from featbert.features.store import FeatureStore
 
+# How vectors are computed exactly, and how close they are to those of other batches.
+FP32 = {"precision": "fp32", "device": "cpu"}
+CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 # Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
 # gives a piece for, other scripts, inner spaces, and words of many pieces.
 ODD_WORDS = (
@@ -26,6 +29,15 @@ ODD_WORDS = (
     ),
     *("New York", "internationalisation" * 3, "ab" * 60),
 )
+# Sentences of which one is longer than a window.
+TRAIN = [
+    "The quick fox jumps .",
+    "Jordan",
+    "Hamilton rejects unaffordable lamb " * 6 + ".",
+    "EU \u200b x",
+    "Chelsea beat Washington 3 - 1 on Sunday",
+    "said the Herald .",
+]
 WORDS = ("The", "quick", "fox", "jumps", "unaffordable", "Hamilton", ".", "Chelsea", "3", "Jordan")
 
 
@@ -48,8 +60,7 @@ def corpus_of(*, documents=None, tag="O", **splits) -> Corpus:
 
 def extracted(corpus: Corpus, folder: Path, cache: Path, **options) -> FeatureStore:
     """The store of a corpus, by default computed in fp32 on the processor."""
-    usual = {"precision": "fp32", "device": "cpu"}
-    return extract(corpus, str(folder), cache_dir=cache, **usual | options)
+    return extract(corpus, str(folder), cache_dir=cache, **FP32 | options)
 
 
 class Plain:

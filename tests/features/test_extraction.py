@@ -25,18 +25,10 @@ from featbert.features.plan import plan_extraction
 from featbert.features.writer import StoreWriter
 from featbert.progress import heard_by
 from tests.features.stores import datasets
-from tests.features.support import ODD_WORDS, WORDS, Plain, corpus_of, extracted
+from tests.features.support import FP32, ODD_WORDS, TRAIN, WORDS, Plain, corpus_of, extracted
 from tests.listening import Ear
 from tests.tiny_encoders import changed
 
-TRAIN = [
-    "The quick fox jumps .",
-    "Jordan",
-    "Hamilton rejects unaffordable lamb " * 6 + ".",
-    "EU \u200b x",
-    "Chelsea beat Washington 3 - 1 on Sunday",
-    "said the Herald .",
-]
 DEV = ["Jordan Smith of Chelsea", "the lazy dog"]
 
 
@@ -61,7 +53,7 @@ def small_blocks(monkeypatch):
 
 
 def planned(corpus, folder, cache, **options):
-    encoding = EncodingOptions(**{"precision": "fp32", "device": "cpu"} | options)
+    encoding = EncodingOptions(**FP32 | options)
     return plan_extraction(corpus, find_encoder(str(folder)), encoding, cache_dir=cache)
 
 

@@ -16,7 +16,7 @@ from featbert.features.plan import plan_extraction
 from featbert.features.shards import extract_shards
 from featbert.features.store import FeatureStore
 from tests.features.stores import datasets, flip
-from tests.features.support import corpus_of, extracted
+from tests.features.support import FP32, corpus_of, extracted
 from tests.workspace import Workspace, error_of, ok, write_corpus
 
 TRAIN = ["The quick fox", "Jordan", "EU \u200b x", "Hamilton unaffordable lamb " * 9] * 3
@@ -33,7 +33,6 @@ PAIRS = tuple(
 OF_PAIRS = Corpus(
     "tiny", {name: Split(name, PAIRS[::step]) for name, step in {"train": 1, "dev": 5}.items()}
 )
-HOW = {"precision": "fp32", "device": "cpu"}
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +46,7 @@ def source(encoder_folder):
 
 
 def sharded(corpus, source, cache, n=3, **options) -> FeatureStore:
-    encoding = EncodingOptions(**HOW, **options)
+    encoding = EncodingOptions(**FP32, **options)
     plan = plan_extraction(corpus, source, encoding, cache_dir=cache, shards=n)
     return plan.finished or extract_shards(plan, n)
 
@@ -132,7 +131,7 @@ def test_text_of_one_block_is_computed_where_all_is(source, tmp_path):
         return ((name, OSError("no node")) for name in calls)
 
     small = corpus_of(train=["Jordan"])
-    plan = plan_extraction(small, source, EncodingOptions(**HOW), cache_dir=tmp_path)
+    plan = plan_extraction(small, source, EncodingOptions(**FP32), cache_dir=tmp_path)
     with pytest.raises(OSError, match="no node"):
         extract_shards(plan, 4, lost)
 

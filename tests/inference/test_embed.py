@@ -14,11 +14,9 @@ import featbert
 from featbert.encoders.sentence_modules import TextPooling, text_pooling
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
-from tests.features.support import Plain
+from tests.features.support import CLOSE, FP32, Plain
 
 TEXTS = ["The lazy fox, (of Jordan's)...", "Hamilton says: 3-1!", "Éu x", "The Herald."]
-FP32 = {"device": "cpu", "precision": "fp32"}
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
 def sentence_transformer(folder: Path, to: Path, *kinds: str, **pooling: object) -> Path:

@@ -26,8 +26,8 @@ from featbert.inference.export import export
 from featbert.runs.run import Run, check_usable, find_run
 from featbert.tasks.base import get_task
 from tests.corpora import CORPORA
+from tests.features.support import FP32
 from tests.runs import finished_runs
-from tests.runs.rows import FP32
 from tests.single_runs import finetune, train
 from tests.tiny_encoders import write_encoder
 from tests.workspace import command, error_of, ok, write_splits

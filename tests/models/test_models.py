@@ -21,18 +21,18 @@ from torch.nn.utils.rnn import (
 
 from featbert.encoders.alignment import align
 from featbert.encoders.batching import ranges
+from featbert.encoders.kernels import ONEDNN_DTYPES
 from featbert.encoders.layers import parse_layers
 from featbert.models.bilstm import (
     BiLSTM,
     WordOrder,
     bilstm,
     fused_states,
-    has_fused_bf16,
     packed_states,
 )
 from featbert.models.model import BatchLayout, Model
 from featbert.models.registry import BODIES
-from tests.features.support import sentences_of
+from tests.features.support import CLOSE, sentences_of
 from tests.models.support import logits_of, stored, tuned
 from tests.tiny_encoders import FAMILIES
 
@@ -46,7 +46,6 @@ LENGTHS = np.array([len(t.split(" ")) for t in TEXTS])
 OFFSETS = np.concatenate([[0], LENGTHS.cumsum()])
 N_LABELS = 5
 CPU = torch.device("cpu")
-CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 
 
 @dataclass
@@ -275,7 +274,7 @@ def test_under_autocast_the_bilstm_is_torch_s(spec, lengths):
     plain = logits_of(model.train(), states, lengths)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         cast = logits_of(model, states, lengths)
-        usual = ordinary(model, states, lengths) if has_fused_bf16() else plain
+        usual = ordinary(model, states, lengths) if torch.bfloat16 in ONEDNN_DTYPES else plain
         with torch.inference_mode():
             predicted = logits_of(model.eval(), states, lengths)
     assert cast.dtype == torch.float32

@@ -8,7 +8,7 @@ from featbert.data.corpus import Corpus
 from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.runs.run import Run
-from tests.runs.rows import FP32
+from tests.features.support import FP32
 from tests.single_runs import finetune, train
 from tests.workspace import write_splits
 

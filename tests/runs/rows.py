@@ -12,10 +12,10 @@ from featbert.data.corpus import Corpus, Split
 from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.runs.run import Run
+from tests.features.support import FP32
 from tests.single_runs import finetune, train
 
 CPU = torch.device("cpu")
-FP32 = {"device": "cpu", "precision": "fp32"}
 
 
 def settings_of(tuning: str, task: str, **given) -> Settings:

@@ -42,9 +42,9 @@ from featbert.training.inputs import PieceInputs, stored_inputs
 from featbert.training.loop import Backend, predict
 from tests.analysis.records import compare, compare_runs
 from tests.corpora import CORPORA, WORDS, write_lines, write_questions
-from tests.features.support import Plain
+from tests.features.support import FP32, Plain
 from tests.runs.finished_runs import STEPS
-from tests.runs.rows import CPU, FP32, assert_answers_again, frozen, settings_of, tuned
+from tests.runs.rows import CPU, assert_answers_again, frozen, settings_of, tuned
 from tests.single_runs import finetune, train
 from tests.workspace import command, ok
 

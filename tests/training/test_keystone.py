@@ -18,19 +18,11 @@ from featbert.encoders.layers import parse_layers
 from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.training.inputs import PieceInputs, stored_inputs
-from tests.features.support import corpus_of
+from tests.features.support import TRAIN, corpus_of
 from tests.models.support import TUNED, tuned
 from tests.tiny_encoders import FAMILIES
 
 CPU = torch.device("cpu")
-TRAIN = [
-    "The quick fox jumps .",
-    "Hamilton rejects unaffordable lamb " * 5 + ".",
-    "EU \u200b x",
-    "Jordan",
-    "Chelsea beat Washington 3 - 1 on Sunday",
-    "said the Herald .",
-]
 # Half the spacing of float16 numbers; the rest is the rounding of float32 sums in another order.
 TOLERANCE = {
     "float32": {"atol": 2e-5, "rtol": 1e-4},
