@@ -139,7 +139,7 @@ def load_corpus(
         *((column, kind.reader is None) for column in ("nested", "token_column", "tag_column")),
     ):
         if option in options.changed and kind.keys is not None and not fits:
-            raise InputError(f"is not for {kind.name}; leave it out", setting=option)
+            raise FormError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
     place, folder = Path(os.path.abspath(expanded(path.removeprefix(PREFIX)))), None

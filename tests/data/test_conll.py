@@ -307,6 +307,16 @@ def test_a_header_names_the_columns_of_parts_without_one(tmp_path, head, tag, wi
         assert split.sentences[1].tags == (tag, "O")
 
 
+@pytest.mark.parametrize("targets", ["entities", None])
+def test_a_name_of_words_next_to_any_name_of_tags_is_a_header(read, targets):
+    lines = "Rome B-LOC\nis O\n"
+    headed = read(f"Word Entity\n{lines}", targets)
+    assert rows(headed) == rows(read(lines, targets))
+    assert headed.notes.header_lines == 1
+    for text in (f"Word O\n{lines}", f"Word B-X\n{lines}", "Word NN\nis VBZ\nit PRP\n"):
+        assert read(text, targets).sentences[0].words[0] == "Word"
+
+
 def test_spaces_between_characters(read):
     raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
     assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]
