@@ -484,6 +484,19 @@ def _are_tags(tags: set[str]) -> bool:
     return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in tags))
 
 
+def has_columns(text: str) -> bool:
+    """Whether a text has several lines, each with a tab, or with a tag at its end.
+
+    Most of the tags have a letter or digit, unlike the last words of tokenised sentences.
+    """
+    lines = [line for line in text.split("\n") if line.strip() and line[0] != "#"]
+    words = [line.split() for line in lines]
+    tags = [cells[-1] for cells in words if any(map(str.isalnum, cells[-1]))]
+    are_tags = 2 * len(tags) > len(lines) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
+    may_be_words = all("\t" in line for line in lines) or (are_tags and not text.isupper())
+    return len(lines) > 1 and min(map(len, words)) > 1 and may_be_words
+
+
 def _word_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """The numbered lines that are surely words, else those that may be words or comments."""
     candidates = [(n, s) for n, s in lines if s.strip(" \t") and not _DOCSTART.match(s)]
