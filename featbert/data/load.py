@@ -360,7 +360,7 @@ class _CorpusReader:
         path = texts[0] if len(texts) == 1 else texts[0].parent
         if self.kind.reader is not None:
             task = spelling("task", "entities")
-            raise InputError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
+            raise FormError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
         return replace(file, notes=replace(file.notes, **reader.notes), split=split)
@@ -375,7 +375,7 @@ class _CorpusReader:
             )
         if self.kind.reader is None and self.kind.keys is not None:
             task = spelling("task", "classification")
-            raise InputError(
+            raise FormError(
                 f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}, or "
                 "put one file of words with tags for each part into the folder of the corpus"
             )

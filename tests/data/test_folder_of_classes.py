@@ -26,6 +26,10 @@ def test_each_split_has_folders_of_classes(tmp_path):
     assert corpus["train"].sentences[1].texts == ("train/pos is\n\nnumber 0.",)
     assert not_read(tmp_path) == ["train/unsup/"]
     assert suited_task(str(tmp_path), ReadingOptions()) == "classification"
+    (bad := tmp_path / "train" / "pos" / "9.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=str(bad)):
+        suited_task(str(tmp_path), ReadingOptions())
+    bad.unlink()
     first = load_corpus(tmp_path, ReadingOptions(limit=2), targets="classes")
     assert first["train"].tags == [("neg",), ("pos",)]
 
