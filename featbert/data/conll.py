@@ -94,6 +94,8 @@ _COMMENT = re.compile(
 _SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
+# So few lines do not show that the first one is a header.
+_FEW = 5
 _LIST = re.compile(r"\[.*['\" ].*\]", re.DOTALL)
 # Columns without tags have "-" and "_", too.
 _OUTSIDE = {*OUTSIDE, "*"} - {"-", "_"}
@@ -371,7 +373,7 @@ class ColumnFormat:
         (number, line), *lines = self._words
         first = self.split(line, number)[-1]
         tags = {self.split(line, number)[-1] for number, line in lines}
-        return len(tags) > 1 and _are_tags(tags) and not _are_tags({*tags, first})
+        return bool(tags) and _are_tags(tags) and not _are_tags({*tags, first})
 
     def _misc_keys(self) -> dict[str, bool]:
         """The keys of MISC, and whether they have a usual name and tags of entities."""
@@ -487,12 +489,14 @@ def _are_tags(tags: set[str]) -> bool:
 def has_columns(text: str) -> bool:
     """Whether a text has several lines, each with a tab, or with a tag at its end.
 
-    Most of the tags have a letter or digit, unlike the last words of tokenised sentences.
+    Most of the tags have a letter or digit, unlike the last words of tokenised sentences. The first
+    line may be a header.
     """
     lines = [line for line in text.split("\n") if line.strip() and line[0] != "#"]
     words = [line.split() for line in lines]
-    tags = [cells[-1] for cells in words if any(map(str.isalnum, cells[-1]))]
-    are_tags = 2 * len(tags) > len(lines) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
+    tagged = words[len(words) > _FEW :]
+    tags = [cells[-1] for cells in tagged if any(map(str.isalnum, cells[-1]))]
+    are_tags = 2 * len(tags) > len(tagged) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
     may_be_words = all("\t" in line for line in lines) or (are_tags and not text.isupper())
     return len(lines) > 1 and min(map(len, words)) > 1 and may_be_words
 

@@ -313,6 +313,7 @@ def test_a_name_of_words_next_to_any_name_of_tags_is_a_header(read, targets):
     headed = read(f"Word Entity\n{lines}", targets)
     assert rows(headed) == rows(read(lines, targets))
     assert headed.notes.header_lines == 1
+    assert rows(read("Word Entity\nis O\n", targets))[0][0] == ["is"]
     for text in (f"Word O\n{lines}", f"Word B-X\n{lines}", "Word NN\nis VBZ\nit PRP\n"):
         assert read(text, targets).sentences[0].words[0] == "Word"
 

@@ -57,6 +57,7 @@ def test_folders_of_classes_alone_are_train(tmp_path):
         ("-DOCSTART- -X- O\n\nRome NNP B-LOC\n. . O\n", True),
         ("Rome\tPROPN\nis\tAUX\n.\tPUNCT\n", True),
         ("# text = Rome is\n1\tRome\t_\t_\n2\tis\t_\t_\n", True),
+        ("Word Entity\n" + "Rome B-LOC\nis O\n" * 3, True),
         ("a good film .\ni liked it !\n", False),
         ("GOOD FILM", False),
         ("THE SHIP LEFT\nALL WELL\n", False),
