@@ -172,6 +172,14 @@ def doubts(corpus: Corpus) -> Iterator[str]:
             if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
         )
         yield from (f"read as one class: {name}" for name in islice(separated, 1))
+    if kind.has_scheme:
+        types = {*kind.classes_of([*answers])}
+        inner = {name[2:] for name in types if {f"B-{name[2:]}", f"I-{name[2:]}"} <= types}
+        if tags := types & {"O", *(f"{prefix}-{name}" for name in inner for prefix in "BI")}:
+            yield (
+                f"entities of the types {listed(sorted(tags))}, which seem to be tags; a span is a "
+                "whole entity: write its type alone, and no span for other words"
+            )
     if kind.one_class or kind.separator:
         doubtful = [name for name in doubtful_classes(classes) if name in answers]
         if doubtful and kind.one_class:  # without these, others may be marks, too
