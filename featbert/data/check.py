@@ -319,6 +319,10 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     are_numbers = len(words) > len(split) and all(map(str.isdecimal, words))
     if are_numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
         yield f"the words are an index, {begin}; name their column: {spelling('token_column', 2)}"
+    repeated = [len({*s.words}) == 1 for s in split if len(s) > 1]
+    if len(repeated) > 1 and all(repeated):
+        advice = f"name the column of words with {spelling('token_column')}"
+        yield f"all words of a sentence are the same, {shortened(begin)}; {advice}"
     if (mean := len(words) / len(split)) > 200:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):

@@ -68,7 +68,7 @@ from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.tables import column_names, dialect_of, quoted_dialect, table_cells
 from featbert.data.tags import TAG, TARGETS, TargetKind
-from featbert.errors import FormError, InputError, spelling
+from featbert.errors import InputError, spelling
 from featbert.progress import track
 from featbert.text import counted, excerpt
 
@@ -244,7 +244,7 @@ class ColumnFormat:
                 self.dialects.append(f"tags from column {tag}{also}")
         tag = tag or kind.conllu
         if tag is None or tag not in names:
-            raise FormError(
+            raise InputError(
                 f"no column of {kind.name} in {self.path}: it is CoNLL-U; name a column or a key "
                 f"of MISC with {spelling('tag_column')}, or use {spelling('task', 'labels')}"
             )

@@ -122,8 +122,13 @@ QUESTION = {
             json.dumps({"data": [{"paragraphs": [{"context": "Ada saw.", "qas": [QUESTION]}]}]}),
             "is_impossible.*question 1 of ",
         ),
+        (
+            "train.conllup",
+            "# global.columns = ID FORM NER:TAG\n1\tRome\tB-LOC\n2\tis\tO\n",
+            "entities.* ",
+        ),
     ],
-    ids=["scores", "questions"],
+    ids=["scores", "questions", "columns"],
 )
 def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path, name, text, fault):
     (path := tmp_path / name).write_text(text, "utf-8")

@@ -68,6 +68,7 @@ NAMED = "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n"
     ("text", "targets", "advice"),
     [
         ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "token_column=2"),
+        ("d1 8 Rome B-LOC\nd1 9 . O\n\nd2 1 It O\nd2 2 . O\n", "entities", "token_column"),
         (NAMED, "entities", "token_column='Wort'"),
         ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
         ("EU;B-ORG;O\nis;O;O\n", None, "delimiter=';'"),
