@@ -68,7 +68,7 @@ from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.tables import column_names, dialect_of, quoted_dialect, table_cells
 from featbert.data.tags import TAG, TARGETS, TargetKind
-from featbert.errors import InputError, spelling
+from featbert.errors import FormError, InputError, spelling
 from featbert.progress import track
 from featbert.text import counted, excerpt
 
@@ -94,8 +94,8 @@ _COMMENT = re.compile(
 _SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
-# So few lines do not show that the first one is a header.
-_FEW = 5
+# So few lines do not show that the first one is a header, or a column has texts. So many do.
+_FEW, _SHOWING = 5, 100
 _LIST = re.compile(r"\[.*['\" ].*\]", re.DOTALL)
 # Columns without tags have "-" and "_", too.
 _OUTSIDE = {*OUTSIDE, "*"} - {"-", "_"}
@@ -214,6 +214,11 @@ class ColumnFormat:
             self.token = names.index(name)
             self._check_words()
             return
+        if column := self._column_of_sentences():
+            raise FormError(
+                f"{self.path} has texts in column {column}, so its lines are no words; if they "
+                f"are, name the column of words with {spelling('token_column')}"
+            )
         last = len(self.split(self._words[0][1], self.first)) - 1
         self.token = self._usual_token(last)
         if self.token:
@@ -226,6 +231,14 @@ class ColumnFormat:
         if _LIST.fullmatch(word):
             advice = "write JSONL: lists of words and tags"
             self._fail("a list in a column of words", line, number, advice)
+
+    def _column_of_sentences(self) -> int:
+        """The first of three columns or more with several words in most lines, from 1, or 0."""
+        rows = [self.split(line, number) for number, line in self._words[:_SHOWING]]
+        columns = [*zip(*rows, strict=False)] if len(rows) > _FEW and self.separator != " " else []
+        n_long = [sum(cell.count(" ") > 1 for cell in cells) for cells in columns]
+        places = [place for place, n in enumerate(n_long, 1) if 2 * n > len(rows)]
+        return places[0] if places and len(columns) > 2 else 0
 
     def _find_tags(self, names: Sequence[str], keys: Sequence[str], where: str) -> None:
         kind, last = self.kind, len(names) - 1
@@ -373,7 +386,7 @@ class ColumnFormat:
         (number, line), *lines = self._words
         first = self.split(line, number)[-1]
         tags = {self.split(line, number)[-1] for number, line in lines}
-        return bool(tags) and _are_tags(tags) and not _are_tags({*tags, first})
+        return "O" in tags and _are_tags(tags) and not _are_tags({*tags, first})
 
     def _misc_keys(self) -> dict[str, bool]:
         """The keys of MISC, and whether they have a usual name and tags of entities."""

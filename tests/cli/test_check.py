@@ -127,8 +127,13 @@ QUESTION = {
             "# global.columns = ID FORM NER:TAG\n1\tRome\tB-LOC\n2\tis\tO\n",
             "entities.* ",
         ),
+        (
+            "train.tsv",
+            "id\ttweet\ttask_a\ttask_b\n" + "1\tit was a day\tNOT\tNULL\n" * 8,
+            "answers in ",
+        ),
     ],
-    ids=["scores", "questions", "columns"],
+    ids=["scores", "questions", "columns", "texts"],
 )
 def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path, name, text, fault):
     (path := tmp_path / name).write_text(text, "utf-8")
