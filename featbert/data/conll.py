@@ -233,12 +233,15 @@ class ColumnFormat:
             self._fail("a list in a column of words", line, number, advice)
 
     def _column_of_sentences(self) -> int:
-        """The first of three columns or more with several words in most lines, from 1, or 0."""
+        """The last column with several words in most lines, from 1, or 0.
+
+        The first one of two may have expressions of several words.
+        """
         rows = [self.split(line, number) for number, line in self._words[:_SHOWING]]
         columns = [*zip(*rows, strict=False)] if len(rows) > _FEW and self.separator != " " else []
         n_long = [sum(cell.count(" ") > 1 for cell in cells) for cells in columns]
-        places = [place for place, n in enumerate(n_long, 1) if 2 * n > len(rows)]
-        return places[0] if places and len(columns) > 2 else 0
+        place = max((place for place, n in enumerate(n_long, 1) if 2 * n > len(rows)), default=0)
+        return place if place > 1 or len(columns) > 2 else 0
 
     def _find_tags(self, names: Sequence[str], keys: Sequence[str], where: str) -> None:
         kind, last = self.kind, len(names) - 1

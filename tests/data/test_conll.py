@@ -319,12 +319,14 @@ def test_a_name_of_words_next_to_any_name_of_tags_is_a_header(read, targets):
 
 
 @pytest.mark.parametrize("targets", ["entities", "labels", None])
-@pytest.mark.parametrize("line", ["{n}\tit was a day {n}\tO\n", "It was a day {n}\tB-X\tO\n"])
+@pytest.mark.parametrize(
+    "line", ["{n}\tit was a day\tO\n", "It was a day {n}\tB-X\tO\n", "{n}\tit was a day\n"]
+)
 def test_columns_of_texts_are_no_words(read, targets, line):
     text = "".join(line.format(n=n) for n in range(8))
     with pytest.raises(InputError, match=r"dev\.conll"):
         read(text, targets)
-    assert len(read(text, targets, token_column=1).sentences[0]) == 8
+    assert len(read(text, targets, token_column=1, tag_column=2).sentences[0]) == 8
     short = re.sub("[Ii]t was a day", "New", text)  # a word or a column may have spaces
     assert len(read(short, targets).sentences[0]) == 8
 
