@@ -83,7 +83,7 @@ class InputError(FeatbertError, ValueError):
 
 
 class FormError(InputError):
-    """A file of another form than the task's: without its columns, or with words and not texts."""
+    """A file or an option of another task: without its columns, or with words and not texts."""
 
 
 class MissingError(FeatbertError, FileNotFoundError):

@@ -17,10 +17,12 @@ from featbert.text import counted, excerpt
 
 # Keys of a text, of its spans, and in a span of its type, ends and text.
 TEXT_KEYS = ("text", "data", "content", "document", "sentence")
-SPAN_KEYS = ("spans", "entities", "label", "labels", "ner", "annotations", "tokens")
+SPAN_KEYS = ("spans", "entities", "ents", "label", "labels", "ner", "annotations", "tokens")
+# UBIAI calls its spans tokens. Those of spaCy and Prodigy are words.
+UBIAI_TYPE = "entityLabel"
 TYPE_KEYS = (
-    *("label", "labels", "tag", "hypertextlabels", "paragraphlabels", "type", "entityLabel"),
-    "entity_type",
+    *("label", "labels", "tag", "hypertextlabels", "paragraphlabels", "type", "entity_type"),
+    UBIAI_TYPE,
 )
 START_KEYS, END_KEYS = ("start", "start_offset", "begin"), ("end", "end_offset", "stop")
 OWN_KEYS = ("text", "surface", "surface_form", "mention", "quote", "value", "name")
@@ -53,7 +55,7 @@ def text_and_spans(values: Mapping[Any, Any]) -> tuple[str, list[Any]] | None:
         if any("result" in item for item in spans):
             results = (item["result"] for item in finished_annotations(values)[:1])
             spans = [r for rs in results for r in rs if _is_span(_mapping(r))]
-        if spans and (key != "tokens" or {*TYPE_KEYS} & {*_mapping(spans[0])}):  # else Prodigy's
+        if spans and (key != "tokens" or UBIAI_TYPE in _mapping(spans[0])):
             return text, spans
         no_spans = no_spans or key != "tokens"
     is_prodigy = values.get("answer") in ("accept", "reject", "ignore")

@@ -172,6 +172,14 @@ def doubts(corpus: Corpus) -> Iterator[str]:
             if sign in name and not classes.isdisjoint(part.strip() for part in name.split(sign))
         )
         yield from (f"read as one class: {name}" for name in islice(separated, 1))
+    if kind.has_scheme:
+        types = {*kind.classes_of([*answers])}
+        inner = {name[2:] for name in types if {f"B-{name[2:]}", f"I-{name[2:]}"} <= types}
+        if tags := types & {"O", *(f"{prefix}-{name}" for name in inner for prefix in "BI")}:
+            yield (
+                f"entities of the types {listed(sorted(tags))}, which seem to be tags; a span is a "
+                "whole entity: write its type alone, and no span for other words"
+            )
     if kind.one_class or kind.separator:
         doubtful = [name for name in doubtful_classes(classes) if name in answers]
         if doubtful and kind.one_class:  # without these, others may be marks, too
@@ -311,6 +319,10 @@ def _doubts(split: Split, labels: Counter[str], corpus: Corpus) -> Iterator[str]
     are_numbers = len(words) > len(split) and all(map(str.isdecimal, words))
     if are_numbers and all(int(b) - int(a) == 1 for s in split for a, b in pairwise(s.words)):
         yield f"the words are an index, {begin}; name their column: {spelling('token_column', 2)}"
+    repeated = [len({*s.words}) == 1 for s in split if len(s) > 1]
+    if len(repeated) > 1 and all(repeated):
+        advice = f"name the column of words with {spelling('token_column')}"
+        yield f"all words of a sentence are the same, {shortened(begin)}; {advice}"
     if (mean := len(words) / len(split)) > 200:
         yield f"{mean:,.0f} words a sentence; is a blank line missing after each sentence?"
     if sign := next((sign for sign in ",;|" if all(sign in word for word in words)), None):

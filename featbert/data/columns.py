@@ -66,7 +66,7 @@ _NUMBERED_CHOICE = re.compile(r"(ending|choice|option|answer|sol|op|)[ _-]?(\d+|
 CLASS_KEYS = (
     *("label", "gold_label", "labels", "class", "category", "entailment_label", "entailment"),
     *("entailment_judgment", "quality", "is_duplicate", "sentiment", "stars", "coarse_label"),
-    *("polarity", "rating", "overall", "class index", "intent", "emotion"),
+    *("polarity", "rating", "overall", "class index", "intent", "emotion", "target"),
     *("cats", "accept"),  # of spaCy and Prodigy
 )
 SCORE_KEYS = (

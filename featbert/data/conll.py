@@ -7,7 +7,8 @@
 - If all cells of a line consist of equally many parts with `|` or `/` between them
   (`Rome|NNP|B-LOC is|VBZ|O`), the line is a sentence and each cell a word and its columns.
 - The first line is a header if it has a column that the caller names, or a usual name of words and
-  one of tags (`columns`). If tags are not read, also if all its cells are usual names.
+  one of tags (`columns`). Unless labels are read, its last cell may have any name if all other
+  lines end with a tag of entities. If tags are not read, also if all its cells are usual names.
 - In a column with a usual name of sentences or documents, each new value begins one, too.
 - In .csv fields may be in quotation marks, as in tables (`tables`), in .tsv if that is sure, and in
   other files if the caller says it. Otherwise quotation marks are part of the words.
@@ -93,6 +94,9 @@ _COMMENT = re.compile(
 _SIGNS = ("#", "%", "<")
 _KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
+# So few lines do not show that the first one is a header, or a column has texts. So many do.
+_FEW, _SHOWING = 5, 100
+_LIST = re.compile(r"\[.*['\" ].*\]", re.DOTALL)
 # Columns without tags have "-" and "_", too.
 _OUTSIDE = {*OUTSIDE, "*"} - {"-", "_"}
 _NO_LABEL = re.compile(r".*[\s=]|\d+$")
@@ -191,7 +195,7 @@ class ColumnFormat:
         lower = lower_names(cells).keys()
         are_usual = self.kind.keys is None and lower <= USUAL_NAMES
         are_usual = are_usual and 1 < len(lower) == len(cells)
-        has_names = lower & {*WORD_KEYS} and (lower & TAG_KEYS or are_usual)
+        has_names = lower & {*WORD_KEYS} and (lower & TAG_KEYS or are_usual or self._names_tags)
         if has_names or self.options.are_in(cells):
             self.header = self.first
         names = column_names(cells, self.path, has_header=bool(self.header))
@@ -208,11 +212,36 @@ class ColumnFormat:
         name = only_column(column, keys, names, "token_column", where)
         if name:
             self.token = names.index(name)
+            self._check_words()
             return
+        if column := self._column_of_sentences():
+            raise FormError(
+                f"{self.path} has texts in column {column}, so its lines are no words; if they "
+                f"are, name the column of words with {spelling('token_column')}"
+            )
         last = len(self.split(self._words[0][1], self.first)) - 1
         self.token = self._usual_token(last)
         if self.token:
             self.dialects.append(f"words from column {self.token + 1}")
+
+    def _check_words(self) -> None:
+        """Raises InputError if the first word is a list of words, as pandas writes it."""
+        number, line = self._words[min(bool(self.header), len(self._words) - 1)]
+        word = [*self.split(line, number)[self.token :], ""][0]
+        if _LIST.fullmatch(word):
+            advice = "write JSONL: lists of words and tags"
+            self._fail("a list in a column of words", line, number, advice)
+
+    def _column_of_sentences(self) -> int:
+        """The last column with several words in most lines, from 1, or 0.
+
+        The first one of two may have expressions of several words.
+        """
+        rows = [self.split(line, number) for number, line in self._words[:_SHOWING]]
+        columns = [*zip(*rows, strict=False)] if len(rows) > _FEW and self.separator != " " else []
+        n_long = [sum(cell.count(" ") > 1 for cell in cells) for cells in columns]
+        place = max((place for place, n in enumerate(n_long, 1) if 2 * n > len(rows)), default=0)
+        return place if place > 1 or len(columns) > 2 else 0
 
     def _find_tags(self, names: Sequence[str], keys: Sequence[str], where: str) -> None:
         kind, last = self.kind, len(names) - 1
@@ -231,7 +260,7 @@ class ColumnFormat:
                 self.dialects.append(f"tags from column {tag}{also}")
         tag = tag or kind.conllu
         if tag is None or tag not in names:
-            raise FormError(
+            raise InputError(
                 f"no column of {kind.name} in {self.path}: it is CoNLL-U; name a column or a key "
                 f"of MISC with {spelling('tag_column')}, or use {spelling('task', 'labels')}"
             )
@@ -352,6 +381,16 @@ class ColumnFormat:
     def _last_cells(self) -> set[str]:
         return {self.split(line, number)[-1] for number, line in self._words}
 
+    @property
+    def _names_tags(self) -> bool:
+        """Whether all lines but the first end with a tag of entities, unless labels are read."""
+        if self.kind.keys is not None and not self.kind.has_scheme:
+            return False
+        (number, line), *lines = self._words
+        first = self.split(line, number)[-1]
+        tags = {self.split(line, number)[-1] for number, line in lines}
+        return "O" in tags and _are_tags(tags) and not _are_tags({*tags, first})
+
     def _misc_keys(self) -> dict[str, bool]:
         """The keys of MISC, and whether they have a usual name and tags of entities."""
         values: dict[str, set[str]] = {}
@@ -359,11 +398,7 @@ class ColumnFormat:
             for key, value in _pairs(cell).items():
                 values.setdefault(key, set()).add(value)
 
-        def are_tags(tags: set[str]) -> bool:
-            usual = notation_of(tags).usual
-            return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in tags))
-
-        return {key: key.lower() in MISC_KEYS and are_tags(tags) for key, tags in values.items()}
+        return {key: key.lower() in MISC_KEYS and _are_tags(tags) for key, tags in values.items()}
 
     def word_and_tag(self, line: str, cells: list[str], number: int) -> tuple[str, str]:
         """The word and tag in a line. InputError without one of them or with other columns."""
@@ -459,6 +494,27 @@ def column_sentences(
                 tag = UNLABELLED
             rows.append((number, word, tag))
     yield from finished()
+
+
+def _are_tags(tags: set[str]) -> bool:
+    """Whether all are tags of entities in one notation, or O."""
+    usual = notation_of(tags).usual
+    return all(TAG.fullmatch(tag) or tag == "O" for tag in (usual.get(t, t) for t in tags))
+
+
+def has_columns(text: str) -> bool:
+    """Whether a text has several lines, each with a tab, or with a tag at its end.
+
+    Most of the tags have a letter or digit, unlike the last words of tokenised sentences. The first
+    line may be a header.
+    """
+    lines = [line for line in text.split("\n") if line.strip() and line[0] != "#"]
+    words = [line.split() for line in lines]
+    tagged = words[len(words) > _FEW :]
+    tags = [cells[-1] for cells in tagged if any(map(str.isalnum, cells[-1]))]
+    are_tags = 2 * len(tags) > len(tagged) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
+    may_be_words = all("\t" in line for line in lines) or (are_tags and not text.isupper())
+    return len(lines) > 1 and min(map(len, words)) > 1 and may_be_words
 
 
 def _word_lines(lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:

@@ -55,6 +55,8 @@ from featbert.text import excerpt
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
+# The tags of a sentence in one cell.
+_TAGS = re.compile(r"(?:O|[BIESLU]-[^\s,]+)(?:[\s,]+(?:O|[BIESLU]-[^\s,]+))+")
 # Words of a value that make it a text, and rows in which columns of texts are looked for.
 _SEVERAL, _SEEN = 3, 1000
 # So many distinct answers are no classes, unless the caller says it.
@@ -337,7 +339,10 @@ class ClassReader(TextReader):
 
 
 def class_name(value: Any) -> str:
-    """The name of a class that is a text, a finite number or a boolean. ValueError for others."""
+    """The name of a class that is a text, a finite number or a boolean.
+
+    ValueError for others, and for the tags of a sentence.
+    """
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, dict):
@@ -348,7 +353,9 @@ def class_name(value: Any) -> str:
     is_class = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
     if not is_class or SURROGATE.search(str(value)):
         raise ValueError(f"{excerpt(repr(value))[1:-1]} is no class")
-    return str(value).strip()
+    if _TAGS.fullmatch(name := str(value).strip()):
+        raise ValueError(f"{excerpt(name)} has the tags of words (write JSONL with lists of them),")
+    return name
 
 
 class ScoreReader(TextReader):

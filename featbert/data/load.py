@@ -28,7 +28,7 @@ from featbert.data.columns import (
     usual_targets,
     usual_texts,
 )
-from featbert.data.conll import read_conll
+from featbert.data.conll import has_columns, read_conll
 from featbert.data.corpus import (
     LANGUAGES,
     SPLITS,
@@ -139,7 +139,7 @@ def load_corpus(
         *((column, kind.reader is None) for column in ("nested", "token_column", "tag_column")),
     ):
         if option in options.changed and kind.keys is not None and not fits:
-            raise InputError(f"is not for {kind.name}; leave it out", setting=option)
+            raise FormError(f"is not for {kind.name}; leave it out", setting=option)
     reader = _CorpusReader(kind, options)
     path = SAMPLE if path is None else str(path)
     place, folder = Path(os.path.abspath(expanded(path.removeprefix(PREFIX)))), None
@@ -360,7 +360,7 @@ class _CorpusReader:
         path = texts[0] if len(texts) == 1 else texts[0].parent
         if self.kind.reader is not None:
             task = spelling("task", "entities")
-            raise InputError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
+            raise FormError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
         return replace(file, notes=replace(file.notes, **reader.notes), split=split)
@@ -368,14 +368,14 @@ class _CorpusReader:
     def classes(self, texts: Sequence[Path], split: str) -> RawFile:
         """The texts of a split in folders of classes."""
         folder = texts[0].parents[1]
-        if all(_has_columns(self._text(path)) for path in texts[:_FIRST_ROWS]):
+        if all(has_columns(self._text(path)) for path in texts[:_FIRST_ROWS]):
             raise InputError(
                 f"the texts in sub-folders of {folder} are words with tags in columns; put one "
                 "file of them for each part, such as train.conll, into the folder of the corpus"
             )
         if self.kind.reader is None and self.kind.keys is not None:
             task = spelling("task", "classification")
-            raise InputError(
+            raise FormError(
                 f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}, or "
                 "put one file of words with tags for each part into the folder of the corpus"
             )
@@ -486,19 +486,6 @@ class _CorpusReader:
 
     def _split(self, dataset: Any, path: Path, split: str) -> RawFile:
         return self._rows(dataset_rows(dataset, path, names=not self.kind.numbered), path, split)
-
-
-def _has_columns(text: str) -> bool:
-    """Whether a text has several lines, each with a tab, or with a tag at its end.
-
-    Most of the tags have a letter or digit, unlike the last words of tokenised sentences.
-    """
-    lines = [line for line in text.split("\n") if line.strip() and line[0] != "#"]
-    words = [line.split() for line in lines]
-    tags = [cells[-1] for cells in words if any(map(str.isalnum, cells[-1]))]
-    are_tags = 2 * len(tags) > len(lines) and all(t.isupper() or TAG.fullmatch(t) for t in tags)
-    may_be_words = all("\t" in line for line in lines) or (are_tags and not text.isupper())
-    return len(lines) > 1 and min(map(len, words)) > 1 and may_be_words
 
 
 def _filled(rows: Sequence[Mapping[Any, Any]]) -> dict[Any, Any]:

@@ -15,12 +15,13 @@ from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from featbert.data.conll import has_columns
 from featbert.data.corpus import Sentence
 from featbert.data.examples import TextReader
 from featbert.data.files import opened, read_file, read_lines
 from featbert.data.options import ReadingOptions
 from featbert.data.streaming import file_kind, read_pieces, read_texts
-from featbert.data.tables import FIRST_LINES, Table
+from featbert.data.tables import FIRST_LINES, SEPARATORS, Dialect, Table, is_header
 from featbert.data.tags import target_kind
 from featbert.errors import InputError, spelling
 from featbert.inference.columns import (
@@ -33,6 +34,7 @@ from featbert.inference.columns import (
 from featbert.inference.predict import Format, answer_rows, predict_stream, predict_texts, rows_of
 from featbert.progress import Advance, report, stage
 from featbert.runs.run import UsableRun
+from featbert.text import excerpt, listed
 
 if TYPE_CHECKING:
     from featbert.inference.load import LoadedRun
@@ -64,12 +66,13 @@ class Input:
         questions: bytes | None = None,
         name: str | None = None,
     ) -> None:
-        """The `kind` "auto" is inferred from the file's suffix.
+        """The `kind` "auto" is inferred from the file's suffix, and raw text checked for columns.
 
         InputError for a kind or columns that the run does not read.
         """
         name = name or ("standard input" if file == STDIN else file)
         of_texts, suffix = run.task.of_texts, Path(file).suffix.lower()
+        is_auto = kind == "auto"
         if questions is not None:
             kind, encoding = "jsonl", "utf-8"
         elif kind == "auto":
@@ -88,6 +91,7 @@ class Input:
             raise InputError(f"{run.name} reads words or a text, which {named} does not name here")
         self.run, self.file, self.name, self.kind = run, file, name, kind
         self.encoding, self.reader, self.questions = encoding, reader, questions
+        self.may_have_columns = is_auto and kind == "text"
 
     def rows(self, load: Callable[[], LoadedRun], format: Format, *, bar: bool) -> Iterator[str]:
         """The answers as lines of text, lazily. `bar` shows the progress in bytes of a file."""
@@ -109,6 +113,8 @@ class Input:
                 advance = stack.enter_context(stage("reading", "bytes", size))
                 lines = _advancing(lines, stream, advance)
             lines, ahead = tee(lines)
+            if self.may_have_columns and (of_texts or is_file):  # not to wait for many lines
+                (check_first_text if of_texts else check_first_sentences)(ahead, self.name)
             trained = self._trained(ahead)
             del ahead
             sentences = stream_as_trained(lines, self._sentences, trained, self.options)
@@ -176,7 +182,8 @@ def read_raw_texts(
     tab. InputError for a file without any text.
     """
     name, suffix = ("standard input" if file == STDIN else file), Path(file).suffix.lower()
-    if kind == "auto":
+    is_auto = kind == "auto"
+    if is_auto:
         kind = suffix[1:] if suffix in (".tsv", ".csv") else file_kind(file)
         kind = "text" if kind == "conll" else kind
     options = _reading_options(name, kind, columns)
@@ -184,6 +191,10 @@ def read_raw_texts(
     if file == STDIN and sys.stdin.isatty():
         report("one text per line; end with Ctrl-D")
     lines = read_lines(stream, encoding, name, returns=kind != "jsonl")
+    if is_auto and kind == "text":
+        lines, ahead = tee(lines)
+        check_first_text(ahead, name)
+        del ahead
     texts: tuple[str, ...] = ()
     for sentence in read_texts(lines, name, kind, pairs=None, options=options):
         # A blank line is an empty text, or two.
@@ -191,6 +202,30 @@ def read_raw_texts(
         yield texts
     if not texts:
         raise InputError(f"no text in {name}")
+
+
+def check_first_text(lines: Iterator[str], name: str) -> None:
+    """Raises InputError if the first line has names of columns, and so is no raw text."""
+    first = next(lines, "")
+    for sign in SEPARATORS:
+        cells = [*Dialect(sign, quoted=True).first_rows([first]), []][0]
+        if len(cells) > 1 and is_header(cells, ReadingOptions()):
+            table, text = (spelling("input", k) for k in ("tsv" if sign == "\t" else "csv", "text"))
+            raise InputError(
+                f"line 1 of {name} has names of columns: {listed(cells)}; give {table}, or {text} "
+                "if each line is a text"
+            )
+
+
+def check_first_sentences(lines: Iterator[str], name: str) -> None:
+    """Raises InputError if the first lines are words with tags, and so no raw text."""
+    first = [*islice(lines, FIRST_LINES)]
+    if has_columns("\n".join(first)):
+        line = next(filter(str.strip, first))
+        raise InputError(
+            f"the lines of {name} seem to be words with tags in columns: {excerpt(line)}; give "
+            f"{spelling('input', 'conll')}, or {spelling('input', 'text')} if each is a sentence"
+        )
 
 
 def questions_of(questions: Sequence[str], passage: Path, encoding: str) -> bytes:

@@ -225,17 +225,15 @@ def _answers(run: Predictor, block: Sequence[Sentence]) -> Iterator[Answered]:
 def answer_rows(answers: Iterable[Answered], form: Format) -> Iterator[str]:
     """A line for each text: its texts and its answer, separated by tabs, or a JSON object.
 
-    InputError for a text with a tab or line end, which columns cannot hold.
+    InputError for a text or class with a tab or line end, which columns cannot hold.
     """
     for cells, row in answers:
         if form == "jsonl":
             yield _line(row)
             continue
-        texts = cells if row["answer"] is None else cells[:-1]
-        if any(sign in cell for cell in texts for sign in "\t\n\r"):
+        if cell := next((c for c in cells if not {*"\t\n\r"}.isdisjoint(c)), None):
             raise InputError(
-                f"a tab or line end in {cells[0][:60]!r}; write objects: "
-                f"{spelling('format', 'jsonl')}"
+                f"a tab or line end in {cell[:60]!r}; write objects: {spelling('format', 'jsonl')}"
             )
         yield "\t".join(cells) + "\n"
 

@@ -37,7 +37,9 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         # Tasks that found their columns say what is wrong: a part, or else a value.
         specific = (str(e) for e in reasons.values() if not isinstance(e, FormError))
         reason = min(specific, key=lambda text: bool(_PLACE.search(text)), default=None)
-        raise InputError(f"{data} fits no task: {reason or reasons['classification']}")
+        forms = [reasons["classification"], *reasons.values()]
+        form = min(forms, key=lambda error: bool(error.setting))  # not an option of another task
+        raise InputError(f"{data} fits no task: {reason or form}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
     suited = of_texts or suited  # a column of texts has no words
     task = next(iter(suited))

@@ -71,6 +71,9 @@ def table(labels: Iterable[object], head: str = "text\tlabel\n") -> str:
 
 
 CONLLU = "1\tRome\t_\tNNP\t_\t_\t_\t_\t_\tNER=B-LOC\n1\tis\t_\tVBZ\t_\t_\t_\t_\t_\tNER=O\n"
+KAGGLE = "id,keyword,location,text,target\n" + "".join(
+    f"{n},,,it was {n},{n % 2}\n" for n in range(8)
+)
 
 
 @pytest.mark.parametrize(
@@ -86,6 +89,8 @@ CONLLU = "1\tRome\t_\tNNP\t_\t_\t_\t_\t_\tNER=B-LOC\n1\tis\t_\tVBZ\t_\t_\t_\t_\t
         ("train.tsv", table([*range(150)] * 3), "classification", False),
         ("train.tsv", table([n / 10 for n in range(150)] * 3), "regression", False),
         ("train.tsv", table(range(450)), "regression", False),
+        ("train.csv", KAGGLE, "classification", False),
+        ("train.conll", "Word Entity\nRome B-LOC\nis O\n", "entities", False),
         # Entities next to parts of speech, whichever column labels are read from.
         ("train.conll", "word pos ner\nRome NNP B-LOC\nis VBZ O\n", "entities", True),
         ("train.conll", CONLLU, "entities", True),
@@ -117,13 +122,35 @@ QUESTION = {
             json.dumps({"data": [{"paragraphs": [{"context": "Ada saw.", "qas": [QUESTION]}]}]}),
             "is_impossible.*question 1 of ",
         ),
+        (
+            "train.conllup",
+            "# global.columns = ID FORM NER:TAG\n1\tRome\tB-LOC\n2\tis\tO\n",
+            "entities.* ",
+        ),
+        (
+            "train.tsv",
+            "id\ttweet\ttask_a\ttask_b\n" + "1\tit was a day\tNOT\tNULL\n" * 8,
+            "answers in ",
+        ),
     ],
-    ids=["scores", "questions"],
+    ids=["scores", "questions", "columns", "texts"],
 )
 def test_a_text_that_fits_no_task_is_refused_for_its_value(tmp_path, name, text, fault):
     (path := tmp_path / name).write_text(text, "utf-8")
     with pytest.raises(InputError, match=fault + str(path)):
         suited_task(str(path), ReadingOptions())
+
+
+@pytest.mark.parametrize(
+    ("words", "tags"),
+    [("['Ada', 'is']", "['B-PER', 'O']"), ("['Ada' 'is']", "[1 0]"), ("['Ada']", "[1]")],
+)
+def test_lists_of_words_in_a_table_are_refused_at_their_line(tmp_path, words, tags):
+    """Also if an option is given that some tasks do not have."""
+    (path := tmp_path / "train.csv").write_text(f'tokens,ner_tags\n"{words}","{tags}"\n', "utf-8")
+    for options in (ReadingOptions(), ReadingOptions(label_names="O,B-PER")):
+        with pytest.raises(InputError, match=f"line 2 of {path}"):
+            suited_task(str(path), options)
 
 
 def test_texts_with_several_classes_are_read_with_all_of_them(workspace, tmp_path):

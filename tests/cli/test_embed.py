@@ -51,6 +51,8 @@ def test_standard_input_and_columns_give_the_same_vectors(embed, vectors, tmp_pa
     ok(embed(tmp_path / "x.csv", "--text", "review", "-o", tmp_path / "csv.npy"))
     for name in ("lines", "csv"):
         np.testing.assert_array_equal(np.load(tmp_path / f"{name}.npy"), vectors)
+    assert "line 1" in error_of(embed("-o", tmp_path / "no.npy", input="id,review\n1,a\n"))
+    assert not (tmp_path / "no.npy").exists()
 
 
 def test_pairs_are_lines_with_a_tab_or_two_columns(embed, tiny_bert, tmp_path):

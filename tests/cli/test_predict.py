@@ -219,6 +219,27 @@ def test_what_is_read_by_suffix_and_by_option_is_written_as_utf_8(run, tmp_path)
     assert json.loads(result.stdout_bytes.decode("utf-8"))["tokens"] == ["Café", "👍"]
 
 
+@pytest.mark.parametrize(
+    "lines", ["-DOCSTART- -X- O\n\nRome NNP B-LOC\nis VBZ O\n", "Rome\tX\nis\tY\n"]
+)
+def test_words_with_tags_are_read_as_sentences_only_if_it_is_said(run, tmp_path, lines):
+    (path := tmp_path / "test.txt").write_text(lines, "utf-8")
+    assert str(path) in error_of(predict(run, path, "-q", "--out", tmp_path / "out"))
+    assert [p.name for p in tmp_path.iterdir()] == ["test.txt"]
+    assert ok(predict(run, path, "--input", "conll")).stdout.count("\n\n") == 1 + ("X-" in lines)
+    assert ok(predict(run, path, "--input", "text")).stdout.count("\n\n") > 1
+    path.write_text("Rome is NATO\nIt is.\n", "utf-8")
+    ok(predict(run, path))
+
+
+@pytest.mark.parametrize("head", ["text,label", "id\ttext", "question;label"])
+def test_a_line_with_names_of_columns_is_a_text_only_if_it_is_said(texts_run, head):
+    text = f"{head}\na,b\n"
+    assert "line 1" in error_of(predict(texts_run, "-q", input=text))
+    done = ok(predict(texts_run, "-", "--input", "text", "--format", "jsonl", input=text))
+    assert [json.loads(row)["text"] for row in done.stdout.splitlines()] == [head, "a,b"]
+
+
 def test_an_ill_formed_line_and_an_interruption_leave_no_file(run, tmp_path):
     result = predict(run, "--out", tmp_path / "out", "--quiet", input=b"ok\ncaf\xe9\n")
     assert "line 2" in error_of(result)

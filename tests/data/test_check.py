@@ -7,7 +7,7 @@ import pytest
 from featbert.data.check import CONLL_2003_ENGLISH, _recognise, check_corpus
 from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.data.load import load_corpus
-from tests.data.reading import read
+from tests.data.reading import json_lines, read
 
 
 def test_labels_and_what_a_part_adds_to_train():
@@ -68,6 +68,7 @@ NAMED = "Wort Marke\nRome LOC\n. O\n. O\n\nOslo LOC\n. O\n. O\n"
     ("text", "targets", "advice"),
     [
         ("7 Rome B-LOC\n8 . O\n\n9 Oslo B-LOC\n", "entities", "token_column=2"),
+        ("d1 8 Rome B-LOC\nd1 9 . O\n\nd2 1 It O\nd2 2 . O\n", "entities", "token_column"),
         (NAMED, "entities", "token_column='Wort'"),
         ("Rome B-LOC\n. O\n" * 101, "entities", "blank line"),
         ("EU;B-ORG;O\nis;O;O\n", None, "delimiter=';'"),
@@ -113,6 +114,17 @@ def test_parts_without_entities_or_types(tmp_path, parts, options, advice):
     ]
     if any("B-" in text for text in parts.values()) and not options:
         assert "tag_column" not in "".join(found)
+
+
+@pytest.mark.parametrize(
+    ("types", "doubted"),
+    [(("B-PER", "I-PER"), True), (("O", "PER"), True), (("PER", "E-mail", "B-cell"), False)],
+)
+def test_tags_of_words_as_types_of_spans_are_doubted(tmp_path, types, doubted):
+    spans = [{"start": 2 * n, "end": 2 * n + 1, "label": name} for n, name in enumerate(types)]
+    rows = [{"text": "a b c d", "spans": spans}, {"text": "e f", "spans": []}]
+    parts = {"train": json_lines(rows), "dev": json_lines([{**rows[0], "text": "x y z u"}])}
+    assert any(types[0] in doubt for doubt in doubts(tmp_path, parts, "jsonl")) == doubted
 
 
 @pytest.mark.parametrize(

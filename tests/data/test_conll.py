@@ -307,6 +307,30 @@ def test_a_header_names_the_columns_of_parts_without_one(tmp_path, head, tag, wi
         assert split.sentences[1].tags == (tag, "O")
 
 
+@pytest.mark.parametrize("targets", ["entities", None])
+def test_a_name_of_words_next_to_any_name_of_tags_is_a_header(read, targets):
+    lines = "Rome B-LOC\nis O\n"
+    headed = read(f"Word Entity\n{lines}", targets)
+    assert rows(headed) == rows(read(lines, targets))
+    assert headed.notes.header_lines == 1
+    assert rows(read("Word Entity\nis O\n", targets))[0][0] == ["is"]
+    for text in (f"Word O\n{lines}", f"Word B-X\n{lines}", "Word NN\nis VBZ\nit PRP\n"):
+        assert read(text, targets).sentences[0].words[0] == "Word"
+
+
+@pytest.mark.parametrize("targets", ["entities", "labels", None])
+@pytest.mark.parametrize(
+    "line", ["{n}\tit was a day\tO\n", "It was a day {n}\tB-X\tO\n", "{n}\tit was a day\n"]
+)
+def test_columns_of_texts_are_no_words(read, targets, line):
+    text = "".join(line.format(n=n) for n in range(8))
+    with pytest.raises(InputError, match=r"dev\.conll"):
+        read(text, targets)
+    assert len(read(text, targets, token_column=1, tag_column=2).sentences[0]) == 8
+    short = re.sub("[Ii]t was a day", "New", text)  # a word or a column may have spaces
+    assert len(read(short, targets).sentences[0]) == 8
+
+
 def test_spaces_between_characters(read):
     raw = read("R\tB-LC\n \tI-LC\no\tI-LC\n \tO\nx\tO\n", "entities")
     assert rows(raw) == [(["R", "o", "x"], ["B-LC", "I-LC", "O"])]

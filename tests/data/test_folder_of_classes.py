@@ -26,6 +26,10 @@ def test_each_split_has_folders_of_classes(tmp_path):
     assert corpus["train"].sentences[1].texts == ("train/pos is\n\nnumber 0.",)
     assert not_read(tmp_path) == ["train/unsup/"]
     assert suited_task(str(tmp_path), ReadingOptions()) == "classification"
+    (bad := tmp_path / "train" / "pos" / "9.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=str(bad)):
+        suited_task(str(tmp_path), ReadingOptions())
+    bad.unlink()
     first = load_corpus(tmp_path, ReadingOptions(limit=2), targets="classes")
     assert first["train"].tags == [("neg",), ("pos",)]
 
@@ -53,6 +57,7 @@ def test_folders_of_classes_alone_are_train(tmp_path):
         ("-DOCSTART- -X- O\n\nRome NNP B-LOC\n. . O\n", True),
         ("Rome\tPROPN\nis\tAUX\n.\tPUNCT\n", True),
         ("# text = Rome is\n1\tRome\t_\t_\n2\tis\t_\t_\n", True),
+        ("Word Entity\n" + "Rome B-LOC\nis O\n" * 3, True),
         ("a good film .\ni liked it !\n", False),
         ("GOOD FILM", False),
         ("THE SHIP LEFT\nALL WELL\n", False),

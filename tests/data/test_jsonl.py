@@ -117,6 +117,18 @@ def test_texts_with_spans_as_tools_write_them(read, row):
         assert one.tags == ("B-PER", "I-PER", "O", "B-LOC", "O")
 
 
+TOKENS = [{"id": 0, "start": 0, "end": 3, "tag": "NNP", "pos": "PROPN", "dep": "nsubj", "head": 0}]
+
+
+def test_the_tokens_of_a_document_of_spacy_are_no_entities(read):
+    ents, text = keyed("start", "end", "label"), {"text": ADA, "tokens": TOKENS}
+    rows = [text | {"ents": ents}, text | {"ents": []}]
+    tagged = [" ".join(s.tags) for s in read(*rows).sentences]
+    assert tagged == ["B-PER I-PER O B-LOC O", "O O O O O"]
+    with pytest.raises(InputError):
+        read(text)  # tagged, without a recognition of entities
+
+
 @pytest.mark.parametrize("first", [{"labels": ["news"]}, {"labels": []}, {"label": [], "ner": []}])
 def test_an_empty_list_hides_no_spans(read, first):
     spans = {"annotations": keyed("start", "end", "label")}

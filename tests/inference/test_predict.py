@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import re
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -19,7 +20,7 @@ from featbert.data.streaming import read_pieces
 from featbert.data.tags import spans
 from featbert.errors import InputError
 from featbert.inference.load import LoadedRun
-from featbert.inference.predict import predict_stream, rows_of
+from featbert.inference.predict import answer_rows, predict_stream, rows_of
 from featbert.runs.run import Run
 
 
@@ -139,3 +140,12 @@ def test_the_probability_of_a_tag_is_its_own(loaded, monkeypatch):
     expected = [shares[i, classes.index(tag)] for i, tag in enumerate(tags)]
     shown = [share for row in rows for share in row["probabilities"]]
     assert shown == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("cells", [["a", "b\tc"], ["a", "b\nc", "d"], ["a\rb"]])
+def test_columns_hold_no_text_or_answer_with_a_tab_or_line_end(cells):
+    row = {"answer": cells[-1]}
+    bad = next(cell for cell in cells if len(cell) > 1)
+    with pytest.raises(InputError, match=re.escape(repr(bad))):
+        [*answer_rows([(cells, row)], "conll")]
+    assert [json.loads(line) for line in answer_rows([(cells, row)], "jsonl")] == [row]
