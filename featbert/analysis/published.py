@@ -44,8 +44,8 @@ def published_figures(comparison: Comparison, table: PublishedTable) -> Publishe
     if not splits:
         raise InputError(f"{table.id} has no figures by split that a comparison could be next to")
     lines = []
-    rows_of_corpus = [row for row in comparison.rows if _is_of(row, table)]
     for published in table.rows:
+        rows_of_corpus = [row for row in comparison.rows if _is_of(row, published, table)]
         rows = [row for row in rows_of_corpus or comparison.rows if _is_called(row, published)]
         lines += [_line(published, row, table, splits) for row in rows or (None,)]
     return PublishedFigures(table, splits, tuple(lines))
@@ -59,7 +59,8 @@ def is_matrix(table: PublishedTable) -> bool:
 def _line(
     published: PublishedRow, row: Row | None, table: PublishedTable, splits: tuple[str, ...]
 ) -> dict[str, Any]:
-    comparable = row and _is_of(row, table) and row.model.rpartition("/")[2] == published.model
+    same_model = row and row.model.rpartition("/")[2] == published.model
+    comparable = row and same_model and _is_of(row, published, table)
     line: dict[str, Any] = {"published": _label(published), "row": row and row.name}
     for split in splits:
         printed = _figure(published, split)
@@ -102,11 +103,18 @@ def _label(published: PublishedRow) -> str:
     return f"{base} ({', '.join(inner)})" if inner else base
 
 
-def _is_of(row: Row, table: PublishedTable) -> bool:
-    """Whether the corpus is the published one: CoNLL-2003 English begins as conll2003 does."""
+def _is_of(row: Row, published: PublishedRow, table: PublishedTable) -> bool:
+    """Whether the corpus is the published one, by its name.
+
+    conll2003, conll2003-en and conll2003-english are CoNLL-2003 English, conll2003-de the German
+    text.
+    """
     if table.data is not None:
         return row.corpus == table.data
-    return _plain(table.corpus).startswith(_plain(row.corpus))
+    name, base = _plain(row.corpus), _plain(table.corpus.partition(" ")[0])
+    language = published.conditions.get("language", "en")
+    names = [f"{base}{language}", *([base, _plain(table.corpus)] if language == "en" else [])]
+    return name in names
 
 
 def _plain(name: str) -> str:

@@ -42,7 +42,7 @@ class PublishedRow(BaseModel):
 class PublishedTable(BaseModel):
     """One published table, its source and its protocol.
 
-    `data` is the corpus name in runs, if `corpus` does not begin with that name.
+    `data` is the corpus name in runs, if it does not follow from `corpus` and the rows' language.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from featbert.config import Settings
+from featbert.config import Settings, recorded
 from featbert.data.corpus import Corpus, Split, join_splits
 from featbert.data.share import learned_part
 from featbert.encoders.device import Stopwatch, computing_threads
@@ -158,7 +158,9 @@ class _Training:
         self.plan, self.base, self.corpus = plan, base, corpus
         self.task, self.scheme = get_task(plan.task), plan.signature.tag_scheme
         self.device = plan.options.device
-        self.settings = _with_chosen_epochs(plan, base)
+        # Settings that are not in the run's name have their defaults.
+        epochs = _with_chosen_epochs(plan, base).epochs
+        self.settings = recorded(plan.settings, plan.tuning).but(epochs=epochs)
         self.backend = Backend(self.device, plan.signature.training_precision)
         reset_peak_memory(self.device)  # the preparation counts
         learned, seed = self.settings.trained_splits, plan.options.seed

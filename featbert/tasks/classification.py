@@ -28,8 +28,14 @@ class Classification(ExampleTask):
     measures = OF_CLASSES
     facets: Mapping[str, Facet] = {"class": Facet("class"), **FACETS}
 
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(key)
+        if self.measure.key == "f1":
+            self.floor = "positive class"
+
     def _constants(self, gold: Rows) -> Rows:
-        return [row for row, _ in Counter(map(tuple, gold)).most_common(1)]
+        """The most frequent class, and the second one, as the positive of two may be the rarer."""
+        return [row for row, _ in Counter(map(tuple, gold)).most_common(2)]
 
     def classes(self, train: Split, scheme: str) -> tuple[str, ...]:
         """Classes of a training text, numbers by size."""

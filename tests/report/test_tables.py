@@ -259,6 +259,34 @@ def test_published_figures_are_next_to_rows_and_differ_only_on_the_same_data(com
         assert rows == {name}
 
 
+@pytest.mark.parametrize(
+    ("table", "line_of", "corpora"),
+    [
+        ("devlin2019-table7", {}, ("conll2003", "conll2003-en", "CoNLL-2003_English")),
+        ("baumann2019-table3", {}, ("conll2003-de",)),
+        ("baumann2019-table4", {"language": "en"}, ("conll2003", "conll2003-en")),
+        ("baumann2019-table4", {"language": "de"}, ("conll2003-de",)),
+    ],
+)
+def test_published_figures_are_of_one_language_and_corpus(table, line_of, corpora) -> None:
+    """A name that the corpus only begins with is of another one."""
+    published = published_table(table)
+    labels = {", ".join(f"{n}={v}" for n, v in line_of.items())} - {""}
+    names = ("conll2003", "conll2003-en", "CoNLL-2003_English", "conll2003-de", "conll", "c")
+    differing = set()
+    for name in names:
+        for model in ("bert-base-cased", "bert-base-multilingual-cased"):
+            signature = on_corpus(name)["signature"] | {"model": model}
+            (comparison,) = compare([make_run(layers=None, signature=signature)])
+            differing |= {
+                name
+                for line in published_figures(comparison, published).lines
+                if line["dev_difference"] is not None
+                and all(label in line["published"] for label in labels)
+            }
+    assert differing == {*corpora}
+
+
 def test_transfer_is_a_table_by_what_was_trained_and_evaluated_on(tmp_path) -> None:
     f1 = {("en", "en"): 0.9, ("en", "de"): 0.6, ("de", "de"): 0.8, ("de", "en"): 0.65}
     runs = transfer_runs(tmp_path, f1)

@@ -48,6 +48,11 @@ def test_f1_is_of_the_positive_class(pairs):
     gold, found = map(list, zip(*pairs, strict=True))
     mine = value(OF_CLASSES["f1"], gold, found, ["0", "1"])
     assert mine == pytest.approx(f1_score(gold, found, pos_label="1", zero_division=0))
+    rows = ([[answer] for answer in side] for side in (gold, found))
+    # The same answer to all examples takes no skill, even if it is the rarer one.
+    constant = f1_score(gold, ["1"] * len(gold), pos_label="1", zero_division=0)
+    floor = get_task("classification:f1").score(*rows, ["0", "1"]).floor
+    assert floor == pytest.approx(constant)
 
 
 @settings(max_examples=150)

@@ -114,6 +114,18 @@ def test_it_resumes_within_a_round_to_the_same_weights(corpus, small_bert, tmp_p
         defaults("full", "classification").check_given(["max_pairs"])
 
 
+def test_settings_that_are_not_in_its_name_change_nothing(corpus, small_bert, tmp_path):
+    few = defaults("contrastive", "classification").but(
+        epochs=5, max_pairs=8, train_share=0.5, sentence_pooling="mean"
+    )
+    runs = [
+        run_of(corpus, small_bert, tmp_path / str(equal), settings=few.but(equal_steps=equal))
+        for equal in (False, True)
+    ]
+    assert len({run.name for run in runs}) == 1
+    assert len({run.record.weights for run in runs}) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "name"),
     [
