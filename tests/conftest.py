@@ -14,6 +14,7 @@ import typer.testing
 from hypothesis import settings
 
 from featbert.errors import FeatbertError
+from tests.experiments.experiment_files import Lab
 from tests.workspace import Workspace, ok, write_corpus
 
 # Tiny models are fastest on one thread, and the tests themselves run side by side.
@@ -150,3 +151,8 @@ def small_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.tiny_encoders import write_encoder
 
     return write_encoder(tmp_path_factory.mktemp("small") / "small-bert", layers=2)
+
+
+@pytest.fixture
+def lab(workspace: Workspace) -> Lab:
+    return Lab(workspace)

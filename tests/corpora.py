@@ -1,11 +1,14 @@
 """Small corpora of every task, written to a new folder with train, dev and test."""
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from hypothesis import strategies as st
 
+from featbert.data.corpus import Sentence, Split
 from tests.runs.finished_runs import write_corpus as write_entities
 
 WORDS = ["good", "great", "fine", "bad", "poor", "awful", "film", "plot", "actor", "the", "was"]
@@ -101,3 +104,21 @@ CORPORA = {
     "choice": write_choices,
     "spans": write_questions,
 }
+
+
+def split_of(rows: Sequence[Sequence[str] | None], documents: Sequence[int] = ()) -> Split:
+    """A text with these answers by sentence, None for an example without one."""
+    numbers = documents or [0] * len(rows)
+    sentences = (
+        Sentence(("w",) * max(1, len(row or ())), None if row is None else tuple(row), n)
+        for row, n in zip(rows, numbers, strict=True)
+    )
+    return Split("dev", tuple(sentences))
+
+
+STRANGE = (
+    *("\x1b[31m", "\x1b]0;x\x07", "\x9b2J", "\x08", "\x7f", "\x00", "\r", "\x85", "\u2028", "\x0b"),
+    *("\u202e", "\u200b", "\u200d", "\ufeff", "e\u0301\u0301", "שלום", "سلام", "\U0001f9d1"),
+    *("\ud800", "=1+1", "\\input{x}", "}", "<b>", "../", "'", '"', "\u00a0", "…"),
+)
+texts = st.text(max_size=6) | st.sampled_from(STRANGE)

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import subprocess
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -75,6 +76,17 @@ def test_a_library_has_one_home(library: str, home: str | tuple[str, ...]) -> No
     users = [p for p in MODULES if library in {n.split(".")[0] for n in imports(p, types=False)}]
     assert users
     assert all(str(p.relative_to(PACKAGE)).startswith(home) for p in users)
+
+
+def test_a_checkout_is_small() -> None:
+    """Under 700 files and 15 MB."""
+    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listing.returncode:
+        pytest.skip("this is no checkout")
+    paths = [ROOT / name for name in listing.stdout.decode().split("\0") if name]
+    sizes = [path.stat().st_size for path in paths if path.is_file()]
+    assert len(sizes) < 700
+    assert sum(sizes) < 15_000_000
 
 
 def test_what_is_light_stays_light() -> None:

@@ -12,8 +12,7 @@ import torch
 from featbert import extract
 from featbert.api import load_corpus
 from featbert.config import defaults
-from tests.single_runs import finetune, train
-from tests.workspace import write_corpus
+from tests.workspace import finetune, train, write_corpus
 
 pytestmark = [
     pytest.mark.cuda,

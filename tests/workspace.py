@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner, Result
 
+from featbert import api
 from featbert.cli.main import app
+from featbert.runs.run import Run
 from tests.processes import Ended
 
 WORDS = [
@@ -105,3 +108,15 @@ class Workspace:
 
     def compare(self, *words: object) -> Result:
         return self.call("compare", "--runs-dir", self.runs, *words)
+
+
+def train(*material: Any, seed: int = 1, **options: Any) -> Run:
+    """The run on features of a store and layers."""
+    (run,) = api.train(*material, seeds=seed, progress=False, **options)
+    return run
+
+
+def finetune(*material: Any, seed: int = 1, **options: Any) -> Run:
+    """The run that tunes an encoder on a corpus."""
+    (run,) = api.finetune(*material, seeds=seed, progress=False, **options)
+    return run

@@ -1,13 +1,15 @@
 """Run records made up for tests: plausible, and different only where a test says so."""
 
 import dataclasses
-from collections.abc import Iterable
+import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from featbert.analysis.compare import compare as compare_with
 from featbert.analysis.comparison import Comparison, Comparisons
 from featbert.config import Analyses
-from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity
+from featbert.runs.record import Cost, Mix, RunRecord, Signature, SplitIdentity, checksum
 from featbert.runs.run import Run
 from featbert.tasks.base import Scores, TargetSummary
 from featbert.tasks.measures import prf
@@ -169,3 +171,11 @@ def usual_runs() -> list[Run]:
         *make_seeds("last", [0.62, 0.61, 0.615], layers="last", layer_indices=[6]),
         *make_seeds("emb", [0.45, 0.46, 0.44], layers="embeddings", **lowest),
     ]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Writes the record in a file again after `change` has changed its data."""
+    data = json.loads(path.read_text("utf-8"))
+    data.pop("checksum")
+    change(data)
+    path.write_text(json.dumps(data | {"checksum": checksum(data)}), "utf-8")

@@ -10,7 +10,7 @@ from featbert.data.load import load_corpus
 from featbert.data.share import learned_part
 from featbert.errors import InputError
 from featbert.runs.run import TrainingTexts
-from tests.single_runs import finetune, train
+from tests.workspace import finetune, train
 
 
 @pytest.fixture(scope="module")

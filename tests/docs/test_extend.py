@@ -16,8 +16,7 @@ from featbert.registry import Entry
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
 from tests.docs.pages import DOCS, blocks
-from tests.single_runs import train
-from tests.workspace import Workspace, ok
+from tests.workspace import Workspace, ok, train
 
 
 @pytest.fixture

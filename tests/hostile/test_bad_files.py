@@ -12,7 +12,7 @@ import pytest
 
 from featbert.runs.record import read_notes
 from featbert.runs.run import Run, find_runs
-from tests.kept_records import rewrite
+from tests.analysis.records import rewrite
 from tests.processes import ROOT
 from tests.workspace import Workspace, error_of, ok
 

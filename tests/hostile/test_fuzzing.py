@@ -20,7 +20,7 @@ from featbert.experiments.file import read_experiment
 from featbert.report.rendering import render
 from featbert.runs.record import RunRecord, from_json, to_json
 from tests.analysis.records import compare, make_record
-from tests.hostile.strange import texts
+from tests.corpora import texts
 from tests.processes import ROOT
 
 LONGEST_MESSAGE = 4000

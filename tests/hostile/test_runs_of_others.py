@@ -17,8 +17,8 @@ from featbert.runs.record import (
     experiment_path,
     write_json,
 )
-from tests.hostile.strange import texts
-from tests.kept_records import rewrite
+from tests.analysis.records import rewrite
+from tests.corpora import texts
 from tests.workspace import error_of, ok
 
 

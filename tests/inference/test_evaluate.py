@@ -26,7 +26,7 @@ from featbert.runs.folder import evaluation_files
 from featbert.runs.record import SplitIdentity
 from featbert.runs.run import Run, check_usable
 from featbert.tasks.entities import TASK
-from tests.kept_records import rewrite
+from tests.analysis.records import rewrite
 from tests.runs.finished_runs import corpus_of, write_corpus
 
 

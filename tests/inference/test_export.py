@@ -28,9 +28,8 @@ from featbert.tasks.base import get_task
 from tests.corpora import CORPORA
 from tests.features.support import FP32
 from tests.runs import finished_runs
-from tests.single_runs import finetune, train
 from tests.tiny_encoders import write_encoder
-from tests.workspace import command, error_of, ok, write_splits
+from tests.workspace import command, error_of, finetune, ok, train, write_splits
 
 
 @pytest.fixture(scope="module")

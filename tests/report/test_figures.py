@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.text import Text
+from PIL import Image
 
 from featbert.analysis import breakdown
 from featbert.analysis.breakdown import confused, with_confusions
@@ -450,7 +451,21 @@ def test_hostile_and_long_names_are_text_that_can_be_read(tmp_path):
     assert "svg" in svg_text(figure)
 
 
-@pytest.mark.parametrize("ending", [".pdf", ".svg"])
+def test_a_png_has_few_colours_and_looks_alike(usual, tmp_path):
+    figure = plot(usual, "seeds")
+    path = save_figure(figure, tmp_path / "seeds.png")
+    figure.savefig(tmp_path / "all.png", dpi=200)
+    with Image.open(path) as few, Image.open(tmp_path / "all.png") as every:
+        assert (few.mode, few.size) == ("P", every.size)
+        assert few.info["dpi"] == pytest.approx((200, 200), abs=0.1)
+        pixels = (np.asarray(image.convert("RGB"), np.int64) for image in (few, every))
+        apart = abs(np.subtract(*pixels))
+    assert apart.mean() < 1
+    assert np.percentile(apart, 99.9) < 40
+    assert path.stat().st_size < 0.6 * (tmp_path / "all.png").stat().st_size
+
+
+@pytest.mark.parametrize("ending", [".pdf", ".svg", ".png"])
 def test_a_figure_is_saved_as_the_same_bytes_whatever_the_user_s_settings(usual, tmp_path, ending):
     first = save_figure(plot(usual, "seeds"), tmp_path / "new" / f"a{ending}")
     with matplotlib.rc_context({"font.size": 20, "axes.grid": True, "svg.fonttype": "none"}):

@@ -9,8 +9,7 @@ from featbert.data.load import load_corpus
 from featbert.data.options import ReadingOptions
 from featbert.runs.run import Run
 from tests.features.support import FP32
-from tests.single_runs import finetune, train
-from tests.workspace import write_splits
+from tests.workspace import finetune, train, write_splits
 
 SENTENCES = [
     ("Jordan Smith of Chelsea beat Washington", "B-PER I-PER O B-ORG O B-LOC"),

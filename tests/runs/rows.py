@@ -13,7 +13,7 @@ from featbert.encoders.source import EncoderSource
 from featbert.features.store import FeatureStore
 from featbert.runs.run import Run
 from tests.features.support import FP32
-from tests.single_runs import finetune, train
+from tests.workspace import finetune, train
 
 CPU = torch.device("cpu")
 

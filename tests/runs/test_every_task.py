@@ -45,8 +45,7 @@ from tests.corpora import CORPORA, WORDS, write_lines, write_questions
 from tests.features.support import FP32, Plain
 from tests.runs.finished_runs import STEPS
 from tests.runs.rows import CPU, assert_answers_again, frozen, settings_of, tuned
-from tests.single_runs import finetune, train
-from tests.workspace import command, ok
+from tests.workspace import command, finetune, ok, train
 
 # The corpora whose texts, or pairs of texts, have a class and a score.
 TEXTS, PAIRS = "classification", "regression"

@@ -25,8 +25,7 @@ from featbert.training.inputs import Inputs
 from tests.runs.finished_runs import STORED, TUNED, stored_run, tuned_run
 from tests.runs.finished_runs import write_corpus as write_small_corpus
 from tests.runs.rows import assert_answers_again
-from tests.single_runs import finetune, train
-from tests.workspace import write_splits
+from tests.workspace import finetune, train, write_splits
 
 TEST = "Chelsea B-ORG\nbeat O\nHamilton B-PER\n\nsaid O\nJordan B-LOC\n. O\n"
 

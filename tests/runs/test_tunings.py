@@ -19,8 +19,7 @@ from featbert.runs.train import _with_chosen_epochs
 from featbert.training.fitting import Fitting
 from tests.analysis.records import compare
 from tests.runs.rows import assert_answers_again
-from tests.single_runs import finetune, train
-from tests.workspace import command, ok
+from tests.workspace import command, finetune, ok, train
 
 LAYER = 4 * (16 * 16 + 16) + 2 * 16 * 32 + 32 + 16 + 4 * 16
 # Parameters of the encoder that are trained, of four layers of 16 dimensions.

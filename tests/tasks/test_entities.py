@@ -13,7 +13,7 @@ from featbert.tasks.base import Predictions
 from featbert.tasks.entities import TASK
 from featbert.tasks.measures import f1_of, prf
 from tests.conlleval import chunks
-from tests.tasks.support import split_of
+from tests.corpora import split_of
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-a-b", "I-a-b"]
 COUNTS = ("correct", "predicted", "gold")

@@ -8,7 +8,7 @@ from sklearn.metrics import brier_score_loss, label_ranking_average_precision_sc
 from featbert.data.corpus import UNLABELLED
 from featbert.tasks.base import Scores, get_task
 from featbert.tasks.forecasts import BINS, Forecasts
-from tests.tasks.support import split_of
+from tests.corpora import split_of
 
 CLASSES = ("a", "b", "c")
 

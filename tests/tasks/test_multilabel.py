@@ -16,8 +16,7 @@ from featbert.data.options import ReadingOptions
 from featbert.errors import InputError
 from featbert.runs.run import find_runs
 from featbert.tasks.base import get_task
-from tests.corpora import write_sets
-from tests.tasks.support import split_of
+from tests.corpora import split_of, write_sets
 from tests.workspace import Workspace, ok
 
 CLASSES = ("a", "b", "c", "d")

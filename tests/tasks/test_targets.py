@@ -8,7 +8,7 @@ from featbert.config import defaults
 from featbert.errors import InputError
 from featbert.models.registry import OUTPUTS
 from featbert.tasks.base import TASKS, get_task
-from tests.tasks.support import split_of
+from tests.corpora import split_of
 
 
 @pytest.mark.parametrize("task", TASKS)

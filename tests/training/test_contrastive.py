@@ -16,8 +16,8 @@ from featbert.encoders.loading import load_encoder
 from featbert.encoders.source import find_encoder
 from featbert.errors import InputError
 from featbert.training.trainers.contrastive import PENALTIES, ContrastiveRounds, Pairs
-from tests.single_runs import finetune
 from tests.training.test_logistic import TEXTS, resumed
+from tests.workspace import finetune
 
 
 class Texts:
