@@ -171,6 +171,20 @@ def test_the_best_rate_of_a_search_is_not_at_its_edge(folder):
         assert min(runs) < best < max(runs), method
 
 
+def test_the_best_rate_of_each_method_text_and_encoder_is_not_at_the_edge_of_its_search():
+    """In the experiment of README's first table, by the seed that chose."""
+    by_rate = defaultdict(dict)
+    for run in find_runs(ROOT / "experiments" / "frozen-or-tuned-base" / "results.jsonl.xz"):
+        record, rate = run.record, run.record.settings.get("learning_rate")
+        if rate is not None and record.seed == 1:
+            way = record.tuning, record.settings["body"], record.signature.model
+            by_rate[(record.task, record.signature.corpus, *way)][rate] = record.score("dev")
+    assert len(by_rate) == 2 * (3 * 4 + 3)
+    for method, scores in by_rate.items():
+        assert len(scores) >= 5, method
+        assert min(scores) < max(scores, key=lambda rate: scores[rate]) < max(scores), method
+
+
 @pytest.mark.parametrize("task", ["classification", "multilabel", "regression"])
 def test_the_other_body_of_frozen_texts_is_not_clearly_better_on_dev_than_the_default(task):
     scores = defaultdict(list)
