@@ -273,6 +273,14 @@ def test_a_results_file_names_no_files_elsewhere(name: str, tmp_path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
+def test_joined_results_files_are_refused_and_not_read_in_part(runs, tmp_path) -> None:
+    pack_runs(runs, file := tmp_path / "trial.jsonl.xz")
+    (joined := tmp_path / "joined.jsonl.xz").write_bytes(2 * file.read_bytes())
+    assert "joined" in error_of(featbert("compare", joined))
+    with pytest.raises(InputError, match="joined"):
+        unpack_runs(joined, tmp_path / "unpacked")
+
+
 def test_results_files_are_compared_as_one(runs, tmp_path) -> None:
     files = [tmp_path / f"{n}.jsonl.xz" for n in (1, 2)]
     for seed, file in enumerate(files, 1):
