@@ -790,12 +790,13 @@ def run(
 def plan_run(request: RunRequest) -> ExperimentPlan:
     """The runs of an experiment that are known now. Computes and writes nothing."""
     check_folder(request.cache_dir, "cache_dir")
-    from featbert.experiments.plan import ExperimentPlan, Resources
+    from featbert.experiments.plan import ExperimentPlan, Resources, naming
 
     experiment, resources = request.experiment, Resources()
-    for arm in experiment.configurations:
-        arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
-    notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
+    for arm, differing in zip(experiment.configurations, experiment.differing, strict=True):
+        with naming(differing):
+            arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
+    notice_doubts(*{id(c): c for c in map(resources.corpus, experiment.configurations)}.values())
     load_torch()
     places = (experiment, request.cache_dir, request.runs_dir, resources)
     if experiment.keys.minutes is not None:

@@ -402,13 +402,16 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     mistakes of file and changes together.
     """
     path = experiment_file(Path(path))
+    path = path / FILE if path.is_dir() else path
     try:
         with opened(path) as file:
             data = tomllib.loads(file.read().decode("utf-8-sig"))
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except FileNotFoundError:
         near = nearest_path(path, "*.toml") or nearest(path.stem, shipped_experiments())
         names = "featbert run --list shows those that come with it"
         raise MissingError(f"no experiment file {path}{near}; {names}") from None
+    except InputError:  # of `opened`, which names the file
+        raise
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
     title = f"{path} with {', '.join(changes)}" if changes else str(path)

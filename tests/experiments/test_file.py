@@ -87,6 +87,8 @@ def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monke
     for absent in (tmp_path, "other"):
         with pytest.raises(MissingError):
             read_experiment(Path(absent, "experiments", f"decide{end}"))
+    with pytest.raises(MissingError):
+        read_experiment(tmp_path)
 
 
 def test_all_mistakes_are_reported_together(read, tmp_path):
@@ -119,6 +121,7 @@ def test_all_mistakes_are_reported_together(read, tmp_path):
         ("[finetune]\n[variants]\ncontext = ['document', 'document']\n", "variants: a value"),
         ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),
         ("[finetune]\ntuning = 'none'\n", "'none'"),
+        ("[finetune]\n[corpora]\na = 3\n", ": corpora.a is 3"),
         ("published = ['devlin2019-table8x']\n[finetune]\n", "'devlin2019-table8'"),
         ("[finetune]\n[grid.features]\nepochs = [1]\n", "[grid.features]"),
         ("[features]\n[grid.features]\nlayers = [['last']]\n", "'layers'"),
