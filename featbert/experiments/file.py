@@ -254,7 +254,8 @@ class Configuration(Data, Encoding, Compute):
         """The search of a table's settings, if there is one. A grid is a search of all lists."""
         search, lists = self.search, self.grid.ranges(table)
         rows: RowsTable | None = getattr(self, table)
-        if (lists or search.ranges(table)) and rows and "train_on" in rows.model_fields_set:
+        ranges = lists or search.ranges(table)
+        if ranges and rows and "train_on" in rows.model_fields_set.union(ranges):
             raise InputError("of a searched table; set it outside of the table", setting="train_on")
         if lists:
             return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
@@ -558,7 +559,11 @@ class _Reader:
             task = str((self.common | overlay).get("task", "entities")).partition(":")[0]
             if variant.tasks is not None and task not in variant.tasks:
                 continue
-            keys = dict(flattened(merged(self.common, overlay))).keys()
+            whole = merged(self.common, overlay)
+            # The search would win. A variant may search a key that the file has.
+            twice = _searched_keys(whole) & {key for key, _ in flattened(overlay)}
+            self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
+            keys = dict(flattened(whole)).keys()
             places = dict.fromkeys(("train_share", "equal_steps"), "[train_sizes]")
             for name, place in {**places, "shots": "the file's shots"}.items():
                 if name in size and {name, *(f"{table}.{name}" for table in TABLES)} & keys:
