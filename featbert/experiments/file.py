@@ -555,7 +555,8 @@ class _Reader:
         for name, variant, combination, size in itertools.product(*parts):
             if variant.corpora is not None and name not in variant.corpora:
                 continue
-            overlay = merged(merged(corpora.get(name, {}), variant.model_extra or {}), combination)
+            single = merged(corpora.get(name, {}), variant.model_extra or {})
+            overlay = merged(single, combination)
             task = str((self.common | overlay).get("task", "entities")).partition(":")[0]
             if variant.tasks is not None and task not in variant.tasks:
                 continue
@@ -563,6 +564,8 @@ class _Reader:
             # The search would win. A variant may search a key that the file has.
             twice = _searched_keys(whole) & {key for key, _ in flattened(overlay)}
             self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
+            twice = dict(flattened(single)).keys() & dict(flattened(combination)).keys()
+            self.note(f"{key} is given twice: by itself and in [variants]" for key in sorted(twice))
             keys = dict(flattened(whole)).keys()
             places = dict.fromkeys(("train_share", "equal_steps"), "[train_sizes]")
             for name, place in {**places, "shots": "the file's shots"}.items():

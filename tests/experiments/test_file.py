@@ -130,6 +130,11 @@ def test_all_mistakes_are_reported_together(read, tmp_path):
             "[finetune]\n[grid.finetune]\nepochs = [1, 2]\n[[variant]]\nfinetune.epochs = 3\n",
             "finetune.epochs is given twice",
         ),
+        (
+            "[finetune]\n[corpora]\nde = {finetune.epochs = 3}\n[variants]\n"
+            "finetune.epochs = [1, 2]\n",
+            "finetune.epochs is given twice",
+        ),
         ("[finetune]\n[[variant]]\ngrid.finetune.epochs = [1]\nfinetune.epochs = 3\n", "twice"),
         ("[finetune]\n[adapt]\nmask_share = 0.95\n", "mask_share + random_share is 1.05"),
         ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "0.5, 0.5"),
