@@ -790,12 +790,13 @@ def run(
 def plan_run(request: RunRequest) -> ExperimentPlan:
     """The runs of an experiment that are known now. Computes and writes nothing."""
     check_folder(request.cache_dir, "cache_dir")
-    from featbert.experiments.plan import ExperimentPlan, Resources
+    from featbert.experiments.plan import ExperimentPlan, Resources, naming
 
     experiment, resources = request.experiment, Resources()
-    for arm in experiment.configurations:
-        arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
-    notice_doubts(*{c.name: c for c in map(resources.corpus, experiment.configurations)}.values())
+    for arm, differing in zip(experiment.configurations, experiment.differing, strict=True):
+        with naming(differing):
+            arm.for_encoder().check(resources.encoder(arm.model), resources.corpus(arm))
+    notice_doubts(*{id(c): c for c in map(resources.corpus, experiment.configurations)}.values())
     load_torch()
     places = (experiment, request.cache_dir, request.runs_dir, resources)
     if experiment.keys.minutes is not None:
@@ -899,7 +900,8 @@ def compare(request: CompareRequest) -> Comparisons:
             "an empty list; name runs, or leave it out for all of them", setting="runs"
         )
     paths = [expanded(name) for name in request.runs if isinstance(name, str)]
-    names_runs = len([path for path in paths if holds_runs(path)]) < len(request.runs)
+    folders = [path for path in paths if holds_runs(path)]
+    names_runs = len(folders) < len(request.runs)
     if len(request.runs) == 1 and not names_runs:
         request = request.model_copy(update={"runs": [], "runs_dir": paths[0]})
 
@@ -912,6 +914,8 @@ def compare(request: CompareRequest) -> Comparisons:
         runs = [Run(place / name, read_record(place / name)) for name in experiment.rows]
     elif request.runs:
         runs = named_runs(request.runs, place)
+        of_folders = (find_runs(folder).notes(request.data) for folder in dict.fromkeys(folders))
+        notes = [note for notes_of_folder in of_folders for note in notes_of_folder]
     else:
         runs_of_folder = find_runs(place)
         runs, notes = runs_of_folder.runs, runs_of_folder.notes(request.data)

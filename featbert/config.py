@@ -107,7 +107,7 @@ PANELS = (
 )
 # Parts of a pydantic location that name an alternative of a union instead of a key.
 _ALTERNATIVE = re.compile(
-    r"(literal|list|tuple|lax-or-strict|json-or-python|function-\w+)\[.*|(constrained-)?(int|float)"
+    r"(literal|list|tuple|dict|lax-or-strict|json-or-python|function-\w+)\[.*|(constrained-)?(int|float)"
     r"|str|bool",
     re.DOTALL,
 )

@@ -177,7 +177,7 @@ def with_texts(comparison: Comparison, members: Members) -> Comparison:
     for split in comparison.splits:
         scored = [row for row in comparison.rows if split in row.splits]
         for rows in grouped((row.data(split)[:2], row) for row in scored).values():
-            corpus = rows[0].corpus
+            corpus = rows[0].corpus_name
             name = f"{visible(corpus)} {split}" if "corpus" in comparison.varied else split
             try:
                 texts.append(_judged(name, _sides(rows, best, bases), rows, members, split))

@@ -19,7 +19,7 @@ from featbert.errors import InputError, MissingError, nearest, spelling
 from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
-from featbert.runs.grouping import check_comparable, check_vary, group_comparable
+from featbert.runs.grouping import VARYABLE, check_comparable, check_vary, group_comparable
 from featbert.runs.record import (
     SUFFIX,
     ExperimentRecord,
@@ -72,10 +72,13 @@ def compare(
     trials = {name for record in experiments for name in record.trials}
     trials -= {name for record in experiments for name in record.rows}
     untrained = experiment.time_plan.untrained if experiment and experiment.time_plan else []
+    groups_of_runs = _groups(runs, groups, vary)
     compared_groups = [
         compare_group(group, freed, request.against, () if keeps_trials else trials)
-        for group, freed in _groups(runs, groups, vary)
+        for group, freed in groups_of_runs
     ]
+    freedoms = [freed for _, freed in groups_of_runs]
+    notes += _apart([comparison for comparison, _ in compared_groups], freedoms)
     compared_groups = [*_with_targets(compared_groups)]
     _check_names(request, compared_groups, show)
     comparisons = [
@@ -143,6 +146,27 @@ def _groups(
         raise InputError("no finished run to compare")
     by_task = grouped((run.record.task if kind == "task" else "", run) for run in runs)
     return [(group, check_comparable(group, vary=vary)) for group in by_task.values()]
+
+
+def _apart(comparisons: Sequence[Comparison], freedoms: Sequence[frozenset[str]]) -> Iterator[str]:
+    """A note if comparable rows are in several comparisons, as only one experiment varies more."""
+    places_by_key = grouped(
+        (key, place)
+        for place, comparison in enumerate(comparisons)
+        for key in {frozenset({**comparison.key, **row.cell}.items()) for row in comparison.rows}
+    )
+    apart = sorted({tuple(places) for places in places_by_key.values() if len(places) > 1})
+    if apart:
+        freed = frozenset.union(*(freedoms[place] for places in apart for place in places))
+        name = next(name for name, parts in VARYABLE.items() if freed.issuperset(parts))
+        tables = ", ".join(" and ".join(str(place + 1) for place in places) for places in apart)
+        advice = spelling("vary", name)
+        if len({comparison.task_name for comparison in comparisons}) > 1:
+            advice += f" with {spelling('task')}"
+        yield (
+            f"{tables} of {len(comparisons)} share a task, text and encoder, and are apart because "
+            f"one experiment varies more; {advice} compares them in one table"
+        )
 
 
 def _with_targets(

@@ -220,6 +220,11 @@ class Row:
         return " · ".join([self.label, *self.varied.values()])
 
     @property
+    def corpus_name(self) -> str:
+        """Its corpus, with fingerprints if other rows have another corpus of the same name."""
+        return self.varied.get("corpus", self.corpus)
+
+    @property
     def is_baseline(self) -> bool:
         return self.baseline == self.name
 
@@ -652,7 +657,7 @@ class Comparison:
     def floors(self) -> dict[tuple[str, str], float]:
         """Scores without skill (`Task.floor`), by split and corpus."""
         pairs = itertools.product(self.splits, self.rows)
-        return {(s, row.corpus): row.floors[s] for s, row in pairs if s in row.floors}
+        return {(s, row.corpus_name): row.floors[s] for s, row in pairs if s in row.floors}
 
     @property
     def encoding(self) -> str:

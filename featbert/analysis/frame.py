@@ -208,7 +208,7 @@ def overview_lines(comparisons: Iterable[Comparison]) -> list[dict[str, Any]]:
         ahead = comparison.row(contest.ahead).tuning if contest.ahead else "neither"
         line = {
             "task": features.task.name,
-            "corpus": features.corpus,
+            "corpus": features.corpus_name,
             "model": features.model,
             "context": features.context,
             "measure": features.task.measure.name,

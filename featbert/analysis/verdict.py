@@ -440,7 +440,8 @@ def _cautions(case: _Case, cheapest: Row | None) -> Iterator[str]:
         last = f"last epoch ({advice})" if passes else "last penalty (more epochs try others)"
         pronoun = "its" if len(rows) == 1 else "their"
         yield f"{enumerated([_called(case, row) for row in rows])} did best in {pronoun} {last}"
-    at_edge = [(edge, row) for row in shown for edge in _edges(case.searches, row)]
+    # Searches of several experiments may have found the same row.
+    at_edge = [(e, row) for row in shown for e in dict.fromkeys(_edges(case.searches, row))]
     for edge, rows in grouped(at_edge).items():
         yield f"{enumerated([_called(case, row) for row in rows])}: {edge} (search further)"
     yield from _unlearned(case)

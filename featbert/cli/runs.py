@@ -117,6 +117,8 @@ def rm(
     from featbert.runs.run import find_runs, own_folder
 
     place = runs_dir or ctx.obj
+    if data == "":  # a variable of the shell that is not set
+        raise InputError("is empty; name a corpus", setting="data")
     if not names and data is None:
         raise InputError("no run is named; give RUN, or --data for all runs on a corpus")
     of_data = None

@@ -254,7 +254,8 @@ class Configuration(Data, Encoding, Compute):
         """The search of a table's settings, if there is one. A grid is a search of all lists."""
         search, lists = self.search, self.grid.ranges(table)
         rows: RowsTable | None = getattr(self, table)
-        if (lists or search.ranges(table)) and rows and "train_on" in rows.model_fields_set:
+        ranges = lists or search.ranges(table)
+        if ranges and rows and "train_on" in rows.model_fields_set.union(ranges):
             raise InputError("of a searched table; set it outside of the table", setting="train_on")
         if lists:
             return validated(Search, {"sampler": "grid", "seeds": self.grid.seeds, table: lists})
@@ -402,13 +403,16 @@ def read_experiment(path: str | Path, changes: Sequence[str] = ()) -> Experiment
     mistakes of file and changes together.
     """
     path = experiment_file(Path(path))
+    path = path / FILE if path.is_dir() else path
     try:
         with opened(path) as file:
             data = tomllib.loads(file.read().decode("utf-8-sig"))
-    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+    except FileNotFoundError:
         near = nearest_path(path, "*.toml") or nearest(path.stem, shipped_experiments())
         names = "featbert run --list shows those that come with it"
         raise MissingError(f"no experiment file {path}{near}; {names}") from None
+    except InputError:  # of `opened`, which names the file
+        raise
     except (OSError, ValueError, RecursionError) as error:  # no TOML, UTF-8 or number of Python
         raise InputError(f"{path} cannot be read: {error}") from None
     title = f"{path} with {', '.join(changes)}" if changes else str(path)
@@ -551,11 +555,18 @@ class _Reader:
         for name, variant, combination, size in itertools.product(*parts):
             if variant.corpora is not None and name not in variant.corpora:
                 continue
-            overlay = merged(merged(corpora.get(name, {}), variant.model_extra or {}), combination)
+            single = merged(corpora.get(name, {}), variant.model_extra or {})
+            overlay = merged(single, combination)
             task = str((self.common | overlay).get("task", "entities")).partition(":")[0]
             if variant.tasks is not None and task not in variant.tasks:
                 continue
-            keys = dict(flattened(merged(self.common, overlay))).keys()
+            whole = merged(self.common, overlay)
+            # The search would win. A variant may search a key that the file has.
+            twice = _searched_keys(whole) & {key for key, _ in flattened(overlay)}
+            self.note(f"{key} is given twice: by itself and in a search" for key in sorted(twice))
+            twice = dict(flattened(single)).keys() & dict(flattened(combination)).keys()
+            self.note(f"{key} is given twice: by itself and in [variants]" for key in sorted(twice))
+            keys = dict(flattened(whole)).keys()
             places = dict.fromkeys(("train_share", "equal_steps"), "[train_sizes]")
             for name, place in {**places, "shots": "the file's shots"}.items():
                 if name in size and {name, *(f"{table}.{name}" for table in TABLES)} & keys:

@@ -48,7 +48,10 @@ def pack_runs(
     """
     results.check_name(file)
     if experiment is None:
-        runs, records = list(find_runs(runs_dir)), results.listed_in(runs_dir, f"*{SUFFIX}")
+        runs_of_folder = find_runs(runs_dir)
+        for note in runs_of_folder.notes():
+            notice(note)
+        runs, records = list(runs_of_folder), results.listed_in(runs_dir, f"*{SUFFIX}")
     else:
         runs = _runs_of(read_experiment_record(runs_dir, experiment), runs_dir)
         records = [experiment_path(runs_dir, experiment)]

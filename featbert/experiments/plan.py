@@ -141,7 +141,8 @@ class ExperimentPlan:
             classes = {name for task, corpus in texts for name in task.classes_of(corpus)}
             check_known("class in labels", labels, sorted(classes))
         for configuration, differing in zip(arms, plan.experiment.differing, strict=True):
-            plan.add(configuration, differing)
+            with naming(differing):
+                plan.add(configuration, differing)
         plan.check_record()
         return plan
 
@@ -422,6 +423,18 @@ class ExperimentPlan:
                 cache_dir=self.cache_dir,
             )
         return self.extractions[key]
+
+
+@contextlib.contextmanager
+def naming(differing: Mapping[str, Any]) -> Iterator[None]:
+    """Names corpus and encoder, if there are several, in an InputError: `corpus=en: ...`."""
+    try:
+        yield
+    except InputError as error:
+        names = [f"{key}={differing[key]}" for key in ("corpus", "model") if key in differing]
+        if not names:
+            raise
+        raise type(error)(f"{', '.join(names)}: {error}") from None
 
 
 def _searched_runs(runs_dir: Path, experiment: str) -> Iterator[RunRecord]:

@@ -127,6 +127,8 @@ def _read(file: Path, *changed: int) -> Mapping[str, Any]:
         if not lzma_stream.eof:
             size = f"more than {LARGEST:,} bytes" if len(text) >= LARGEST else "cut off"
             raise ValueError(f"it is {size}")
+        if lzma_stream.unused_data:  # as of files that were joined
+            raise ValueError("data follow its end; unpack several files into one folder")
         about = json.loads(head)
         if not isinstance(about, dict) or about.get("format") != FORMAT:
             raise ValueError(f"its first line does not name the format {FORMAT!r}")

@@ -128,6 +128,18 @@ def test_a_comparison_for_each_group():
     assert len(compare([])) == 0
 
 
+def test_a_note_names_tables_that_are_apart_although_runs_are_comparable():
+    frozen = {"experiment": "frozen", "vary": ["corpus"]}
+    runs = [make_run("t", layers=None), make_run("f", **frozen)]
+    elsewhere = make_run("g", signature=OTHER, **frozen)
+    for apart in (runs, [*runs, elsewhere]):
+        comparisons = compare(apart)
+        (note,) = comparisons.notes
+        assert (len(comparisons), "1 and 2 of 2" in note, "corpus" in note) == (2, True, True)
+        assert not compare_with(apart, groups="one", request=Analyses(vary=["corpus"])).notes
+    assert not compare([runs[0], elsewhere]).notes
+
+
 def test_columns_of_answers_of_one_corpus_have_names():
     columns = {
         name: {

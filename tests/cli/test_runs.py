@@ -239,6 +239,7 @@ def test_runs_are_removed_on_the_corpus_that_is_named(tmp_path):
     assert "my corpus" in error_of(call(*given, "show", "1234", "--data", "of mine"))
     for wrong in ("", "--data d", "last", "last --data d", "1234 --data mine"):
         error_of(call(*given, "rm", "--yes", *wrong.split()))
+    error_of(call(*given, "rm", "--yes", "--data", ""))  # a variable of the shell that is not set
     assert len(find_runs(tmp_path)) == 4
     removed = [["2234", "--data", "of mine"], ["--data", "My corpus"], ["last", "--data", "B"]]
     for words in removed:

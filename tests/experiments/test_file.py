@@ -87,6 +87,8 @@ def test_a_shipped_experiment_by_its_names_and_one_of_the_folder(tmp_path, monke
     for absent in (tmp_path, "other"):
         with pytest.raises(MissingError):
             read_experiment(Path(absent, "experiments", f"decide{end}"))
+    with pytest.raises(MissingError):
+        read_experiment(tmp_path)
 
 
 def test_all_mistakes_are_reported_together(read, tmp_path):
@@ -119,9 +121,21 @@ def test_all_mistakes_are_reported_together(read, tmp_path):
         ("[finetune]\n[variants]\ncontext = ['document', 'document']\n", "variants: a value"),
         ("[finetune]\nfreeze_to = 'some'\n", "finetune.freeze_to"),
         ("[finetune]\ntuning = 'none'\n", "'none'"),
+        ("[finetune]\n[corpora]\na = 3\n", ": corpora.a is 3"),
         ("published = ['devlin2019-table8x']\n[finetune]\n", "'devlin2019-table8'"),
         ("[finetune]\n[grid.features]\nepochs = [1]\n", "[grid.features]"),
         ("[features]\n[grid.features]\nlayers = [['last']]\n", "'layers'"),
+        ("[finetune]\n[grid.finetune]\ntrain_on = ['train', 'train+dev']\n", "train_on"),
+        (
+            "[finetune]\n[grid.finetune]\nepochs = [1, 2]\n[[variant]]\nfinetune.epochs = 3\n",
+            "finetune.epochs is given twice",
+        ),
+        (
+            "[finetune]\n[corpora]\nde = {finetune.epochs = 3}\n[variants]\n"
+            "finetune.epochs = [1, 2]\n",
+            "finetune.epochs is given twice",
+        ),
+        ("[finetune]\n[[variant]]\ngrid.finetune.epochs = [1]\nfinetune.epochs = 3\n", "twice"),
         ("[finetune]\n[adapt]\nmask_share = 0.95\n", "mask_share + random_share is 1.05"),
         ("[finetune]\n[train_sizes]\nshares = [0.5, 0.5]\n", "0.5, 0.5"),
         ("train_share = 0.5\n[finetune]\n[train_sizes]\nshares = [1]\n", "[train_sizes]"),

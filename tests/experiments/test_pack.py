@@ -273,7 +273,15 @@ def test_a_results_file_names_no_files_elsewhere(name: str, tmp_path) -> None:
     assert not (tmp_path / "runs").exists()
 
 
-def test_results_files_are_compared_as_one(runs, tmp_path) -> None:
+def test_joined_results_files_are_refused_and_not_read_in_part(runs, tmp_path) -> None:
+    pack_runs(runs, file := tmp_path / "trial.jsonl.xz")
+    (joined := tmp_path / "joined.jsonl.xz").write_bytes(2 * file.read_bytes())
+    assert "joined" in error_of(featbert("compare", joined))
+    with pytest.raises(InputError, match="joined"):
+        unpack_runs(joined, tmp_path / "unpacked")
+
+
+def test_results_files_are_compared_as_one(runs, tmp_path, caplog) -> None:
     files = [tmp_path / f"{n}.jsonl.xz" for n in (1, 2)]
     for seed, file in enumerate(files, 1):
         experiment(runs, [f"last-{seed}", f"tuned-{seed}"], [])
@@ -284,6 +292,11 @@ def test_results_files_are_compared_as_one(runs, tmp_path) -> None:
     )
     assert {row.seeds for row in together.rows} == {(1, 2)}
     assert together.rows == whole.rows
+    (runs / "last-2" / "record.json").write_text("{", "utf-8")
+    (note,) = (text for text in featbert_compare([files[0], runs]).notes if "last-2" in text)
+    assert note in featbert_compare(runs_dir=runs).notes
+    pack_runs(runs, tmp_path / "rest.jsonl.xz")
+    assert note in caplog.text
 
 
 def test_the_commands_read_a_results_file(runs, tmp_path) -> None:

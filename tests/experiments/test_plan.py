@@ -232,6 +232,7 @@ def test_what_fails_holds_up_nothing_else(lab):
         ({"finetune": {}, "context": "document", "data": "plain"}, "document"),
         ({"finetune": {}, "adapt": {"nsp": "on"}, "data": "plain"}, "plain"),
         ({"finetune": {}, "transfer": True, "labels": {"PRE": "LOC"}}, "'PER'"),
+        ({"finetune": {}, "corpora": {"a": {}, "b": {"folds": 2}}}, "corpus=b.*folds"),
     ],
 )
 def test_wrong_combinations_are_refused_before_any_work(lab, tmp_path, keys, named):

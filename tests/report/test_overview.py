@@ -67,6 +67,21 @@ def test_where_neither_learned_anything_they_are_not_compared(floor, ahead) -> N
     assert all(line["high"] < 0 for line in lines)
 
 
+def test_corpora_of_one_name_keep_their_own_floors_and_lines() -> None:
+    runs = []
+    for text, floor in (("one", 0.5), ("two", 0.6)):
+        changes = {"signature": on_corpus(text)["signature"] | {"corpus": "same"}}
+        for layers in ("last", None):
+            dev = [0.7, 0.71, 0.72]
+            alike = make_seeds(f"{text}-{layers}", dev, layers=layers, vary=["corpus"], **changes)
+            runs += with_floor(alike, floor)
+    (comparison,) = compare(runs)
+    of_dev = [score for (split, _), score in comparison.floors.items() if split == "dev"]
+    assert sorted(of_dev) == [0.5, 0.6]
+    lines = overview_lines([comparison])
+    assert {line["corpus"] for line in lines} == {row.varied["corpus"] for row in comparison.rows}
+
+
 def test_figures_of_all_comparisons_hold_their_numbers(two: Comparisons) -> None:
     drawn = {name: figure for _, name, figure in crossing_figures(two)}
     assert [*drawn] == ["overview", "tradeoff", "tasks"]

@@ -72,7 +72,7 @@ def _lines(comparison: Comparison) -> Iterator[tuple[str, dict[str, dict[int, fl
     encoders = {row.model for row, _ in singles}
     for members in grouped((reading_key(row), (row, layer)) for row, layer in singles).values():
         first = members[0][0]
-        parts = [first.corpus, first.task.name, first.settings.get("sentence_pooling")]
+        parts = [first.corpus_name, first.task.name, first.settings.get("sentence_pooling")]
         if len(bodies) > 1:
             parts.append(part_of(first.settings, "body"))
         if len(encoders) > 1:
