@@ -25,20 +25,19 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
 
     Texts with a separator in a class have several. What the trials notice is not shown.
     """
-    suited, reasons = dict[str, Corpus](), dict[str, InputError]()
-    part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
-    for name in TASKS:
-        try:
-            with silent():
-                suited[name] = load_corpus(data, part, targets=get_task(name).targets)
-        except InputError as error:
-            reasons[name] = error
+    suited, reasons = _tried(data, reading)
     if not suited:
         # Tasks that found their columns say what is wrong: a part, or else a value.
         specific = (str(e) for e in reasons.values() if not isinstance(e, FormError))
         reason = min(specific, key=lambda text: bool(_PLACE.search(text)), default=None)
         forms = [reasons["classification"], *reasons.values()]
         form = min(forms, key=lambda error: bool(error.setting))  # not an option of another task
+        named = [e for e in reasons.values() if e.setting and isinstance(e, FormError)]
+        usual = {
+            str(error.setting): getattr(ReadingOptions(), str(error.setting)) for error in named
+        }
+        if named and not reason and _tried(data, dataclasses.replace(reading, **usual))[0]:
+            form = named[0]  # without the option the text fits a task
         raise InputError(f"{data} fits no task: {reason or form}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
     suited = of_texts or suited  # a column of texts has no words
@@ -69,6 +68,19 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         return task
     notice(f"{data} fits {other_task}, too: {spelling('task', other_task)}")
     return task
+
+
+def _tried(data: str, reading: ReadingOptions) -> tuple[dict[str, Corpus], dict[str, InputError]]:
+    """The first examples by task that they fit, and for each other task the reason."""
+    suited, reasons = dict[str, Corpus](), dict[str, InputError]()
+    part = dataclasses.replace(reading, limit=min(SHOWN, reading.limit or SHOWN))
+    for name in TASKS:
+        try:
+            with silent():
+                suited[name] = load_corpus(data, part, targets=get_task(name).targets)
+        except InputError as error:
+            reasons[name] = error
+    return suited, reasons
 
 
 def _are_scores(corpus: Corpus) -> bool:
