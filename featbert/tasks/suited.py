@@ -32,12 +32,12 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         reason = min(specific, key=lambda text: bool(_PLACE.search(text)), default=None)
         forms = [reasons["classification"], *reasons.values()]
         form = min(forms, key=lambda error: bool(error.setting))  # not an option of another task
-        named = [e for e in reasons.values() if e.setting and isinstance(e, FormError)]
+        option_errors = [e for e in reasons.values() if e.setting and isinstance(e, FormError)]
         usual = {
             str(error.setting): getattr(ReadingOptions(), str(error.setting)) for error in named
         }
-        if named and not reason and _tried(data, dataclasses.replace(reading, **usual))[0]:
-            form = named[0]  # without the option the text fits a task
+        if option_errors and not reason and _tried(data, dataclasses.replace(reading, **usual))[0]:
+            form = option_errors[0]  # without the option the text fits a task
         raise InputError(f"{data} fits no task: {reason or form}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
     suited = of_texts or suited  # a column of texts has no words
