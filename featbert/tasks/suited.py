@@ -33,10 +33,9 @@ def suited_task(data: str, reading: ReadingOptions) -> str:
         forms = [reasons["classification"], *reasons.values()]
         form = min(forms, key=lambda error: bool(error.setting))  # not an option of another task
         option_errors = [e for e in reasons.values() if e.setting and isinstance(e, FormError)]
-        usual = {
-            str(error.setting): getattr(ReadingOptions(), str(error.setting)) for error in named
-        }
-        if option_errors and not reason and _tried(data, dataclasses.replace(reading, **usual))[0]:
+        options = {str(error.setting) for error in option_errors}
+        usual = {name: getattr(ReadingOptions(), name) for name in options}
+        if options and not reason and _tried(data, dataclasses.replace(reading, **usual))[0]:
             form = option_errors[0]  # without the option the text fits a task
         raise InputError(f"{data} fits no task: {reason or form}")
     of_texts = {name: corpus for name, corpus in suited.items() if get_task(name).of_texts}
