@@ -443,14 +443,14 @@ CORRELATIONS = (0.0, 0.5, 0.9)
 
 def with_same_draws(
     key: tuple[str, str], correlation: float, shape: tuple[int, int, int], seed: int
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Whether intervals cover the truth, and half their widths: each (R,).
+) -> Array:
+    """Whether intervals cover the truth, and half their widths: (2, 2, R).
 
     First of independent rows, then of rows that are subtracted seed by seed. `shape`: R, n, U.
     """
     (model, spreads), (replications, runs, units) = (MODELS[key[0]], SPREADS[key[1]]), shape
     random, truth = np.random.default_rng([seed, runs, units]), true_difference(model, spreads)
-    size, by_rule = max(1, CHUNK // (units * runs)), (list[Array](), list[Array]())
+    size, chunks = max(1, CHUNK // (units * runs)), list[Array]()
     for start in range(0, replications, size):
         of_chunk = min(size, replications - start), runs, units
         rows = rows_of_counts(model, random, of_chunk, spreads, correlation=correlation)
@@ -458,12 +458,10 @@ def with_same_draws(
         independent = [moments(*first), moments(*second)]
         together = [moments(second[0] - first[0], second[1] - first[1])]
         error = together[0].value - truth
-        for halves, of_rows in zip(by_rule, (independent, together), strict=True):
-            spread = variance(of_rows)
-            half = half_width(spread.seeds + spread.text, spread.df)
-            halves.append(np.stack([abs(error) <= half, half]))
-    joined = [np.concatenate(halves, -1) for halves in by_rule]
-    return (joined[0][0], joined[0][1]), (joined[1][0], joined[1][1])
+        spreads_of_rules = [variance(of_rows) for of_rows in (independent, together)]
+        halves = [half_width(v.seeds + v.text, v.df) for v in spreads_of_rules]
+        chunks.append(np.array([[abs(error) <= half, half] for half in halves]))
+    return np.concatenate(chunks, -1)
 
 
 # What would settle it -----------------------------------------------------------------------------
@@ -529,6 +527,12 @@ def percent(shares: Array | list[float] | list[bool]) -> str:
     return f"{100 * np.mean(shares):.1f}" if len(shares) else "–"
 
 
+def percents(cells: Sequence[Array]) -> str:
+    """The lowest and the highest mean share of several cells."""
+    shares = [cell.mean() for cell in cells]
+    return f"{percent([min(shares)])} to {percent([max(shares)])}"
+
+
 def table(head: list[str], lines: Iterable[list[str]]) -> str:
     rows = [head, ["---"] * len(head), *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
@@ -556,15 +560,14 @@ def coverage_tables(replications: int, seed: int, processes: int) -> Iterator[st
     for rule in (TODAY, *all_cells[0].halves):
         for runs in SEEDS:
             chosen = [c for c in all_cells if c.runs == runs and c.units <= MOST_DRAWN]
-            shares = [float(cell.includes(rule).mean()) for cell in chosen]
+            included = [cell.includes(rule) for cell in chosen]
             widths = [cell.width(rule) / cell.width(CHOSEN) for cell in chosen]
             power = [
                 1 - float(cell.includes(rule, 2.8 * cell.error.std()).mean()) for cell in chosen
             ]
-            covered = f"{percent([min(shares)])} to {percent([max(shares)])}"
-            within = sum(0.93 <= share <= 0.97 for share in shares)
-            figures = [f"{within} of {len(shares)}", f"{np.mean(widths):.2f}", percent(power)]
-            lines.append([rule, str(runs), covered, *figures])
+            within = sum(0.93 <= cell.mean() <= 0.97 for cell in included)
+            figures = [f"{within} of {len(included)}", f"{np.mean(widths):.2f}", percent(power)]
+            lines.append([rule, str(runs), percents(included), *figures])
     head = ["rule", "seeds", "coverage", "cells within 93 to 97", "width", "power"]
     yield table(head, lines)
 
@@ -586,9 +589,7 @@ def chosen_tables(replications: int, seed: int, processes: int) -> Iterator[str]
         line = [" + ".join(map(str, sides)), "1 point apart" if step else "equal"]
         for _ in SEEDS:
             of_keys = list(itertools.islice(results, len(keys)))
-            for by_rule in zip(*of_keys, strict=True):
-                shares = [float(covered.mean()) for covered in by_rule]
-                line.append(f"{percent([min(shares)])} to {percent([max(shares)])}")
+            line += [percents(by_rule) for by_rule in zip(*of_keys, strict=True)]
         lines.append(line)
     rules = [f"{n} seeds, {rule}" for n in SEEDS for rule in ("one test", "with all rows")]
     yield table(["frozen + tuned rows", "rows are", *rules], lines)
@@ -611,8 +612,7 @@ def draws_tables(replications: int, seed: int, processes: int) -> Iterator[str]:
         for _ in SEEDS:
             of_runs = list(itertools.islice(results, len(UNITS)))
             for of_rule in zip(*of_runs, strict=True):
-                shares = [float(covered.mean()) for covered, _ in of_rule]
-                line.append(f"{percent([min(shares)])} to {percent([max(shares)])}")
+                line.append(percents([covered for covered, _ in of_rule]))
             widths = [np.median(pair[1]) / np.median(one[1]) for one, pair in of_runs]
             line.append(f"{min(widths):.2f} to {max(widths):.2f}")
         lines.append(line)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import os
 import re
 import shlex
@@ -913,9 +914,11 @@ def compare(request: CompareRequest) -> Comparisons:
         experiment = read_experiment_record(place, request.experiment)
         runs = [Run(place / name, read_record(place / name)) for name in experiment.rows]
     elif request.runs:
-        runs = named_runs(request.runs, place)
-        of_folders = (find_runs(folder).notes(request.data) for folder in dict.fromkeys(folders))
-        notes = [note for notes_of_folder in of_folders for note in notes_of_folder]
+        of_folders = {folder: find_runs(folder) for folder in folders}
+        names = request.runs
+        by_name = (of_folders.get(expanded(n), [n]) if isinstance(n, str) else [n] for n in names)
+        runs = named_runs(itertools.chain.from_iterable(by_name), place)
+        notes = [note for found in of_folders.values() for note in found.notes(request.data)]
     else:
         runs_of_folder = find_runs(place)
         runs, notes = runs_of_folder.runs, runs_of_folder.notes(request.data)

@@ -158,9 +158,13 @@ def _apart(comparisons: Sequence[Comparison], freedoms: Sequence[frozenset[str]]
     apart = sorted({tuple(places) for places in places_by_key.values() if len(places) > 1})
     if apart:
         freed = frozenset.union(*(freedoms[place] for places in apart for place in places))
-        name = next(name for name, parts in VARYABLE.items() if freed.issuperset(parts))
+        free = {name: {*parts} for name, parts in VARYABLE.items() if freed.issuperset(parts)}
+        # A corpus is free with its texts and tags.
+        names = [
+            n for n, parts in free.items() if not any(parts < other for other in free.values())
+        ]
         tables = ", ".join(" and ".join(str(place + 1) for place in places) for places in apart)
-        advice = spelling("vary", name)
+        advice = spelling("vary", ",".join(names))
         if len({comparison.task_name for comparison in comparisons}) > 1:
             advice += f" with {spelling('task')}"
         yield (

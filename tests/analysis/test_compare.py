@@ -138,6 +138,13 @@ def test_a_note_names_tables_that_are_apart_although_runs_are_comparable():
         assert (len(comparisons), "1 and 2 of 2" in note, "corpus" in note) == (2, True, True)
         assert not compare_with(apart, groups="one", request=Analyses(vary=["corpus"])).notes
     assert not compare([runs[0], elsewhere]).notes
+    both = {"experiment": "both", "vary": ["corpus", "model"]}
+    signature = OTHER | {"model": "m", "encoder_weights": "d" * 64}
+    runs = [runs[0], make_run("b", **both), make_run("c", signature=signature, **both)]
+    (note,) = compare(runs).notes
+    assert "corpus,model" in note
+    together = compare_with(runs, groups="one", request=Analyses(vary=["corpus", "model"]))
+    assert len(together) == 1
 
 
 def test_columns_of_answers_of_one_corpus_have_names():

@@ -164,6 +164,23 @@ def test_an_experiment_that_was_read_takes_no_changes(lab, change):
     assert (configuration.seeds, configuration.finetune.epochs) == ([1, 2], 3)
 
 
+@pytest.mark.parametrize("folders", [("one", "two"), ("one/same", "two/same")])
+def test_each_corpus_of_an_experiment_is_doubted(lab, caplog, folders):
+    """Also if several have one name."""
+    for folder, separator in zip(folders, "|;", strict=True):
+        place = lab.space.folder / folder
+        place.mkdir(parents=True)
+        rows = [f"it was {n}\t{('a', f'a{separator}b', 'b')[n % 3]}" for n in range(12)]
+        for split in ("train", "dev", "test"):
+            (place / f"{split}.tsv").write_text("\n".join(["text\tlabel", *rows]) + "\n", "utf-8")
+    corpora = {f"c{n}": {"data": str(lab.space.folder / f)} for n, f in enumerate(folders)}
+    experiment = lab.experiment(
+        corpora=corpora, task="classification", features={"layers": ["last"]}
+    )
+    plan_run(experiment, **lab.where)
+    assert all(name in caplog.text for name in ("a|b", "a;b"))
+
+
 def test_experiments_with_names_that_are_alike_keep_their_records(lab):
     (run,) = lab.carry_out(name="a b", features=SMALL).runs
     for name in ("a_b", "a b"):  # the name of the file, too
