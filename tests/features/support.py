@@ -10,7 +10,7 @@ from featbert.data.corpus import Corpus, Sentence, Split
 from featbert.encoders.alignment import plan_windows
 from featbert.features.store import FeatureStore
 
-# How vectors are computed exactly, and how close they are to those of other batches.
+# Settings of exact vectors, and the tolerance between vectors of different batches.
 FP32 = {"precision": "fp32", "device": "cpu"}
 CLOSE = {"atol": 2e-5, "rtol": 1e-4}
 # Every unusual kind of word: emoji and their joiners, combining marks, words that no tokenizer
