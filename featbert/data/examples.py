@@ -55,8 +55,11 @@ from featbert.text import excerpt
 
 _COMMA = re.compile(r"[+-]?\d+,\d+")
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
-# The tags of a sentence in one cell.
-_TAGS = re.compile(r"(?:O|[BIESLU]-[^\s,]+)(?:[\s,]+(?:O|[BIESLU]-[^\s,]+))+")
+# The tags of a sentence in one cell, with O or a beginning: "S-Bahn U-Bahn" is a class.
+_TAGS = re.compile(
+    r"(?=(?:.*[\s,])?(?:O(?:[\s,]|$)|B-))"
+    r"(?:O|[BIESLU]-[^\s,]+)(?:[\s,]+(?:O|[BIESLU]-[^\s,]+))+"
+)
 # Words of a value that make it a text, and rows in which columns of texts are looked for.
 _SEVERAL, _SEEN = 3, 1000
 # So many distinct answers are no classes, unless the caller says it.

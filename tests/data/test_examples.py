@@ -227,8 +227,9 @@ def test_json_gets_no_advice_on_separators(tmp_path, name):
 @pytest.mark.parametrize("tags", ["O O B-geo O", "B-PER,I-PER", "O, O"])
 @pytest.mark.parametrize("targets", ["classes", "sets"])
 def test_the_tags_of_a_sentence_are_no_class(tmp_path, tags, targets):
-    rows = [("It is O", "O"), ("See I-95.", "I-95 S"), ("Rome it is", tags)]
-    with pytest.raises(InputError, match="line 4 of "):
+    rows = [("It is O", "O"), ("See I-95.", "I-95 S"), ("By train", "S-Bahn U-Bahn")]
+    rows.append(("Rome it is", tags))
+    with pytest.raises(InputError, match="line 5 of "):
         read(tmp_path, "text\tlabel\n" + "".join(f"{a}\t{b}\n" for a, b in rows), targets=targets)
 
 
