@@ -207,7 +207,9 @@ class Run:
         answers = self.predictions(split)
         needs_train = any(self.task.facets[name].needs_train for name in facets)
         taught = (texts or TrainingTexts()).taught(self) if needs_train else ()
-        buckets = self.task.break_down(facets, answers, known=taught) if facets else {}
+        buckets = (
+            self.task.break_down(facets, answers, known=taught, classes=classes) if facets else {}
+        )
         examples = self.task.counts(answers.gold, answers.predicted, classes)
         scores = self.task.kept_scores(answers.gold, answers.predicted)
         return SplitCounts(examples, answers.documents, buckets, scores)

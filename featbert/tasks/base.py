@@ -348,13 +348,20 @@ class Task(ABC):
         return None
 
     def break_down(
-        self, facets: Sequence[str], found: Predictions, *, known: Collection[Any] = ()
+        self,
+        facets: Sequence[str],
+        found: Predictions,
+        *,
+        known: Collection[Any] = (),
+        classes: Sequence[str] = (),
     ) -> dict[str, dict[str, Bucket]]:
         """Counts by bucket of each facet, in the order of buckets. They add up to the whole.
 
-        `known`: the result of `Task.known` on the training text, for facets that need it.
+        Args:
+            known: the result of `Task.known` on the training text, for facets that need it.
+            classes: as of `counts`.
         """
-        counts, gold, buckets = self.parts(found, known)
+        counts, gold, buckets = self.parts(found, known, classes)
         parts: dict[str, dict[str, Bucket]] = {}
         for facet in facets:
             bucket_names, order = buckets(facet)
@@ -367,8 +374,8 @@ class Task(ABC):
         return parts
 
     @abstractmethod
-    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        """The material of a breakdown into T items.
+    def parts(self, found: Predictions, known: Collection[Any], classes: Sequence[str]) -> Parts:
+        """The material of a breakdown into T items. `classes` are as of `counts`.
 
         Returns:
             Counts (T, K), a mask of gold items (T,), and a function that maps a facet to the bucket

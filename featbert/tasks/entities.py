@@ -99,7 +99,7 @@ class Entities(WordTask):
 
         return [set(get_entities([*map(_mark, row)])) for row in rows]
 
-    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+    def parts(self, found: Predictions, known: Collection[Any], classes: Sequence[str]) -> Parts:
         """An item is a gold or predicted entity.
 
         A predicted entity counts in its own bucket, so that a bucket's precision is that among its

@@ -137,8 +137,8 @@ class ExampleTask(Task):
     def items(self, split: Sequence[Sentence] | Split) -> Counts:
         return np.arange(len(split) + 1)
 
-    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
-        counts = self.counts(found.gold, found.predicted)
+    def parts(self, found: Predictions, known: Collection[Any], classes: Sequence[str]) -> Parts:
+        counts = self.counts(found.gold, found.predicted, classes)
         of_all = np.ones(len(counts), dtype=np.int64)
         return counts, of_all, lambda facet: self._buckets(facet, found)
 

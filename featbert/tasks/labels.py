@@ -130,7 +130,7 @@ class Labels(WordTask):
         ]
         return np.array(counts, dtype=np.int64).reshape(-1, 2)
 
-    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+    def parts(self, found: Predictions, known: Collection[Any], classes: Sequence[str]) -> Parts:
         labels = [*chain(*found.gold)]
         pairs = zip(labels, chain(*found.predicted), strict=True)
         # A word without a label counts nowhere.

@@ -129,11 +129,11 @@ class Multilabel(ExampleTask):
             return f"A class is given if its probability is above its threshold: {listed}."
         return f"A class is given if its probability is above {threshold:.4f}."
 
-    def parts(self, found: Predictions, known: Collection[Any]) -> Parts:
+    def parts(self, found: Predictions, known: Collection[Any], classes: Sequence[str]) -> Parts:
         """An item is a class of a text, gold or predicted. For subset accuracy it is a text."""
         if self.measure.key == "accuracy":
-            return super().parts(found, known)
-        classes = self.classes_in([*found.gold, *found.predicted])
+            return super().parts(found, known, classes)
+        classes = sorted({*classes, *self.classes_in([*found.gold, *found.predicted])})
         gold, predicted = (self._encoded(rows, classes) for rows in (found.gold, found.predicted))
         texts, places = np.nonzero(gold | predicted)
         of_items = counts_by_class(gold, predicted)[texts, places]

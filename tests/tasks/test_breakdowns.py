@@ -36,3 +36,14 @@ def test_buckets_add_up(name) -> None:
         np.testing.assert_allclose(total, whole, atol=1e-9, err_msg=facet)
         assert len(buckets) > 1
         assert task.break_down([facet], found, known=known) == {facet: buckets}
+
+
+@pytest.mark.parametrize("key", ["accuracy", "f1", "macro_f1", "matthews"])
+def test_classes_that_a_text_lacks_count_in_its_buckets(key) -> None:
+    task, classes = get_task("classification").measured_by(key), ("no", "yes")
+    found = Predictions([["a"], ["b"]], [["no"]] * 2, [["no"]] * 2, [0] * 2, [(1,)] * 2)
+    whole = task.counts(found.gold, found.predicted, classes).sum(axis=0)
+    for facet, buckets in task.break_down([*task.facets], found, classes=classes).items():
+        (bucket,) = buckets.values()
+        assert bucket.counts == tuple(whole), facet
+    assert task.measure.of(whole) == task.score(found.gold, found.predicted, classes).values[key]
