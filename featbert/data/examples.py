@@ -236,10 +236,11 @@ class TextReader:
                 advice = f"name texts as in the first part: {', '.join(self.texts_of_train)}"
             if "annotations" in row.values:
                 advice += "; or export JSON-MIN"
+            elif objects := [str(n) for n, value in values if isinstance(value, dict)]:
+                columns = f"give the values in {', '.join(objects)} columns of their own"
+                advice = f"{columns}, or {advice}"
             elif usual_texts(names):
                 advice = "its columns are lists; write an object for each example"
-            elif objects := [str(n) for n, value in values if isinstance(value, dict)]:
-                advice += f"; give the values in {', '.join(objects)} columns of their own"
             elif self.keys is not None:
                 advice += delimiter_advice(row.values, self.path)
             elif not self.path.suffix:  # objects of Python

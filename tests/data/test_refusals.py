@@ -89,6 +89,7 @@ FILES = {
     ("train.jsonl", "classes"): [
         ("{}\n{}\n", {}, "it has none"),
         (lines([{"id": 1, "ticket": {"body": "It is."}, "label": "x"}]), {}, "values in ticket"),
+        (lines([{"id": 1, "data": {"text": "It is."}, "label": "x"}]), {}, "values in data"),
         ('{"text": true, "label": "x"}', {}, "line 1"),
         *(
             (lines({"text": "a", "label": label} for label in (["a"], other)), {}, named)
