@@ -65,8 +65,8 @@ _LEAST = {
 _STATS = "--stats, or the notes of a report"
 _NO_SEEDS = ": other seeds are not covered"
 _WOULD_SETTLE = "would settle a difference of this size"
-# A run with fewer bytes for each parameter it predicts with needs the encoder's own files.
-_BYTES_OF_PARAMETER = 2
+# Of a kept parameter. A run that keeps fewer parameters than it predicts with needs the encoder.
+_BYTES_OF_PARAMETER = 4
 
 
 @dataclass(frozen=True)

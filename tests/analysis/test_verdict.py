@@ -176,7 +176,7 @@ def test_rows_that_did_not_learn_are_named_and_leave_the_answer() -> None:
 def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     kept = {"run_bytes": 300_000, "training_flops": 3e13}
     runs = [
-        *make_seeds("t", [0.70, 0.70, 0.71], layers=None),
+        *make_seeds("t", [0.70, 0.70, 0.71], layers=None, cost={"run_bytes": 90_400_000}),
         *make_seeds("l", [0.69, 0.70, 0.70], layers=None, tuning="lora", cost=kept),
         *make_seeds("f", [0.65] * 3, cost={"training_flops": 1e12, "extraction_flops": 1e12}),
     ]
@@ -190,6 +190,11 @@ def test_the_cheapest_row_within_a_margin_of_the_best() -> None:
     assert itself.cheapest == "fine-tuning"
     assert "besides the encoder" not in topics(itself)["Cheapest"]
     assert contest(runs, within=6).cheapest == "concat_last4"
+    # A head may have more parameters than the encoder, which it needs nevertheless.
+    large = {"run_bytes": 113_401_420, "total_parameters": 50_915_337}
+    head = contest(two_rows(features=[0.8] * 3, cost=large))
+    assert head.cheapest == "concat_last4"
+    assert "113 MB besides the encoder" in topics(head)["Cheapest"]
     assert contest(runs, within=6, cheapest="kept").cheapest == "LoRA"
     assert contest(runs, within=6, cheapest="batched").cheapest is None  # nothing was timed
 
