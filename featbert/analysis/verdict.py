@@ -53,6 +53,8 @@ MACRO_F1 = "macro_f1"
 _FEW_STEPS = 100
 # Settings with a best value that should be inside the searched range.
 _SEARCHED_RATES = ("learning_rate", "head_learning_rate")
+# Options that draw a split from train.
+_DRAWN_BY = {"dev": "dev_share", "test": "folds"}
 # Costs as a ratio of the best row's, by unit.
 _RATIOS = {"operations": "the operations", "seconds": "the time to label"}
 # The least of a cost.
@@ -484,7 +486,7 @@ def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
     """Phrases about rows that learned from a part of the text, or in few steps."""
     parts = {row.train_part for row in case.comparison.rows}
     is_part = len(parts) == 1 and any(row.part_name for row in shown)
-    if shown and (is_part or any(run.record.reading.get("limit") for run in case.runs(shown))):
+    if shown and (is_part or any(map(_may_be_cut, case.runs(shown)))):
         n_texts = round(max(row.train_sentences.mean for row in shown))
         learned = counted(n_texts, f"training {next(iter(shown)).task.unit}")
         yield f"all rows learned from {learned}, a part of the text: with more the order may change"
@@ -494,6 +496,14 @@ def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
     if few_steps:
         names = enumerated([f"{_called(case, row)}{_few_steps(row)}" for row in few_steps])
         yield f"{names} may need more steps"
+
+
+def _may_be_cut(run: Run) -> bool:
+    """Whether a limit may have cut train, of which dev and test may have been drawn."""
+    reading, splits = run.original.record.reading, run.original.record.signature.splits
+    drawn = [name for name, option in _DRAWN_BY.items() if reading.get(option)]
+    n_read = sum(splits[name].sentences for name in ("train", *drawn) if name in splits)
+    return bool(reading.get("limit")) and n_read >= reading["limit"]
 
 
 def _equals(case: _Case) -> Iterator[str]:

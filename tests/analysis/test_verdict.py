@@ -520,6 +520,34 @@ def test_a_part_of_the_text_and_few_steps_are_cautions() -> None:
     assert "dev was drawn from train" in caution
 
 
+@pytest.mark.parametrize(
+    ("reading", "is_cut"),
+    [
+        ({"limit": 5000}, False),
+        ({"limit": 600}, True),
+        ({"limit": 601}, False),
+        ({"limit": 750, "dev_share": 0.2}, True),
+        ({"limit": 750, "folds": 5, "fold": 1}, True),
+        ({"limit": 900, "folds": 5, "fold": 1, "dev_share": 0.2}, True),
+        ({"limit": 901, "folds": 5, "fold": 1, "dev_share": 0.2}, False),
+    ],
+)
+def test_a_limit_above_the_size_of_train_leaves_no_text_out(reading, is_cut) -> None:
+    """Train has 600 sentences, dev and test 150 each."""
+    cautions = topics(contest(two_rows(reading=reading))).get("Check first", "")
+    assert ("part of the text" in cautions) == is_cut
+
+
+def test_a_few_examples_of_each_class_are_less_text_than_a_share_of_all() -> None:
+    settings = {"epochs": 2}
+    runs = [
+        *make_seeds("a", [0.7] * 3, settings=settings | {"train_share": 0.25}, train_sentences=150),
+        *make_seeds("b", [0.6] * 3, settings=settings | {"shots": 8}, train_sentences=16),
+    ]
+    ((found,),) = (comparison.contests for comparison in compare(runs))
+    assert found.about == "25% of train"
+
+
 @pytest.mark.parametrize(("floor", "shown"), [(0.9, True), (0.5, False)])
 def test_classes_so_unequal_that_accuracy_hides_them(floor, shown) -> None:
     runs = two_rows(task="classification")
