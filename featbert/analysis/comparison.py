@@ -303,10 +303,17 @@ def rivals(rows: Iterable[Row]) -> list[list[Row]]:
     A part that only trials of a search learned from does not count.
     """
     groups = grouped((row.rival_key, row) for row in rows).values()
-    largest = [max(row.train_part for row in group if not row.is_trial) for group in groups]
+    # Eight examples of each class are fewer than a quarter of train.
+    largest = [
+        max(
+            (row for row in group if not row.is_trial),
+            key=lambda row: (row.train_sentences.mean, row.train_part),
+        )
+        for group in groups
+    ]
     return [
-        [row for row in group if row.train_part == part]
-        for group, part in zip(groups, largest, strict=True)
+        [row for row in group if row.train_part == of_largest.train_part]
+        for group, of_largest in zip(groups, largest, strict=True)
     ]
 
 

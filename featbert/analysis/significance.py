@@ -49,7 +49,7 @@ from featbert.text import counted, listed
 VERSION = 3
 # Effects of missing predictions.
 _SEEDS_ONLY = "some intervals cover other seeds only"
-_NO_INTERVAL = f"and seeds are fewer than {FEWEST}, so there is no interval"
+_NO_INTERVAL = f"and seeds are fewer than {FEWEST} or score the same, so there is no interval"
 
 
 @pydantic.dataclasses.dataclass(frozen=True, config=STRICT)
