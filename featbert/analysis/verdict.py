@@ -568,11 +568,18 @@ def _edges(searches: Sequence[SearchRecord], row: Row) -> Iterator[str]:
     for search in searches:
         if search.chosen is None or runs.isdisjoint(search.rows):
             continue
+        choice = search.tried[search.chosen].settings
+        # Tunings and bodies have rates of their own.
+        alike = [
+            trial.settings
+            for trial in search.tried
+            if trial.state != "waiting"
+            if all(trial.settings.get(name) == choice.get(name) for name in ("tuning", "body"))
+        ]
         for setting in _SEARCHED_RATES:
-            ended = [trial for trial in search.tried if trial.state != "waiting"]
-            values = {trial.settings.get(setting) for trial in ended}
+            values = {settings.get(setting) for settings in alike}
             numbers = sorted(value for value in values if isinstance(value, float))
-            chosen = search.tried[search.chosen].settings.get(setting)
+            chosen = choice.get(setting)
             if len(numbers) > 1 and chosen in (numbers[0], numbers[-1]):
                 end = "lowest" if chosen == numbers[0] else "highest"
                 yield f"{setting.replace('_', ' ')} {chosen:g} is the {end} of the search"

@@ -306,6 +306,21 @@ def searched(folder: Path, chosen: int | None, tried=None, floor: float | None =
     write_json(folder / f"trial{SUFFIX}", record)
 
 
+def test_the_edge_of_a_search_among_tunings_is_that_of_the_chosen_one(tmp_path) -> None:
+    searched(tmp_path, 1)
+    record = read_experiment_record(tmp_path, "trial")
+    (search,) = record.searches
+    tried = [
+        replace(trial, settings={"tuning": tuning, "learning_rate": rate})
+        for tuning, rates in (("full", (1e-5, 2e-5)), ("lora", (1e-3, 2e-3)))
+        for trial, rate in zip(search.tried, rates, strict=False)
+    ]
+    search = replace(search, tried=tried)
+    write_json(tmp_path / f"trial{SUFFIX}", replace(record, searches=[search]))
+    caution = topics(contest(within(tmp_path, two_rows())))["Check first"]
+    assert "highest" in caution
+
+
 def tuned_trials(*dev: float, **changes) -> list[Run]:
     """Trials of fine-tuning with these scores on dev."""
     return [
