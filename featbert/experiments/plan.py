@@ -363,7 +363,10 @@ class ExperimentPlan:
 
     def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:
         """The scores and costs of one try, given its runs, one per seed."""
-        settings = jobs[0].run.options.settings.model_dump()
+        settings, combination = jobs[0].run.options.settings, jobs[0].run.combination
+        is_weighted = combination is not None and combination.mode == "weighted"
+        effective = {"tuning", *settings.effective(weighted=is_weighted)}
+        varied = [n for n, of in ranges.items() if n in effective and len(ends_of(of)) > 1]
         names = [job.name for job in jobs]
         records = [done.record for job in jobs if (done := job.run.finished) is not None]
         pruned = [run for job in jobs if (run := job.run.pruned) is not None]
@@ -378,7 +381,7 @@ class ExperimentPlan:
             state = "failed"
         is_paid = len(spent) == len(jobs)
         return TriedSettings(
-            settings={n: settings[n] for n, of in ranges.items() if len(ends_of(of)) > 1},
+            settings={name: getattr(settings, name) for name in varied},
             runs=names,
             dev=_mean(records, "dev") if state == "finished" else None,
             test=_mean(records, "test") if state == "finished" else None,

@@ -408,7 +408,7 @@ class TriedSettings:
     """One try of a search. Scores and costs are null if runs are missing.
 
     Attributes:
-        settings: the settings that the search varies.
+        settings: the settings that the search varies and that take effect.
         runs: names, one per seed.
         dev, test: mean scores over the runs, in [0, 1].
         state: "finished", "pruned" (ended early for its dev scores), "failed" or "waiting".

@@ -207,6 +207,16 @@ def test_a_row_that_reads_no_searched_setting_is_trained_without_a_search(lab):
     assert sorted(s.body for s in settings) == ["bilstm", "bilstm", "linear"]
 
 
+def test_a_try_names_only_the_settings_that_it_reads(lab):
+    ranges = {"body": ["linear", "bilstm"], "lstm_size": [8, 16]}
+    (search,) = lab.plan(features={"layers": ["last"]}, grid={"features": ranges}).searches
+    assert [trial.settings for trial in search.tried] == [
+        {"body": "linear"},
+        {"body": "bilstm", "lstm_size": 8},
+        {"body": "bilstm", "lstm_size": 16},
+    ]
+
+
 def test_a_search_in_which_nothing_learned_chooses_nothing_and_says_so(lab, monkeypatch):
     keys = search(trials=2)
     (learned,) = lab.carry_out(**keys).searches
