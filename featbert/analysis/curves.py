@@ -1,7 +1,7 @@
 """Learning curves: scores by how many training sentences rows learned from."""
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from featbert.analysis.comparison import Row, grouped
 from featbert.analysis.labels import OF_HEADS, base_name, with_settings
@@ -38,6 +38,30 @@ def part_axis(rows: Sequence[Row]) -> str:
     return "examples of each class" if has_shots else "share of train"
 
 
+def freely_chosen(
+    rows: Sequence[Row], differing: Sequence[Mapping[str, str]], places: Sequence[object]
+) -> set[str]:
+    """Settings in which rows differ only because a search chose them for each place.
+
+    `differing` and `places` are of each row. A setting that two rows of one place need is not one.
+    """
+    if not any(row.searched for row in rows):
+        return set()
+    names = dict.fromkeys(name for settings in differing for name in settings)
+    values = {name: {settings.get(name) for settings in differing} for name in names}
+    apart = [name for name in names if len(values[name]) > 1]
+    chosen = [name for name in apart if any(name in row.settings for row in rows)]
+    for name in sorted(chosen, key=lambda name: -len(values[name])):
+        fewer = [setting for setting in apart if setting != name]
+        keys = {
+            (place, *map(settings.get, fewer))
+            for place, settings in zip(places, differing, strict=True)
+        }
+        if len(keys) == len(rows):
+            apart = fewer
+    return {*chosen} - {*apart}
+
+
 def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
     """Rows of one tuning and layer combination, each with what distinguishes its line from others.
 
@@ -47,18 +71,12 @@ def _apart(rows: Sequence[Row]) -> Iterator[tuple[Row, dict[str, str]]]:
         {name: value for name, value in row.differing.items() if name not in _PARTS} for row in rows
     ]
     names = dict.fromkeys(name for settings in differing for name in settings)
-    values = {name: {settings.get(name) for settings in differing} for name in names}
-    apart = [name for name in names if len(values[name]) > 1]
-    if any(row.searched for row in rows):
-        chosen = [name for name in apart if any(name in row.settings for row in rows)]
-        for name in sorted(chosen, key=lambda name: -len(values[name])):
-            fewer = [setting for setting in apart if setting != name]
-            places = {
-                (row.train_part, *map(settings.get, fewer))
-                for row, settings in zip(rows, differing, strict=True)
-            }
-            if len(places) == len(rows):
-                apart = fewer
+    free = freely_chosen(rows, differing, [row.train_part for row in rows])
+    apart = [
+        name
+        for name in names
+        if name not in free and len({settings.get(name) for settings in differing}) > 1
+    ]
     heads = [name for name in names if name in OF_HEADS and name not in apart]
     for row, settings in zip(rows, differing, strict=True):
         yield row, {name: settings[name] for name in (*heads, *apart) if name in settings}

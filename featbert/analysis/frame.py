@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from featbert.analysis.comparison import (
@@ -19,8 +19,11 @@ from featbert.analysis.comparison import (
     FoldMeans,
     Row,
     Statistic,
+    grouped,
 )
 from featbert.analysis.cost import CURRENCIES, spent
+from featbert.analysis.curves import freely_chosen
+from featbert.analysis.labels import BARE, base_name, with_settings
 from featbert.config import with_later
 from featbert.data.corpus import EVALUATED
 from featbert.errors import check_known
@@ -232,10 +235,14 @@ _FOLD = re.compile(r"^(?P<of>.+)-fold-\d+-of-(?P<folds>\d+)$")
 
 
 def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
-    """Means over folds of means over seeds, if two or more folds of a corpus have the same rows."""
+    """Means over folds of means over seeds, if two or more folds of a corpus have the same rows.
+
+    Settings that a search chose for each fold may differ.
+    """
     if not any(_FOLD.match(row.corpus) for row in comparison.rows):
         return
     frame = comparison_frame(comparison)
+    frame["label"] = frame["row"].map(_labels_over_folds(comparison.rows))
     parts = frame["corpus"].str.extract(_FOLD)
     keys = [*(name for name in comparison.varied if name != "corpus"), "label"]
     columns = {"number": ("label", "size"), "is_baseline": ("is_baseline", "all")}
@@ -251,3 +258,19 @@ def fold_means(comparison: Comparison) -> Iterator[FoldMeans]:
             lines.loc[lines["is_baseline"].astype(bool), differences] = None
             lines = lines.where(lines.notna(), None)
             yield FoldMeans(corpus, folds, tuple(lines.to_dict("records")))
+
+
+def _labels_over_folds(rows: Sequence[Row]) -> dict[str, str]:
+    """Labels without the settings that a search chose for each fold, by name of the row."""
+    alike = grouped(
+        ((row.tuning, row.layers, tuple(v for n, v in row.varied.items() if n != "corpus")), row)
+        for row in rows
+    )
+    labels = {}
+    for of_way in alike.values():
+        differing, corpora = [r.differing for r in of_way], [r.corpus_name for r in of_way]
+        free = freely_chosen(of_way, differing, corpora) - {*BARE}
+        for row in of_way:
+            settings = {name: value for name, value in row.differing.items() if name not in free}
+            labels[row.name] = with_settings(base_name(row.tuning, row.layers), settings)
+    return labels

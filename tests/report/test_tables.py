@@ -368,6 +368,27 @@ def test_a_baseline_of_one_fold_has_a_difference_of_0_there() -> None:
     assert sorted(deltas) == ["-15.00", "-5.00"]  # -10 and 0, 0 and -30
 
 
+def test_a_row_has_one_mean_if_a_search_chose_its_settings_for_each_fold() -> None:
+    """Rows of one fold with different rates have a mean each."""
+
+    def shown(rates: dict[str, list[float]]) -> list[str]:
+        runs = [
+            make_run(
+                f"{fold}-{rate}",
+                configurations_tried=3,
+                settings={"epochs": 5, "learning_rate": rate},
+                **on_corpus(f"c-fold-{fold}-of-2"),
+            )
+            for fold, of_fold in rates.items()
+            for rate in of_fold
+        ]
+        _, means = comparison_tables(compare_runs(runs, vary=["corpus"]))["scores"]
+        return [line["folds"] for line in grid(means).values()]
+
+    assert shown({"1": [0.1], "2": [0.2]}) == ["2"]
+    assert shown({"1": [0.1, 0.2], "2": [0.1, 0.2]}) == ["2", "2"]
+
+
 def test_a_notebook_has_a_renderer_for_every_object_that_it_shows(finished: Workspace) -> None:
     renderers: dict[type, Any] = {}
 
