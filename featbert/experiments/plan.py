@@ -184,13 +184,19 @@ class ExperimentPlan:
         return [j for j in self.jobs.values() if j.run.finished is None and j.run.pruned is None]
 
     @property
+    def missing_names(self) -> list[str]:
+        """Names of missing runs, except runs on train that only give rows their epochs."""
+        bases = {job.run.base.name for job in self.jobs.values() if job.run.base is not None}
+        return [job.name for job in self.missing if job.name not in bases - self.rows.keys()]
+
+    @property
     def record(self) -> ExperimentRecord:
         """The record of the experiment as it is now."""
         keys = {"name", "description", "published", "show", "transfer", "labels"}
         return ExperimentRecord(
             vary=list(self.experiment.vary),
             rows=[run.name for run in self.runs],
-            missing=[job.name for job in self.missing],
+            missing=self.missing_names,
             searches=self.searches,
             failures=dict(self.failures),
             **self.experiment.keys.model_dump(include=keys),

@@ -101,7 +101,7 @@ def carry_out(
 
 def _interrupted(record: ExperimentRecord, plan: ExperimentPlan) -> ExperimentRecord:
     """A record of the plan before a batch, with the runs that finished since and the time spent."""
-    rows, missing = [run.name for run in plan.runs], [job.name for job in plan.missing]
+    rows, missing = [run.name for run in plan.runs], plan.missing_names
     time_plan = record.time_plan
     if time_plan is not None:
         now = plan.record.time_plan

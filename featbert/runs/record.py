@@ -491,7 +491,7 @@ class ExperimentRecord:
     Attributes:
         vary: conditions that may differ in a table of its runs.
         rows: names of the runs that its table shows.
-        missing: names of its runs that are not finished.
+        missing: names of its rows' and trials' runs that are not finished.
         published, show, transfer, labels: as in the file.
         searches: records of its searches.
         failures: reasons by the name of the run that failed, "" in a results file.

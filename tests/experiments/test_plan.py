@@ -121,6 +121,18 @@ def test_a_grid_with_train_and_dev_searches_on_train_alone(lab):
     assert len(find_runs(lab.space.runs).runs) == 3
 
 
+def test_a_run_that_only_gives_epochs_is_no_row_if_the_command_is_killed(lab):
+    """The record before a batch names no such run, so it is not shown when it is finished."""
+    keys = {"finetune": {"epochs": 2, "train_on": "train+dev"}}
+    plan = lab.plan(**keys)
+    (row,) = plan.rows
+    assert len(plan.missing) == 2
+    assert plan.record.missing == [row]
+    both = lab.plan(finetune={"epochs": 2}, variants={"train_on": ["train+dev", "train"]})
+    assert {*both.record.missing} == {*both.rows}
+    assert len(both.rows) == 2
+
+
 def test_searches_are_named_by_what_differs(lab, tmp_path):
     """Neither folders of the machine nor settings of the other side are in a search's name."""
     deep = write_encoder(tmp_path / "deep", layers=4)
