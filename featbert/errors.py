@@ -38,12 +38,6 @@ OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("featbert_options", d
 PARAMETERS: ContextVar[Collection[str] | None] = ContextVar("featbert_parameters", default=None)
 
 
-def has_option(setting: str) -> bool:
-    """Whether the running command, or else the running function of `api`, has a setting."""
-    settings = PARAMETERS.get() if OPTIONS.get() is None else OPTIONS.get()
-    return settings is None or setting in settings
-
-
 def spelling(setting: str, value: Any = None) -> str:
     """A setting, perhaps with a value, as its user writes it.
 
@@ -59,6 +53,17 @@ def spelling(setting: str, value: Any = None) -> str:
     option, text = options.get(setting, f"--{setting.replace('_', '-')}"), str(value)
     text = shlex.quote(text) if text.isprintable() else f"${text!r}"  # $'\\t'
     return option if value is None else f"{option}{'=' if text[0] == '-' else ' '}{text}"
+
+
+def other_task(tasks: str) -> str:
+    """A task, or several as words, as its user names them: `--task labels`.
+
+    It is "a run for labels" if the running command or function takes runs, which have a task.
+    """
+    settings = PARAMETERS.get() if OPTIONS.get() is None else OPTIONS.get()
+    if settings is not None and "task" not in settings and {"run", "runs"} & {*settings}:
+        return f"a run for {tasks}"
+    return f"{spelling('task')} {tasks}" if " " in tasks else spelling("task", tasks)
 
 
 def as_key(setting: str, value: Any) -> str:

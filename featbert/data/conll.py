@@ -68,7 +68,7 @@ from featbert.data.notation import OUTSIDE, notation_of
 from featbert.data.options import ReadingOptions
 from featbert.data.tables import column_names, dialect_of, quoted_dialect, table_cells
 from featbert.data.tags import TAG, TARGETS, TargetKind
-from featbert.errors import FormError, InputError, spelling
+from featbert.errors import FormError, InputError, other_task, spelling
 from featbert.progress import track
 from featbert.text import counted, excerpt
 
@@ -262,7 +262,7 @@ class ColumnFormat:
         if tag is None or tag not in names:
             raise InputError(
                 f"no column of {kind.name} in {self.path}: it is CoNLL-U; name a column or a key "
-                f"of MISC with {spelling('tag_column')}, or use {spelling('task', 'labels')}"
+                f"of MISC with {spelling('tag_column')}, or use {other_task('labels')}"
             )
         self.tag = names.index(tag)
         is_blank_label = self.conllu and tag in ("upos", "xpos", "deprel")

@@ -49,7 +49,7 @@ from featbert.data.corpus import Sentence, Split
 from featbert.data.files import SURROGATE, RawFile, RawRow
 from featbert.data.jsonl import literal
 from featbert.data.options import ReadingOptions
-from featbert.errors import FormError, InputError, spelling
+from featbert.errors import FormError, InputError, other_task, spelling
 from featbert.progress import notice
 from featbert.text import excerpt
 
@@ -337,7 +337,7 @@ class ClassReader(TextReader):
             return None
         shown = excerpt(repr(value))[1:-1]
         if isinstance(value, list):
-            several = spelling("task", "multilabel")
+            several = other_task("multilabel")
             raise ValueError(f"several classes, {shown} ({several} reads them),")
         return class_name(value) or None
 
@@ -374,7 +374,7 @@ class ScoreReader(TextReader):
             return value.strip()  # until all rows are read
         number = number_of(str(value).replace("\u2212", "-"))  # a minus sign
         if not math.isfinite(number):
-            classes = spelling("task", "classification")
+            classes = other_task("classification")
             raise ValueError(f"{excerpt(str(value))} is not a number ({classes} reads classes)")
         return repr(number)
 

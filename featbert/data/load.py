@@ -83,9 +83,9 @@ from featbert.errors import (
     FormError,
     InputError,
     MissingError,
-    has_option,
     nearest,
     nearest_path,
+    other_task,
     spelling,
 )
 from featbert.io import expanded
@@ -350,8 +350,9 @@ class _CorpusReader:
                 return self._rows(table.rows(self.names), path, split, in_columns=True)
         if self.kind.reader is not None:
             raise FormError(
-                f"{path} has words, not texts with {self.kind.name}; use {spelling('task')} "
-                "entities or labels, or name files with columns .tsv, .csv or .jsonl"
+                f"{path} has words, not texts with {self.kind.name}; use "
+                f"{other_task('entities or labels')}, or name files with columns .tsv, .csv or "
+                ".jsonl"
             )
         return read_conll(path, self.options, self.kind)
 
@@ -359,7 +360,7 @@ class _CorpusReader:
         """The texts of a split that brat's files annotate."""
         path = texts[0] if len(texts) == 1 else texts[0].parent
         if self.kind.reader is not None:
-            task = spelling("task", "entities")
+            task = other_task("entities")
             raise FormError(f"{path} has entities of brat, no {self.kind.name}; use {task}")
         reader = BratReader(path, self.options.encoding, with_entities=self.kind.keys is not None)
         file = self._rows(iter(reader.rows(texts, self.options.limit)), path, split)
@@ -374,7 +375,7 @@ class _CorpusReader:
                 "file of them for each part, such as train.conll, into the folder of the corpus"
             )
         if self.kind.reader is None and self.kind.keys is not None:
-            task = spelling("task", "classification")
+            task = other_task("classification")
             raise FormError(
                 f"{folder} has texts in folders of classes, no {self.kind.name}; use {task}, or "
                 "put one file of words with tags for each part into the folder of the corpus"
@@ -393,7 +394,7 @@ class _CorpusReader:
     def slots(self, words: Path, tags: Path, *, split: str) -> RawFile:
         """The words of a split and their tags, a text in each line of both files."""
         if self.kind.reader is not None:
-            task = spelling("task", "entities")
+            task = other_task("entities")
             raise FormError(f"{words} has words with tags, no {self.kind.name}; use {task}")
         lines = (read_file(path, self.options.encoding) for path in (words, tags))
         rows = (
@@ -449,10 +450,9 @@ class _CorpusReader:
             )
             names = ("text", "pair") if kind.reader else ("token_column",)
             advice = delimiter_advice(values, path)
-            task_advice = f"{spelling('task')} {task} reads them, or " if has_option("task") else ""
             raise FormError(
-                f"{path} has {content}, no {kind.name}; {task_advice}name columns with "
-                f"{', '.join(map(spelling, names))}{advice}"
+                f"{path} has {content}, no {kind.name}; {other_task(task)} reads them, or name "
+                f"columns with {', '.join(map(spelling, names))}{advice}"
             )
         if kind.reader is None and suited == "spans":
             return QuestionReader  # its passages are documents, as if answers were read
@@ -628,7 +628,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     """The error with its place, and an advice."""
     tag, word = ((row or ("",))[error.index] for row in (sentence.tags, sentence.words))
     line = sentence.lines[error.index if len(sentence.lines) > 1 else 0]
-    advice = f"give {spelling('tag_column')} for others, or {spelling('task', 'labels')}"
+    advice = f"give {spelling('tag_column')} for others, or {other_task('labels')}"
     unusual = [tag for tag in _tags(file) if tag != "O" and not TAG.fullmatch(tag)]
     if tag.isdecimal():
         advice = f"give names with {spelling('label_names')}, or one a line in {LABEL_NAMES}"
@@ -638,7 +638,7 @@ def _refused(error: TagError, sentence: Sentence, file: RawFile) -> InputError:
     elif " " in tag:
         advice = "if it holds a whole sentence, write JSONL: lists of words and tags"
     elif any(" " in word for word in sentence.words):
-        advice = f"if these are texts, {spelling('task', 'classification')}"
+        advice = f"if these are texts, {other_task('classification')}"
     elif line == 1 and file.unit == "line" and unusual == [tag]:
         column = spelling("token_column", sentence.words[0])
         advice = f"if line 1 is a header, {column}; {advice}"

@@ -38,7 +38,7 @@ from featbert.data.folder import SPLIT_WORDS
 from featbert.data.nested import TextEntity, flat_entities
 from featbert.data.offsets import Part, Place, doubt_unit, notice_partial, notice_parts, places_of
 from featbert.data.spans import words_at
-from featbert.errors import FormError, spelling
+from featbert.errors import FormError, other_task, spelling
 from featbert.text import counted, excerpt, listed
 
 
@@ -115,7 +115,7 @@ class WordReader(TextReader):
         names, of_tags = lists if column is None else [*row.values], setting == "tag_column"
         name = only_column(column, keys, names, setting, row.where)
         if name is None and (self.must or not of_tags):
-            advice = "" if lists else f", or read texts with {spelling('task', 'classification')}"
+            advice = "" if lists else f", or read texts with {other_task('classification')}"
             if of_tags and any(key in lists for key in SPAN_KEYS):
                 advice = ", or write a tag for each word: spans of words are not read"
             raise FormError(

@@ -67,6 +67,21 @@ def test_a_refusal_of_texts_names_only_settings_that_evaluate_has(space):
         api.load_corpus(texts)
 
 
+def test_a_refusal_of_words_names_only_settings_that_evaluate_has(space):
+    named = runs(space)["last"].name
+    treebank, brackets = space.folder / "test.conllu", space.folder / "test.conll"
+    treebank.write_text("1\tRain\train\tNOUN\tNN\t_\t0\troot\t_\t_\n\n")
+    brackets.write_text("It B-PER\nrains X-Y-\n\n")
+    for path in (treebank, brackets):
+        refused = error_of(evaluate(space, named, "--data", path))
+        assert ("--tag-column" in refused, "--task" in refused) == (True, False)
+        with pytest.raises(InputError, match="tag_column") as caught:
+            api.evaluate(named, path, runs_dir=space.runs)
+        assert "task" not in str(caught.value)
+        with pytest.raises(InputError, match="task='labels'"):
+            api.load_corpus(path)
+
+
 def test_runs_on_corpora_are_compared(space):
     """Several at once; comparisons of other data have their scores, by type too."""
     data, names = space.folder / "data" / "nl", sorted(run.name for run in find_runs(space.runs))

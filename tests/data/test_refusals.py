@@ -211,11 +211,11 @@ FOLDERS = [
     ),
     ({"train.tsv": "sentence\tlabel\na b\tx\n"}, "entities", "train.tsv.*task classification"),
     *(
-        ({"train.json": squad()}, targets, "train.json.*task spans")
+        ({"train.json": squad()}, targets, "train.json.*task='spans'")
         for targets in ("labels", "classes", "choices")
     ),
     *(
-        ({"train.jsonl": lines([THREE])}, targets, "train.jsonl.*task choice")
+        ({"train.jsonl": lines([THREE])}, targets, "train.jsonl.*task='choice'")
         for targets in ("entities", "scores", "spans")
     ),
     *(
