@@ -92,7 +92,7 @@ _COMMENT = re.compile(
     re.IGNORECASE,
 )
 _SIGNS = ("#", "%", "<")
-_KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))")
+_KEY_VALUE = re.compile(r"# +(?:\S+ += |newdoc(?: |$)|newpar(?: |$))|#(?:begin|end) document\b")
 _ITEM = re.compile(rf"#{{1,2}} ?(?:(?:\w+_)?id|doc(?:ument)?)\b|## |%%|{_MARKUP}", re.IGNORECASE)
 # So few lines do not show that the first one is a header, or a column has texts. So many do.
 _FEW, _SHOWING = 5, 100

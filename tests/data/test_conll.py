@@ -95,6 +95,7 @@ MARKUP += '<doc id="2">\n<s>\n<b> O\n</s>\n<s>\nc O\n</s>\n</doc>\n'
             for key in KEYS
         ),
         ("<DOC>\na O\n</DOC>\n<DOC>\nb O\n</DOC>\n", [0, 1]),
+        ("#begin document x\na O\n#end document\n#begin document\nb O\n#end document\n", [0, 1]),
         ("1 -DOCSTART- O\n\n1 EU O\n", [0]),  # in another column
     ],
 )
