@@ -15,7 +15,7 @@ from featbert.models.registry import BODIES, OUTPUTS, TRAINERS, Part, Trainer
 from featbert.registry import Entry
 from featbert.runs.run import find_runs
 from featbert.tasks.base import TASKS
-from tests.docs.pages import DOCS, blocks
+from tests.docs.pages import DOCS, ROOT, blocks
 from tests.workspace import Workspace, ok, train
 
 
@@ -42,6 +42,17 @@ def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     yield
     for name in [name for name in sys.modules if name.startswith("extended_")]:
         del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", ["extend", "add-a-figure"])
+def test_registries_have_the_lines_next_to_those_of_the_page(page: str) -> None:
+    source = "".join(file.read_text("utf-8") for file in (ROOT / "featbert").rglob("*.py"))
+    diffs = [
+        block.text for block in blocks(DOCS / "how-to" / f"{page}.md") if block.language == "diff"
+    ]
+    lines = [line[1:] for text in diffs for line in text.splitlines() if line[0] != "+"]
+    assert lines
+    assert all(f"{line}\n" in source for line in lines)
 
 
 def test_each_part_trains_is_compared_and_predicts(extended: None, workspace: Workspace) -> None:
