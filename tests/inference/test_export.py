@@ -207,6 +207,9 @@ def test_a_tuned_run_answers_by_transformers_onnxruntime_and_featbert(
         answer = by_featbert["answer"]
         expected = answer or "(no answer)" if task == "spans" else by_featbert["choices"][answer]
         assert others == [expected] * (1 + has_onnx)
+    if task == "multilabel":
+        by_pipeline = {row["label"]: row["score"] for row in ast.literal_eval(others[0])}
+        assert by_pipeline == pytest.approx(ast.literal_eval(first)["probabilities"], abs=1e-4)
     assert_answers(run, by_transformers(run, made, given))
     if has_onnx:
         assert_answers(run, by_onnxruntime(run, made, given))
