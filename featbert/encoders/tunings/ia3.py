@@ -1,7 +1,8 @@
 """(IA)^3 rescales keys, values and inputs of feed-forward layers (Liu et al. 2022).
 
 Each target gets a vector by peft, first of ones: a factor per output, or per input of a
-feed-forward layer. Dropout is on in modules that hold such vectors.
+feed-forward layer. In BERT, peft's targets include the last layer of attention, too. Dropout is on
+in modules that hold such vectors.
 """
 
 from typing import Any
