@@ -67,7 +67,7 @@ _LEAST = {
 _STATS = "--stats, or the notes of a report"
 _NO_SEEDS = ": other seeds are not covered"
 _WOULD_SETTLE = "would settle a difference of this size"
-# Of a kept parameter. A run that keeps fewer parameters than it predicts with needs the encoder.
+# Weights are kept in fp32. A run that keeps fewer of them than it predicts with needs the encoder.
 _BYTES_OF_PARAMETER = 4
 
 
@@ -501,8 +501,8 @@ def _little_text(case: _Case, shown: Collection[Row]) -> Iterator[str]:
 def _may_be_cut(run: Run) -> bool:
     """Whether a limit may have cut train, of which dev and test may have been drawn."""
     reading, splits = run.original.record.reading, run.original.record.signature.splits
-    drawn = [name for name, option in _DRAWN_BY.items() if reading.get(option)]
-    n_read = sum(splits[name].sentences for name in ("train", *drawn) if name in splits)
+    parts = ["train", *(name for name, option in _DRAWN_BY.items() if reading.get(option))]
+    n_read = sum(splits[name].sentences for name in parts if name in splits)
     return bool(reading.get("limit")) and n_read >= reading["limit"]
 
 
