@@ -369,15 +369,14 @@ class ExperimentPlan:
 
     def _tried(self, jobs: Sequence[Job], ranges: Mapping[str, Any]) -> TriedSettings:
         """The scores and costs of one try, given its runs, one per seed."""
-        settings, combination = jobs[0].run.options.settings, jobs[0].run.combination
-        is_weighted = combination is not None and combination.mode == "weighted"
-        effective = {"tuning", *settings.effective(weighted=is_weighted)}
+        run, settings = jobs[0].run, jobs[0].run.options.settings
+        effective = {"tuning", *settings.effective(weighted=run.is_weighted)}
         varied = [n for n, of in ranges.items() if n in effective and len(ends_of(of)) > 1]
         names = [job.name for job in jobs]
         records = [done.record for job in jobs if (done := job.run.finished) is not None]
-        pruned = [run for job in jobs if (run := job.run.pruned) is not None]
+        pruned = [end for job in jobs if (end := job.run.pruned) is not None]
         spent = [(r.cost.training_flops, r.cost.training_seconds) for r in records]
-        spent += [(run.operations, run.seconds) for run in pruned]
+        spent += [(end.operations, end.seconds) for end in pruned]
         state: Literal["finished", "pruned", "failed", "waiting"] = "waiting"
         if len(records) == len(jobs):
             state = "finished"

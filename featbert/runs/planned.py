@@ -120,8 +120,12 @@ class PlannedRun:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings that have an effect, as in the run's record."""
-        weighted = self.combination is not None and self.combination.mode == "weighted"
-        return self.options.settings.used(weighted=weighted)
+        return self.options.settings.used(weighted=self.is_weighted)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether it learns weights of layers."""
+        return self.combination is not None and self.combination.mode == "weighted"
 
     @property
     def layers(self) -> str | None:

@@ -55,31 +55,24 @@ def test_other_data_with_a_mapping(space):
     assert "note: " in learned.stdout  # that the run was trained on it
 
 
-def test_a_refusal_of_texts_names_only_settings_that_evaluate_has(space):
-    name, texts = runs(space)["last"].name, space.folder / "texts.csv"
-    texts.write_text("text,label\nIt rains.,bad\nSun!,good\n")
-    refused = error_of(evaluate(space, name, "--data", texts))
-    assert ("--token-column" in refused, "--task" in refused) == (True, False)
-    with pytest.raises(InputError, match="token_column") as caught:
-        api.evaluate(name, texts, runs_dir=space.runs)
+@pytest.mark.parametrize(
+    ("file", "content", "option", "task"),
+    [
+        ("texts.csv", "text,label\nIt rains.,bad\nSun!,good\n", "token", "task classification"),
+        ("test.conllu", "1\tRain\train\tNOUN\tNN\t_\t0\troot\t_\t_\n\n", "tag", "task='labels'"),
+        ("test.conll", "It B-PER\nrains X-Y-\n\n", "tag", "task='labels'"),
+    ],
+)
+def test_a_refusal_names_only_settings_that_evaluate_has(space, file, content, option, task):
+    name, path = runs(space)["last"].name, space.folder / file
+    path.write_text(content)
+    refused = error_of(evaluate(space, name, "--data", path))
+    assert (f"--{option}-column" in refused, "--task" in refused) == (True, False)
+    with pytest.raises(InputError, match=f"{option}_column") as caught:
+        api.evaluate(name, path, runs_dir=space.runs)
     assert "task" not in str(caught.value)
-    with pytest.raises(InputError, match="task classification"):
-        api.load_corpus(texts)
-
-
-def test_a_refusal_of_words_names_only_settings_that_evaluate_has(space):
-    named = runs(space)["last"].name
-    treebank, brackets = space.folder / "test.conllu", space.folder / "test.conll"
-    treebank.write_text("1\tRain\train\tNOUN\tNN\t_\t0\troot\t_\t_\n\n")
-    brackets.write_text("It B-PER\nrains X-Y-\n\n")
-    for path in (treebank, brackets):
-        refused = error_of(evaluate(space, named, "--data", path))
-        assert ("--tag-column" in refused, "--task" in refused) == (True, False)
-        with pytest.raises(InputError, match="tag_column") as caught:
-            api.evaluate(named, path, runs_dir=space.runs)
-        assert "task" not in str(caught.value)
-        with pytest.raises(InputError, match="task='labels'"):
-            api.load_corpus(path)
+    with pytest.raises(InputError, match=task):
+        api.load_corpus(path)
 
 
 def test_runs_on_corpora_are_compared(space):
