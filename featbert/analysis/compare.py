@@ -19,7 +19,7 @@ from featbert.errors import InputError, MissingError, nearest, spelling
 from featbert.experiments.published import published_table
 from featbert.inference.evaluate import Evaluation, elsewhere
 from featbert.progress import notice
-from featbert.runs.grouping import VARYABLE, check_comparable, check_vary, group_comparable
+from featbert.runs.grouping import check_comparable, check_vary, group_comparable, names_that_free
 from featbert.runs.record import (
     SUFFIX,
     ExperimentRecord,
@@ -158,13 +158,8 @@ def _apart(comparisons: Sequence[Comparison], freedoms: Sequence[frozenset[str]]
     apart = sorted({tuple(places) for places in places_by_key.values() if len(places) > 1})
     if apart:
         freed = frozenset.union(*(freedoms[place] for places in apart for place in places))
-        free = {name: {*parts} for name, parts in VARYABLE.items() if freed.issuperset(parts)}
-        # A corpus is free with its texts and tags.
-        names = [
-            n for n, parts in free.items() if not any(parts < other for other in free.values())
-        ]
         tables = ", ".join(" and ".join(str(place + 1) for place in places) for places in apart)
-        advice = spelling("vary", ",".join(names))
+        advice = spelling("vary", ",".join(names_that_free(freed)))
         if len({comparison.task_name for comparison in comparisons}) > 1:
             advice += f" with {spelling('task')}"
         yield (

@@ -65,6 +65,14 @@ def freed_keys(vary: Iterable[str]) -> frozenset[str]:
     return frozenset(part for name in vary for part in VARYABLE.get(name, ()))
 
 
+def names_that_free(parts: Iterable[str]) -> list[str]:
+    """The names in `vary` that free these parts of the comparable key, as few as possible."""
+    parts = set(parts)
+    names = {name for name, freed in VARYABLE.items() if not parts.isdisjoint(freed)}
+    whole_corpus = "splits" in parts or names >= {"text", "tags"}
+    return sorted(names - ({"text", "tags"} if whole_corpus else {"corpus"}))
+
+
 def check_vary(vary: list[str]) -> list[str]:
     """The names in `vary`. InputError for a name that is neither varyable nor a setting."""
     check_known("name in vary", vary, [*VARYABLE, *_ALWAYS_FREE, *Settings.model_fields])
@@ -76,18 +84,26 @@ def group_comparable(runs: Iterable[Run]) -> list[tuple[list[Run], frozenset[str
 
     Groups are ordered by corpus, model and context, their runs by name. Runs share a group if they
     have the same freedom and agree in all other parts of the key. Only an experiment frees parts,
-    for its own runs, however many times it was run: each time may have varied other things.
+    for its own runs, however many times it was run: each time may have varied other things. A part
+    in which all of these runs agree is bound.
     """
-    runs = sorted(runs, key=lambda r: natural(r.name))
+    runs = list(runs)
     vary_of: defaultdict[str, set[str]] = defaultdict(set)
     for run in runs:
         vary_of[run.record.experiment or run.name].update(run.record.vary)
-    groups: dict[tuple[object, ...], tuple[list[Run], frozenset[str]]] = {}
+    # Bound parts imply the free ones, so runs of unequal freedom never share a group.
+    declared: defaultdict[tuple[object, ...], list[Run]] = defaultdict(list)
     for run in runs:
         freed = freed_keys(vary_of[run.record.experiment or run.name])
-        bound = [item for item in comparable_key(run.record).items() if item[0] not in freed]
-        # Bound parts imply the free ones, so runs of unequal freedom never share a group.
-        groups.setdefault(tuple(bound), ([], freed))[0].append(run)
+        declared[_bound(run, freed)].append(run)
+    freedoms: list[tuple[Run, frozenset[str]]] = []
+    for members in declared.values():
+        keys = [comparable_key(run.record) for run in members]
+        freed = frozenset(part for part in keys[0] if len({key.get(part) for key in keys}) > 1)
+        freedoms += ((run, freed) for run in members)
+    groups: dict[tuple[object, ...], tuple[list[Run], frozenset[str]]] = {}
+    for run, freed in sorted(freedoms, key=lambda pair: natural(pair[0].name)):
+        groups.setdefault(_bound(run, freed), ([], freed))[0].append(run)
 
     def place(group: tuple[list[Run], frozenset[str]]) -> tuple[object, ...]:
         first = group[0][0]
@@ -96,6 +112,11 @@ def group_comparable(runs: Iterable[Run]) -> list[tuple[list[Run], frozenset[str
         return tuple(map(natural, names))
 
     return sorted(groups.values(), key=place)
+
+
+def _bound(run: Run, freed: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """The parts of a run's key that are not free."""
+    return tuple(item for item in comparable_key(run.record).items() if item[0] not in freed)
 
 
 def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozenset[str]:
@@ -116,9 +137,7 @@ def check_comparable(runs: Sequence[Run], *, vary: Iterable[str] = ()) -> frozen
     elif "splits" in differing:
         advice = "; compare them apart: runs with and without test do not share a table"
     else:
-        names = {name for part in differing for name in VARYABLE if part in VARYABLE[name]}
-        names -= {"text", "tags"} if names >= {"text", "tags"} else {"corpus"}
-        listed = ", ".join(f'"{name}"' for name in sorted(names))
+        listed = ", ".join(f'"{name}"' for name in names_that_free(differing))
         advice = f"; compare them apart, or let their experiment declare vary = [{listed}]"
     differences = "; ".join(_values(part, runs, keys) for part in differing)
     raise InputError(f"the runs cannot share a table, they differ in {differences}{advice}")

@@ -132,11 +132,15 @@ def test_a_note_names_tables_that_are_apart_although_runs_are_comparable():
     frozen = {"experiment": "frozen", "vary": ["corpus"]}
     runs = [make_run("t", layers=None), make_run("f", **frozen)]
     elsewhere = make_run("g", signature=OTHER, **frozen)
-    for apart in (runs, [*runs, elsewhere]):
-        comparisons = compare(apart)
-        (note,) = comparisons.notes
-        assert (len(comparisons), "1 and 2 of 2" in note, "corpus" in note) == (2, True, True)
-        assert not compare_with(apart, groups="one", request=Analyses(vary=["corpus"])).notes
+    for together in (runs, [*runs, make_run("g", **frozen)]):
+        (comparison,) = (compared := compare(together))
+        assert [row.tuning for row in comparison.rows] == ["none", "full"]
+        assert not compared.notes
+    apart = [*runs, elsewhere]
+    comparisons = compare(apart)
+    (note,) = comparisons.notes
+    assert (len(comparisons), "1 and 2 of 2" in note, "corpus" in note) == (2, True, True)
+    assert not compare_with(apart, groups="one", request=Analyses(vary=["corpus"])).notes
     assert not compare([runs[0], elsewhere]).notes
     both = {"experiment": "both", "vary": ["corpus", "model"]}
     signature = OTHER | {"model": "m", "encoder_weights": "d" * 64}

@@ -71,8 +71,10 @@ def test_what_is_declared_is_free_and_nothing_else(vary, part):
     assert part in check_comparable(runs)
     plain = [make_run("a"), make_run("b", signature=OTHERS[part])]
     assert part in check_comparable(plain, vary=[vary])
-    plain = [make_run("a"), make_run("b", vary=[vary]), make_run("c", vary=["epochs"])]
-    assert sorted(names(group_comparable(plain))) == [["a", "c"], ["b"]]
+    mixed = [make_run("a"), make_run("b", vary=[vary]), make_run("c", vary=["epochs"])]
+    assert names(group_comparable(mixed)) == [["a", "b", "c"]]  # nothing differs
+    mixed.append(make_run("d", vary=[vary], signature=OTHERS[part]))
+    assert sorted(names(group_comparable(mixed))) == [["a", "c"], ["b", "d"]]
     other = next(name for name in ("context", "encoder_weights") if name != part)
     runs = [make_run("a", vary=[vary]), make_run("b", vary=[vary], signature=OTHERS[other])]
     assert len(group_comparable(runs)) == 2
