@@ -892,7 +892,7 @@ def compare(request: CompareRequest) -> Comparisons:
     from featbert.analysis.listing import named_runs, runs_of_kind
     from featbert.inference.evaluate import runs_elsewhere
     from featbert.report.figures.registry import FIGURES
-    from featbert.runs.record import read_experiment_record, read_record
+    from featbert.runs.record import read_experiment_record, read_record, without_removed
     from featbert.runs.run import Run, find_runs, holds_runs
 
     check_known("figure", request.figures, FIGURES)
@@ -911,7 +911,7 @@ def compare(request: CompareRequest) -> Comparisons:
     if request.experiment is not None:
         if request.runs:
             raise InputError(f"run names and {spelling('experiment')} exclude each other; omit one")
-        experiment = read_experiment_record(place, request.experiment)
+        experiment = without_removed(read_experiment_record(place, request.experiment), place)
         runs = [Run(place / name, read_record(place / name)) for name in experiment.rows]
     elif request.runs:
         of_folders = {folder: find_runs(folder) for folder in folders}

@@ -567,3 +567,10 @@ def read_experiment_record(runs_dir: Path, name: str) -> ExperimentRecord:
     finished = [run for run in untried if exists(runs_dir / run / RECORD_NAME)]
     missing = [run for run in record.missing if run not in finished]
     return dataclasses.replace(record, rows=[*record.rows, *finished], missing=missing)
+
+
+def without_removed(record: ExperimentRecord, runs_dir: Path) -> ExperimentRecord:
+    """The record, with rows as missing whose runs were removed."""
+    removed = [row for row in record.rows if not exists(runs_dir / row / RECORD_NAME)]
+    rows = [row for row in record.rows if row not in removed]
+    return dataclasses.replace(record, rows=rows, missing=[*record.missing, *removed])

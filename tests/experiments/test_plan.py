@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import featbert
 from featbert.analysis.transfer import transfer_matrices
 from featbert.api import RunRequest, plan_run
 from featbert.errors import FeatbertError, InputError, MissingError
@@ -402,3 +403,7 @@ def test_an_interrupted_experiment_shows_the_runs_that_are_finished(lab, interru
     record = read_experiment_record(lab.space.runs, "trial")
     assert record.rows == shown_meanwhile == names[:2]
     assert record.missing == names[2:]
+    shutil.rmtree(lab.space.runs / names[0])
+    with_removed = featbert.compare(experiment="trial", runs_dir=lab.space.runs)
+    assert [len(row.runs) for row in with_removed[0].rows] == [1]
+    assert any("2 runs" in note for note in with_removed.notes)
