@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from docs.kept import EXPERIMENTS, RESULTS, kept_runs
+from featbert.analysis.comparison import BASELINE
 from featbert.config import defaults, rate_at_width
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.runs.record import RunRecord
@@ -16,6 +17,7 @@ SEARCHES = (
     *("defaults-words", "frozen-or-tuned-base"),
 )
 SHOWN = (0.25, 0.5, 2.0, 4.0)
+HEAD = "fine-tuning, rate of the head with a CRF"
 # Dev scores of one method on one text, with one number of epochs: by rate, as a multiple of the
 # default, then by seed and precision.
 Scores = dict[float, dict[tuple[int, str], float]]
@@ -30,21 +32,33 @@ def multiple(record: RunRecord) -> float:
     return float(f"{record.settings['learning_rate'] / default:.2g}")
 
 
-def scores_by_method() -> Mapping[str, list[Scores]]:
-    """The searches of each method that has learning rates."""
-    searches: dict[str, dict[tuple[object, ...], Scores]] = defaultdict(dict)
+def _tried_rates() -> Iterator[tuple[str, float, str, RunRecord]]:
+    """Method, rate as a multiple of the default, results file and record of each run."""
     for folder in SEARCHES:
         for run in kept_runs(EXPERIMENTS / folder / RESULTS):
             record, frozen = run.record, run.record.tuning == "none"
-            if "learning_rate" not in record.settings or (frozen and folder == SEARCHES[-1]):
-                continue
-            body = record.settings["body"]
-            method = f"frozen, {body}" if frozen else tuning_title(record.tuning)
-            signature = record.signature
-            text = folder, signature.corpus, signature.model, record.settings["epochs"]
-            scores = searches[method].setdefault(text, {})
-            pair = record.seed, signature.training_precision
-            scores.setdefault(multiple(record), {})[pair] = record.score("dev") or 0.0
+            if "learning_rate" in record.settings and not (frozen and folder == SEARCHES[-1]):
+                body = record.settings["body"]
+                method = f"frozen, {body}" if frozen else tuning_title(record.tuning)
+                yield method, multiple(record), folder, record
+    usual = defaults(BASELINE)
+    for path in sorted((EXPERIMENTS / "defaults-outputs").glob("*.jsonl.xz")):
+        for run in kept_runs(path):
+            settings = run.record.settings
+            if run.record.tuning == BASELINE and settings["output"] == usual.output:
+                rate = settings.get("head_learning_rate") or settings["learning_rate"]
+                yield HEAD, rate / (usual.head_learning_rate or rate), path.name, run.record
+
+
+def scores_by_method() -> Mapping[str, list[Scores]]:
+    """The searches of each method that has learning rates."""
+    searches: dict[str, dict[tuple[object, ...], Scores]] = defaultdict(dict)
+    for method, factor, source, record in _tried_rates():
+        signature, settings = record.signature, record.settings
+        part = settings["epochs"], settings["train_share"]
+        scores = searches[method].setdefault((source, signature.corpus, signature.model, *part), {})
+        pair = record.seed, signature.training_precision
+        scores.setdefault(factor, {})[pair] = record.score("dev") or 0.0
     return {method: [*by_text.values()] for method, by_text in sorted(searches.items())}
 
 

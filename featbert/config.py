@@ -395,7 +395,7 @@ class EncoderTuning(Section):
     """Freeze the embeddings and the layers up to this one: 0 freezes only the embeddings, and 8
     also layers 1 to 8."""
     head_learning_rate: float | None = later(None, gt=0, lt=10)
-    """Highest learning rate of the head on a tuned encoder. By default the encoder's, but 0.004 for
+    """Highest learning rate of the head on a tuned encoder. By default the encoder's, but 0.008 for
     a CRF if that is higher, the rate on features for a body that reads words, and 0.002 for other
     heads that train first."""
     head_epochs: int = Field(1, ge=1)

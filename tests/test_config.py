@@ -109,31 +109,50 @@ def test_gains_are_of_the_seeds_that_both_rates_have():
 
 
 @pytest.mark.parametrize("name", ["results", "base"])
-def test_the_search_of_outputs_finds_none_that_is_clearly_better_than_the_default(name):
+def test_the_search_of_outputs_finds_no_frozen_head_that_is_clearly_better_than_the_default(name):
     by_method = defaultdict(lambda: defaultdict(list))
     for run in find_runs(ROOT / "experiments" / "defaults-outputs" / f"{name}.jsonl.xz"):
         record = run.record
-        method = record.signature.model, record.tuning, record.layers, record.settings["body"]
-        by_method[method][json.dumps(record.settings, sort_keys=True)].append(run)
+        if record.layers:
+            method = record.signature.model, record.layers, record.settings["body"]
+            by_method[method][json.dumps(record.settings, sort_keys=True)].append(run)
     for method, by_settings in by_method.items():
         record = next(iter(by_settings.values()))[0].record
-        body = record.settings["body"] if record.layers else None
-        usual = defaults(record.tuning, record.task, body).but(lstm_size=256)
+        usual = defaults("none", record.task, record.settings["body"]).but(lstm_size=256)
         used = usual.used(weighted=record.layers == "weighted_all")
         chosen = by_settings.pop(json.dumps(used, sort_keys=True))
         for runs in by_settings.values():
             settings = runs[0].record.settings
             assert not is_clearly_better(runs, chosen), (method, settings)
-            if record.layers and {n for n in used if settings[n] != used[n]} == {"output"}:
+            if {n for n in used if settings[n] != used[n]} == {"output"}:
                 assert is_clearly_better(chosen, runs), (method, settings)
+
+
+@pytest.mark.parametrize("name", ["results", "base", "tuned"])
+def test_it_finds_no_head_of_a_tuned_encoder_that_is_clearly_better_than_the_default(name):
+    by_method = defaultdict(lambda: defaultdict(list))
+    for run in find_runs(ROOT / "experiments" / "defaults-outputs" / f"{name}.jsonl.xz"):
+        record, settings = run.record, dict(run.record.settings)
+        if not record.layers:
+            head = settings.pop("output"), settings.pop("head_learning_rate", None)
+            others = json.dumps(settings, sort_keys=True)
+            by_method[record.signature.model, record.tuning, others][head].append(run)
+    assert by_method
+    for method, by_head in by_method.items():
+        usual = defaults(method[1])
+        chosen = by_head.pop((usual.output, usual.head_learning_rate))
+        for head, runs in by_head.items():
+            assert not is_clearly_better(runs, chosen), (method, head)
 
 
 def test_the_default_output_of_fine_tuning_is_clearly_better_on_test_than_a_softmax():
     by_output = defaultdict(list)
-    for run in find_runs(ROOT / "experiments" / "defaults-outputs" / "tuned.jsonl.xz"):
-        if run.record.tuning == "full":
-            by_output[run.record.settings["output"]].append(run)
     usual = defaults("full").but(epochs=6).used()
+    rates = {usual["output"]: usual["head_learning_rate"], "softmax": None}
+    for run in find_runs(ROOT / "experiments" / "defaults-outputs" / "tuned.jsonl.xz"):
+        tuning, settings = run.record.tuning, run.record.settings
+        if tuning == "full" and settings.get("head_learning_rate") == rates[settings["output"]]:
+            by_output[settings["output"]].append(run)
     assert all(run.record.settings == usual for run in by_output[usual["output"]])
     rows = by_output["softmax"], by_output[usual["output"]]
     counts = [np.stack([run.counts("test").units for run in row]) for row in rows]

@@ -70,7 +70,7 @@ OUTPUTS = Registry(
             "featbert.models.crf:CRF",
             "CRF",
             answers=("tags",),
-            rate_on_tuned=4e-3,
+            rate_on_tuned=8e-3,
             in_transformers=False,
         ),
         "sigmoid": Part(

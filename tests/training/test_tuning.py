@@ -20,6 +20,7 @@ from featbert.encoders.source import find_encoder
 from featbert.encoders.tunings import get_tuning, tuning_title
 from featbert.errors import InputError
 from featbert.models.model import Model
+from featbert.models.registry import OUTPUTS
 from featbert.runs.planned import RunOptions, plan_tuned_run
 from featbert.tasks.base import get_task
 from featbert.training.assembly import set_trained
@@ -208,11 +209,11 @@ def test_a_head_may_have_a_rate_of_its_own(encoder_folder):
     assert defaults("lora", "classification").head_learning_rate is None
 
 
-def test_a_crf_on_a_tuned_encoder_learns_as_fast_as_on_features_or_as_the_encoder():
-    of_features = defaults("none").learning_rate
+def test_a_crf_on_a_tuned_encoder_learns_at_a_rate_of_its_own_or_as_fast_as_the_encoder():
+    of_a_crf = OUTPUTS["crf"].rate_on_tuned
     for tuning in ("full", "head-then-full", "top:2", "lora", "bitfit", "ia3", "layernorm"):
         usual = defaults(tuning)
-        rate = max(usual.learning_rate, of_features)
+        rate = max(usual.learning_rate, of_a_crf)
         assert (usual.output, usual.head_learning_rate or usual.learning_rate) == ("crf", rate)
         with_softmax = defaults(tuning, output="softmax").head_learning_rate
         assert with_softmax == get_tuning(tuning).defaults.get("head_learning_rate")
