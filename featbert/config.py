@@ -295,8 +295,8 @@ class Encoding(Section):
     packing: Literal["joint", "apart"] = "joint"
     """Texts of a pair: joint in one sequence, or each apart."""
     keep: Literal["auto", "words", "pooled"] = "auto"
-    """Vectors to store: one per word, or only pooled vectors of each text (a few percent of the
-    size). Auto is pooled if every head reads pooled vectors, as linear heads on whole texts do,
+    """Vectors to store: one per word, or only pooled vectors of each text (three instead of one
+    per word). Auto is pooled if every head reads pooled vectors, as linear heads on whole texts do,
     and words otherwise."""
     store_dtype: Literal["float16", "float32"] = "float16"
     """Number format of the feature store."""
