@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,8 +204,9 @@ class Commands(Group):
         except BrokenPipeError as error:
             raise typer.Exit(_without_output(error)) from None
         except Exception as error:
-            if ctx.params.get("debug"):
-                raise
+            if ctx.params.get("debug"):  # here, since `main` takes an OSError for lost output
+                traceback.print_exc()
+                raise typer.Exit(1) from None
             try:
                 sys.stdout.flush()
             except OSError as lost:

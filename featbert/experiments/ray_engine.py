@@ -218,7 +218,7 @@ def _check_listens(address: str) -> None:
     except (OSError, ValueError, OverflowError) as error:
         raise InputError(
             f"no Ray answers at {address} ({error}); give HOST:PORT of its head with "
-            f"{spelling('address')}, or omit it to start one here"
+            f"{spelling('address')}, or omit it and unset RAY_ADDRESS to start one here"
         ) from None
 
 

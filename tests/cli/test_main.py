@@ -149,10 +149,12 @@ def test_light_commands_do_not_load_torch(finished, tmp_path):
     assert [(one.exit_code, one.light) for one in ended] == [(0, True)] * 6
 
 
-def test_debug_shows_the_traceback(workspace):
-    result = workspace.call("--debug", "train", "--layers", "nope")
-    assert result.exit_code == 1
-    assert not isinstance(result.exception, SystemExit)
+@pytest.mark.parametrize("wrong", ["--layers", "--data"])  # the second one is an OSError, too
+def test_debug_shows_the_traceback(workspace, wrong):
+    result = workspace.call("--debug", "train", wrong, "nope")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("Traceback")
+    assert "nope" in result.stderr.splitlines()[-1]
 
 
 def test_a_reader_that_stops_early_is_no_error(finished):

@@ -8,22 +8,23 @@ from pathlib import Path
 import pytest
 
 from docs.kept import ROOT
+from featbert.api import load_corpus
 from featbert.data.corpus import SPLITS
-from featbert.data.load import load_corpus
 from tests.docs.pages import DOCS
 
+PAGE = (DOCS / "how-to" / "free-corpora.md").read_text("utf-8")
 WRITE = runpy.run_path(str(ROOT / "experiments" / "corpora" / "parts.py"))["write"]
-KINDS = {
+TASKS = {
     "wikigold": "entities",
     "wikiann/en": "entities",
     "wikiann/de": "entities",
     "wikiann/nl": "entities",
     "wnut17": "entities",
     "ud-ewt": "labels",
-    "polarity": "classes",
-    "stsb/en": "scores",
+    "polarity": "classification",
+    "stsb/en": "regression",
     "squad2-half": "spans",
-    "hellaswag": "choices",
+    "hellaswag": "choice",
 }
 
 
@@ -85,9 +86,17 @@ def test_a_file_without_the_items_is_refused(tmp_path):
         WRITE("ud-ewt", [path], tmp_path / "ud-ewt")
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", TASKS)
 def test_fingerprints_on_the_page(name, shared_data):
-    corpus = load_corpus(shared_data / name, targets=KINDS[name])
-    page = (DOCS / "how-to" / "free-corpora.md").read_text("utf-8")
-    (row,) = re.findall(rf"^\| {corpus.name} \|.*", page, re.M)
+    corpus = load_corpus(shared_data / name, task=TASKS[name])
+    (row,) = re.findall(rf"^\| {corpus.name} \|.*", PAGE, re.M)
     assert re.findall("`(.+?)`", row) == [corpus[s].text_fingerprint[:8] for s in SPLITS]
+
+
+def test_calls_in_the_text_of_the_page(shared_data, tmp_path, monkeypatch):
+    (tmp_path / "corpora").symlink_to(shared_data.resolve())
+    monkeypatch.chdir(tmp_path)
+    calls = re.findall(r"`(load_corpus\(.+?\))`", PAGE)
+    assert calls
+    for call in calls:
+        assert [*eval(call, {"load_corpus": load_corpus}).splits] == [*SPLITS]
