@@ -463,7 +463,7 @@ class Training(Section):
     """Part of the training sentences to learn from, such as 0.25: whole documents, sampled with the
     seed."""
     equal_steps: bool = later(False)
-    """Take as many steps on a share as on all of train: an epoch has 1 / train_share passes."""
+    """Take about as many steps on a share as on all of train: 1 / train_share passes an epoch."""
     shots: int | None = later(None, ge=1)
     """Training examples of each class to learn from, sampled with the seed. By default all."""
 
