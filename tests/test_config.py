@@ -129,7 +129,7 @@ def test_the_search_of_outputs_finds_no_frozen_head_that_is_clearly_better_than_
 
 
 @pytest.mark.parametrize("name", ["results", "base", "tuned"])
-def test_it_finds_no_head_of_a_tuned_encoder_that_is_clearly_better_than_the_default(name):
+def test_the_search_of_outputs_finds_no_tuned_head_that_is_clearly_better_than_the_default(name):
     by_method = defaultdict(lambda: defaultdict(list))
     for run in find_runs(ROOT / "experiments" / "defaults-outputs" / f"{name}.jsonl.xz"):
         record, settings = run.record, dict(run.record.settings)

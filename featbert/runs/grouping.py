@@ -99,7 +99,8 @@ def group_comparable(runs: Iterable[Run]) -> list[tuple[list[Run], frozenset[str
     freedoms: list[tuple[Run, frozenset[str]]] = []
     for members in declared.values():
         keys = [comparable_key(run.record) for run in members]
-        freed = frozenset(part for part in keys[0] if len({key.get(part) for key in keys}) > 1)
+        parts = {part for key in keys for part in key}
+        freed = frozenset(part for part in parts if len({key.get(part) for key in keys}) > 1)
         freedoms += ((run, freed) for run in members)
     groups: dict[tuple[object, ...], tuple[list[Run], frozenset[str]]] = {}
     for run, freed in sorted(freedoms, key=lambda pair: natural(pair[0].name)):

@@ -85,6 +85,14 @@ def test_what_is_declared_is_free_and_nothing_else(vary, part):
         check_vary([f"{vary}t"])
 
 
+@pytest.mark.parametrize("without_test", ["a", "b"])
+def test_a_corpus_without_test_shares_the_table_of_its_experiment(without_test):
+    signatures = {"a": {}, "b": OTHERS["dev.text"]}
+    scores = {name: {"test": None} if name == without_test else {} for name in signatures}
+    runs = [make_run(n, vary=["corpus"], signature=signatures[n], **scores[n]) for n in signatures]
+    assert names(group_comparable(runs)) == [["a", "b"]]
+
+
 def test_an_experiment_that_was_run_twice_frees_what_either_time_freed():
     document = {"signature": OTHERS["context"], "experiment": "contexts", "vary": ["context"]}
     runs = [make_run("a", experiment="contexts"), make_run("b", **document), make_run("c")]
